@@ -86,7 +86,7 @@ static void fail_a_check_before_nobody(void *is_full)
     fail_a_check(NULL);
 }
 
-DOMT_TEST(check_that_fails_ends_the_process_whoever_reads)
+DOMT_TEST(failed_check_ends_the_process_with_and_without_a_reader)
 {
     domt_dies(fail_a_check_before_nobody, &(bool){true}, "");
     domt_dies(fail_a_check_before_nobody, NULL, "");

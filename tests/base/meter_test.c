@@ -27,7 +27,7 @@ static void set_up_meter(int64_t look_at)
     ck_assert_ptr_null(domi_memory_set_meter(&meter));
 }
 
-DOMT_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
+DOMT_TEST(memory_taken_and_memory_given_back_are_counted)
 {
     set_up_meter(INT64_MAX);
     void *pages = domi_memory_map(1000 * KIB);
@@ -46,7 +46,7 @@ DOMT_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
     ck_assert_int_eq(calls, 0);
 }
 
-DOMT_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
+DOMT_TEST(unreported_bytes_are_reported_when_the_meter_changes)
 {
     set_up_meter(INT64_MAX);
     void *block = domi_memory_new(KIB);
@@ -90,7 +90,7 @@ static void unmap_none(void *context, void *memory, size_t bytes)
 static const domus_allocator foreign = {
     .allocate = allocate_counted, .free = free_block, .map = map_none, .unmap = unmap_none};
 
-DOMT_TEST(what_an_allocator_refuses_is_not_counted)
+DOMT_TEST(refused_allocations_are_not_counted)
 {
     set_up_meter(INT64_MAX);
     const domus_allocator *before = domi_memory_set_allocator(&foreign);
@@ -151,7 +151,7 @@ DOMT_TEST(a_look_is_due_when_so_much_is_held)
     domi_memory_unmap(first, 100 * KIB);
 }
 
-DOMT_TEST(who_looks_may_refuse_what_is_wanted)
+DOMT_TEST(a_look_at_memory_may_refuse_an_allocation)
 {
     set_up_meter(0);
     fill_at_call = 2;

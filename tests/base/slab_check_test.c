@@ -34,19 +34,19 @@ static void carves_behind_its_chunk(void)
     slab.carve_end += slab.chunks->bytes;
 }
 
-static void has_a_free_object_elsewhere(void)
+static void break_with_a_free_object_elsewhere(void)
 {
     static alignas(64) void *elsewhere[8];
 
     slab.free = elsewhere;
 }
 
-static void has_a_free_object_between_two(void)
+static void break_with_a_free_object_between_two(void)
 {
     slab.free = (char *)slab.free + 8;
 }
 
-static void has_a_free_object_that_was_never_carved(void)
+static void break_with_a_free_object_that_was_never_carved(void)
 {
     slab.free = slab.carve;
 }
@@ -60,9 +60,9 @@ DOMT_TEST(each_invariant_of_a_slab_is_checked)
         {counts_bytes_that_are_not_there, "bytes == slab->mapped_bytes"},
         {spares_more_than_there_is, "slab->spare_bytes"},
         {carves_behind_its_chunk, "slab->carve_end"},
-        {has_a_free_object_elsewhere, "chunk != NULL"},
-        {has_a_free_object_between_two, "slab->object_bytes"},
-        {has_a_free_object_that_was_never_carved, "count_carved"},
+        {break_with_a_free_object_elsewhere, "chunk != NULL"},
+        {break_with_a_free_object_between_two, "slab->object_bytes"},
+        {break_with_a_free_object_that_was_never_carved, "count_carved"},
     };
 
     domi_slab_init(&slab, 64, 64, 4096);
@@ -78,7 +78,7 @@ DOMT_TEST(each_invariant_of_a_slab_is_checked)
 
 /* --- a trim ----------------------------------------------------------------------------------- */
 
-static void has_what_is_sorted_in_the_free_list(void)
+static void break_with_what_is_sorted_in_the_free_list(void)
 {
     slab.free = slab.trim->last->free;
 }
@@ -113,7 +113,7 @@ static void counts_more_than_there_are(void)
     slab.trim->last->free_count = OBJECTS;
 }
 
-static void has_another_last_object(void)
+static void break_with_another_last_object(void)
 {
     slab.trim->last->free_last = slab.trim->last->free;
 }
@@ -150,7 +150,7 @@ static void sorts_after_the_parting(void)
     slab.trim->rest = slab.trim->going->free;
 }
 
-static void has_nothing_left_to_give_back(void)
+static void break_with_nothing_left_to_give_back(void)
 {
     for (; slab.trim->going != NULL; slab.trim->going = slab.trim->going->next)
         slab.mapped_bytes -= slab.trim->going->bytes;
@@ -161,7 +161,7 @@ static void gives_back_what_should_last(void)
     slab.lasts = true;
 }
 
-static void keeps_the_list_of_a_chunk_that_stays(void)
+static void break_with_list_of_a_chunk_that_stays(void)
 {
     slab.chunks->free = slab.free;
 }
@@ -225,13 +225,13 @@ static void each_dies(row *rows, size_t count)
 DOMT_TEST(each_invariant_of_a_trim_that_sorts_is_checked)
 {
     row rows[] = {
-        {has_what_is_sorted_in_the_free_list, "*word & bit"},
+        {break_with_what_is_sorted_in_the_free_list, "*word & bit"},
         {puts_what_is_sorted, "count == chunk->free_count"},
         {puts_twice, "*word & bit"},
         {sorts_what_is_sorted, "*word & bit"},
         {counts_more_than_it_links, "count == chunk->free_count"},
         {counts_more_than_there_are, "chunk->free_count <= count_carved"},
-        {has_another_last_object, "last == chunk->free_last"},
+        {break_with_another_last_object, "last == chunk->free_last"},
         {sorts_into_the_wrong_chunk, "lies_in_chunk(chunk, object)"},
         {gives_back_before_all_is_sorted, "bytes == slab->mapped_bytes"},
     };
@@ -262,9 +262,9 @@ DOMT_TEST(each_invariant_of_a_trim_that_gives_back_is_checked)
 {
     row rows[] = {
         {sorts_after_the_parting, "now->rest == NULL"},
-        {has_nothing_left_to_give_back, "now->going != NULL"},
+        {break_with_nothing_left_to_give_back, "now->going != NULL"},
         {gives_back_what_should_last, "!slab->lasts"},
-        {keeps_the_list_of_a_chunk_that_stays, "chunk->free == NULL"},
+        {break_with_list_of_a_chunk_that_stays, "chunk->free == NULL"},
         {spares_another_number_of_bytes, "slab->spare_bytes == spare"},
         {loses_a_chunk_that_goes, "bytes == slab->mapped_bytes"},
         {gives_a_chunk_in_use_back, "chunk->free_count == count_carved"},

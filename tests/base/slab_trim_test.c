@@ -87,7 +87,7 @@ DOMT_TEST(a_slab_that_is_free_keeps_its_newest_chunk)
     }
 }
 
-DOMT_TEST(what_is_in_use_stays_and_its_chunk_with_it)
+DOMT_TEST(objects_in_use_stay_with_their_chunk)
 {
     fill_slab(128);
     uint64_t before = slab.mapped_bytes;
@@ -174,7 +174,7 @@ DOMT_TEST(trim_that_would_gain_nothing_says_so)
     domi_slab_fini(&slab);
 }
 
-DOMT_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
+DOMT_TEST(trim_gives_all_objects_back_when_the_slab_runs_dry)
 {
     for (uint32_t steps = 0; steps < 40; steps++) {
         fill_slab(128);
@@ -197,7 +197,7 @@ DOMT_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
     }
 }
 
-DOMT_TEST(what_is_freed_during_a_trim_is_not_lost)
+DOMT_TEST(objects_freed_during_a_trim_are_not_lost)
 {
     fill_slab(64);
     for (uint32_t i = 0; i < OBJECTS / 2; i++)

@@ -183,7 +183,7 @@ DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
 /* --- what is in use --------------------------------------------------------------------------- */
 
 /* A reload may be accepted in part, and the program may have changed values itself. */
-DOMT_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
+DOMT_TEST(value_in_use_has_the_origin_of_its_reader)
 {
     domus_yaml *first = make_reader(), *newest = make_reader();
     char name[32], line[128];

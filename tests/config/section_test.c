@@ -276,7 +276,7 @@ static void expect_refusal(const char *name, const domus_config_key *rows, size_
     ck_assert_ptr_null(yaml);
 }
 
-static void refuses_row(domus_config_key row, const char *wanted)
+static void expect_row_refused(domus_config_key row, const char *wanted)
 {
     const domus_config_key rows[] = {row, {.path = NULL}};
 
@@ -295,37 +295,37 @@ DOMT_TEST(wrong_table_is_refused)
     expect_refusal("chat", keys, DOMUS_SECTION_BYTES_MAX + 1, "too large");
     expect_refusal("chat", keys, 8, "row 1, 'buffer.size': the field is not in the struct");
     row.path = "a..b";
-    refuses_row(row, "row 0, 'a..b': the path is no name");
+    expect_row_refused(row, "row 0, 'a..b': the path is no name");
     row = good;
     row.minimum = 11;
-    refuses_row(row, "the range is empty");
+    expect_row_refused(row, "the range is empty");
     row = good;
     row.preset = 11;
-    refuses_row(row, "must be 0 or 1..10, is 11");
+    expect_row_refused(row, "must be 0 or 1..10, is 11");
     row = good;
     row.size = 2;
-    refuses_row(row, "1, 4 or 8");
+    expect_row_refused(row, "1, 4 or 8");
     row = good;
     row.maximum = UINT64_C(1) << 32;
-    refuses_row(row, "too small for the greatest value");
+    expect_row_refused(row, "too small for the greatest value");
     row = good;
     row.list_max = 2;
-    refuses_row(row, "only texts");
+    expect_row_refused(row, "only texts");
     row = text;
     row.maximum = 16;
-    refuses_row(row, "too small for the longest text");
+    expect_row_refused(row, "too small for the longest text");
     row = text;
     row.preset_text = "seventeen_letters";
-    refuses_row(row, "at most 15 bytes");
+    expect_row_refused(row, "at most 15 bytes");
     row = list;
     row.count_offset = sizeof(struct settings) - 3;
-    refuses_row(row, "the count is not in the struct");
+    expect_row_refused(row, "the count is not in the struct");
     row = list;
     row.preset_text = "a,b,c,d";
-    refuses_row(row, "the default is too long");
+    expect_row_refused(row, "the default is too long");
     row = keys[3];
     row.words = NULL;
-    refuses_row(row, "no words");
+    expect_row_refused(row, "no words");
 }
 
 DOMT_TEST(two_rows_of_one_path_are_refused)

@@ -258,7 +258,7 @@ static void record_line(heard *all, const char *line)
     all->lines++;
 }
 
-static void *hear_all(void *all)
+static void *handle_all_answers(void *all)
 {
     FILE *file = fdopen(reader, "r");
     char line[256];
@@ -278,7 +278,7 @@ DOMT_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
     uint32_t numbers[THREADS];
 
     open_sink(64);
-    ck_assert_int_eq(pthread_create(&listener, NULL, hear_all, &all), 0);
+    ck_assert_int_eq(pthread_create(&listener, NULL, handle_all_answers, &all), 0);
     for (uint32_t i = 0; i < THREADS; i++) {
         numbers[i] = i;
         ck_assert_int_eq(pthread_create(&threads[i], NULL, leave_many, &numbers[i]), 0);

@@ -42,7 +42,7 @@ static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
 }
 
 /* Check that the line of each key says whether the key is live. */
-static void has_mark(const char *text, size_t line, const domus_config_key *key)
+static void expect_mark(const char *text, size_t line, const domus_config_key *key)
 {
     const char *mark = key->live ? " # live\n" : " # restart\n";
 
@@ -74,7 +74,7 @@ DOMT_TEST(shipped_file_lists_every_key)
         const struct domi_yaml_node *node = &tree.nodes[find_path(&tree, key->path)];
 
         ck_assert(node->kind == DOMI_YAML_SCALAR);
-        has_mark(text, node->at.line, key);
+        expect_mark(text, node->at.line, key);
     }
 
     uint32_t entry = tree.nodes[find_path(&tree, "listeners")].first;

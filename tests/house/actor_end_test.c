@@ -72,7 +72,7 @@ static int ask_third(domus_stack *stack, void *context)
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, pass_error_on);
 }
 
-DOMT_TEST(who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel)
+DOMT_TEST(asker_of_an_actor_that_stops_gets_the_stop_and_not_a_cancel)
 {
     domt_talk_open();
     domi_manager *there = domt_talk.world.managers[1];
@@ -241,7 +241,7 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 
 #define CONVERSATIONS 300 /* more conversations than end in one run */
 
-static int note_conversations(domus_stack *stack, void *self)
+static int record_conversations(domus_stack *stack, void *self)
 {
     ck_assert_uint_eq(domi_house_count_parked(domus_self(stack).house), 0);
     ended++;
@@ -257,7 +257,7 @@ DOMT_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
         domt_kin_do(2, domt_kin_do_sleep, NULL);
     ck_assert_uint_eq(domi_house_count_parked(domt_kin_of[2].address.house), CONVERSATIONS);
     ended = 0;
-    domt_kin_of[2].mounting = note_conversations;
+    domt_kin_of[2].mounting = record_conversations;
     domt_kin_err(2, -EIO);
     ck_assert_uint_eq(ended, 1);
     ck_assert_uint_eq(domt_kin_of[2].mounts, 2);

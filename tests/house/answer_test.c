@@ -108,7 +108,7 @@ static int forward_along_route(domus_stack *stack, void *context)
     return 0;
 }
 
-DOMT_TEST(forwarded_ask_is_answered_to_who_asked_first_and_never_copied)
+DOMT_TEST(forwarded_ask_is_answered_to_its_first_asker_and_never_copied)
 {
     open_talk();
     for (route_length = 0; route_length < 12; route_length++) {
@@ -182,7 +182,7 @@ static int keep_twice(domus_stack *stack, void *context)
     return 0;
 }
 
-static void is_stale(domus_stack *stack, domus_kept which)
+static void expect_stale(domus_stack *stack, domus_kept which)
 {
     ck_assert_int_eq(domus_kept_reply(stack, which, &domt_text, "nothing."), -ENOENT);
     ck_assert_int_eq(domus_kept_fail(stack, which, -EIO), -ENOENT);
@@ -194,7 +194,7 @@ static int answer_kept(domus_stack *stack, void *index)
     domus_kept which = kept[*(unsigned *)index];
 
     ck_assert_int_eq(domus_kept_reply(stack, which, &domt_text, "at last."), 0);
-    is_stale(stack, which);
+    expect_stale(stack, which);
     return 0;
 }
 
@@ -203,7 +203,7 @@ static int fail_kept(domus_stack *stack, void *index)
     domus_kept which = kept[*(unsigned *)index];
 
     ck_assert_int_eq(domus_kept_fail(stack, which, -ENODATA), 0);
-    is_stale(stack, which);
+    expect_stale(stack, which);
     return 0;
 }
 
@@ -213,13 +213,13 @@ static int forward_kept(domus_stack *stack, void *index)
 
     ck_assert_int_eq(domus_kept_forward(stack, which, (domus_address){NULL, 0}), -ESTALE);
     ck_assert_int_eq(domus_kept_forward(stack, which, domt_talk.third), 0);
-    is_stale(stack, which);
+    expect_stale(stack, which);
     return 0;
 }
 
 static int touch_stale(domus_stack *stack, void *index)
 {
-    is_stale(stack, kept[*(unsigned *)index]);
+    expect_stale(stack, kept[*(unsigned *)index]);
     return 0;
 }
 

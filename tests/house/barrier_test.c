@@ -83,7 +83,7 @@ static int arm_tick(domus_stack *stack, void *number)
     return domus_after(stack, MS, &domt_tick, number, NULL);
 }
 
-static void holds_mail_while_parked(int (*raise)(domus_stack *, void *))
+static void check_mail_while_parked(int (*raise)(domus_stack *, void *))
 {
     int result = -1;
     int64_t number = 5;
@@ -114,12 +114,12 @@ static void holds_mail_while_parked(int (*raise)(domus_stack *, void *))
 
 DOMT_TEST(m7_house_in_barrier_takes_only_replies_exceptions_and_events)
 {
-    holds_mail_while_parked(raise_and_park);
+    check_mail_while_parked(raise_and_park);
 }
 
 DOMT_TEST(m7_barrier_raised_behind_the_ask_moves_to_the_parked_stack)
 {
-    holds_mail_while_parked(park_then_raise);
+    check_mail_while_parked(park_then_raise);
 }
 
 DOMT_TEST(m7_barrier_falls_when_its_handler_ends)

@@ -19,7 +19,7 @@ static void count_stop(domus_stack *stack, void *self)
     stops++;
 }
 
-static int note_as_other(domus_stack *stack, void *self, const void *number)
+static int record_as_other(domus_stack *stack, void *self, const void *number)
 {
     (void)domus_take(stack);
     domt_pick_write("o", *(const int64_t *)number, "");
@@ -34,13 +34,13 @@ static int go_back(domus_stack *stack, void *self, const void *number)
 
 /* A behaviour that knows notes, but no questions; an urgent note brings the first behaviour
  * back. */
-static const domus_behaviour other = {.name = "other",
-                                      .state_size = 8,
-                                      .on =
-                                          (const domus_on[]){{&domt_pick_note, note_as_other, 200},
-                                                             {&domt_pick_urgent, go_back, 0},
-                                                             {0}},
-                                      .on_stop = count_stop};
+static const domus_behaviour other = {
+    .name = "other",
+    .state_size = 8,
+    .on = (const domus_on[]){{&domt_pick_note, record_as_other, 200},
+                             {&domt_pick_urgent, go_back, 0},
+                             {0}},
+    .on_stop = count_stop};
 
 static int become_behaviour(domus_stack *stack, void *behaviour)
 {
@@ -114,7 +114,7 @@ static const domus_behaviour no_handler = {
     .name = "no handler", .on = (const domus_on[]){{&domt_pick_note, NULL, 0}, {0}}};
 static const domus_behaviour wide_frame = {
     .name = "wide frame",
-    .on = (const domus_on[]){{&domt_pick_note, note_as_other, DOMUS_FRAME_MAX + 1}, {0}}};
+    .on = (const domus_on[]){{&domt_pick_note, record_as_other, DOMUS_FRAME_MAX + 1}, {0}}};
 
 static int become_wrongly(domus_stack *stack, void *context)
 {
@@ -161,7 +161,7 @@ static const domus_behaviour closed = {
                              {&domt_pick_urgent, unstash_and_go_back, 0},
                              {0}}};
 
-DOMT_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
+DOMT_TEST(stashed_messages_come_back_in_order_before_waiting_ones)
 {
     domt_pick_open(0, 0);
     domt_begin(become_behaviour, &closed);

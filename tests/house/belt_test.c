@@ -361,17 +361,17 @@ DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them
     domt_world_end(&domt_belts.world);
 }
 
-static void note_from_another(void *payload)
+static void record_from_another(void *payload)
 {
     domt_note_to(domt_belts_at(2), domt_belts.actor, 4);
 }
 
-static const domus_type late = {.name = "late", .size = 8, .release = note_from_another};
+static const domus_type late = {.name = "late", .size = 8, .release = record_from_another};
 
 /* A note comes while those of the inbox wait for the belt, and lies above all of them. The first
  * message of the belt is for an actor that has ended, and its release sends that note. Home has a
  * single envelope, which serves for this message and the next one. */
-DOMT_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
+DOMT_TEST(message_that_comes_while_notices_wait_lies_above_all_of_them)
 {
     domt_belts_open(64);
     domt_note_to(domt_belts_at(0), domt_belts.actor, -1); /* home has envelopes now */

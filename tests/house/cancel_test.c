@@ -41,7 +41,7 @@ static uint32_t find_own_number(const domus_stack *stack)
     return i;
 }
 
-static int take_question(domus_stack *stack, void *self, const void *call_)
+static int handle_question(domus_stack *stack, void *self, const void *call_)
 {
     (void)domus_take(stack);
     handled[find_own_number(stack)]++;
@@ -51,7 +51,7 @@ static int take_question(domus_stack *stack, void *self, const void *call_)
 static const domus_behaviour talking = {
     .name = "talking",
     .on = (const domus_on[]){
-        {&domt_ask_question, take_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+        {&domt_ask_question, handle_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 static void open_world(void)
 {
@@ -304,7 +304,7 @@ DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
     }
 }
 
-static int hear_tagged(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_tagged_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         errors[answer->tag] = answer->error;
@@ -322,7 +322,7 @@ static int ask_one_brief_one_long(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &brief, 0, 0), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[3], &domt_ask_question, &endless, 0, 1), 0);
-    return domus_wait_all(stack, hear_tagged);
+    return domus_wait_all(stack, handle_tagged_answer);
 }
 
 DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
@@ -379,7 +379,7 @@ DOMT_TEST(stop_cancels_down_the_chain)
     close_world();
 }
 
-DOMT_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
+DOMT_TEST(stop_in_the_middle_fails_the_asker_and_cancels_the_asked_actor)
 {
     open_world();
     domt_do(&world, actors[0], ask_next_actor, NULL);
@@ -422,7 +422,7 @@ DOMT_TEST(event_behind_a_cancel_is_no_cancel)
     close_world();
 }
 
-DOMT_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
+DOMT_TEST(actor_whose_cancel_gets_no_memory_goes_on)
 {
     open_world();
     domt_do(&world, actors[0], ask_next_actor, NULL);

@@ -178,7 +178,7 @@ static int spawn_late(domus_stack *stack, void *unused)
     return 0;
 }
 
-DOMT_TEST(who_stops_has_no_more_children)
+DOMT_TEST(actor_that_stops_spawns_no_more_children)
 {
     domt_kin_open(1);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);

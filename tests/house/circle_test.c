@@ -34,7 +34,7 @@ static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
     return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, NULL);
 }
 
-static int take_trip(domus_stack *stack, void *self, const void *trip_)
+static int handle_trip(domus_stack *stack, void *self, const void *trip_)
 {
     trip next = *(const trip *)trip_;
 
@@ -48,7 +48,8 @@ static int take_trip(domus_stack *stack, void *self, const void *trip_)
 
 static const domus_behaviour travelling = {
     .name = "travelling",
-    .on = (const domus_on[]){{&trip_type, take_trip, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+    .on =
+        (const domus_on[]){{&trip_type, handle_trip, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 static void open_world(void)
 {
@@ -230,7 +231,7 @@ static int raise_and_nap(domus_stack *stack, void *context)
     return domus_sleep(stack, 10 * MS, nap_and_reply);
 }
 
-static int hear_both(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_both_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next)
         (void)record_outcome(stack, self, answer);
@@ -246,7 +247,7 @@ static int fan_out(domus_stack *stack, void *context)
 
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_call_type, &nap, 0, 1), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[2], &trip_type, &now, 0, 2), 0);
-    return domus_wait_all(stack, hear_both);
+    return domus_wait_all(stack, handle_both_answers);
 }
 
 DOMT_TEST(sibling_from_the_same_root_waits_for_the_barrier)

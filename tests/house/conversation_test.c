@@ -386,23 +386,23 @@ DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
     domt_world_end(&world);
 }
 
-static int note_sender(domus_stack *stack, void *context)
+static int record_sender(domus_stack *stack, void *context)
 {
     seen[seen_count++] = domus_sender(stack);
     return 0;
 }
 
-static int tell_worker(domus_stack *stack, void *context)
+static int send_to_worker(domus_stack *stack, void *context)
 {
-    return domus_notice(stack, worker, &domt_call_type, &(domt_call){note_sender, NULL});
+    return domus_notice(stack, worker, &domt_call_type, &(domt_call){record_sender, NULL});
 }
 
 DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 {
     set_up_world();
     seen_count = 0;
-    domt_send(world.managers[0], other, tell_worker, NULL);
-    domt_send(world.managers[0], worker, note_sender, NULL);
+    domt_send(world.managers[0], other, send_to_worker, NULL);
+    domt_send(world.managers[0], worker, record_sender, NULL);
     (void)domt_run_state(world.managers[0]); /* the worker has both answers when it runs */
     domt_settle(&world);
     ck_assert_uint_eq(seen_count, 2);

@@ -24,7 +24,7 @@ static uint64_t heard_ns[8];
 
 static int nap_and_forward(domus_stack *stack, void *ns);
 
-static int take_call(domus_stack *stack, void *self, const void *call_)
+static int handle_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
@@ -34,10 +34,10 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
     return call->function(stack, call->context);
 }
 
-static const domus_behaviour talking = {.name = "talking",
-                                        .on = (const domus_on[]){{&domt_ask_question, take_call, 0},
-                                                                 {&domt_call_type, take_call, 0},
-                                                                 {0}}};
+static const domus_behaviour talking = {
+    .name = "talking",
+    .on = (const domus_on[]){
+        {&domt_ask_question, handle_call, 0}, {&domt_call_type, handle_call, 0}, {0}}};
 
 static void open_world(void)
 {
@@ -276,7 +276,7 @@ static int look_and_reply(domus_stack *stack, void *context)
     return 0;
 }
 
-static int hear_in_the_middle(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_middle_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)record_answers(stack, self, answer);
     return reply_to_ask(stack);
@@ -289,7 +289,7 @@ static int ask_on(domus_stack *stack, void *order_)
 
     seen_ns[seen++] = domus_deadline_ns(stack);
     return domus_ask_within(stack, actors[now->to], &domt_ask_question, &now->call, now->timeout_ns,
-                            hear_in_the_middle);
+                            record_middle_answer);
 }
 
 static void check_inheritance(uint64_t outer_ns, uint64_t inner_ns, uint64_t expected_ns)
@@ -340,7 +340,7 @@ static int nap_then_ask(domus_stack *stack, void *self, const domus_answer *answ
 {
     static const domt_call call = {reply_at_once, NULL};
 
-    return domus_ask(stack, actors[2], &domt_ask_question, &call, hear_in_the_middle);
+    return domus_ask(stack, actors[2], &domt_ask_question, &call, record_middle_answer);
 }
 
 static int nap_and_ask(domus_stack *stack, void *ns)
@@ -371,7 +371,7 @@ static int reply_then_ask(domus_stack *stack, void *context)
     return domus_ask(stack, actors[2], &domt_ask_question, &call, record_answers);
 }
 
-DOMT_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
+DOMT_TEST(conversation_that_has_answered_has_no_deadline_any_more)
 {
     const order now = {1, 10 * MS, {reply_then_ask, NULL}};
 

@@ -175,7 +175,7 @@ DOMT_TEST(nothing_starves_in_a_run_of_64_nor_in_one_that_keeps_one_place_for_eac
 /* --- runs of fewer than 8 messages, which keep no places -------------------------------------- */
 
 /* Check that the numbers of one kind come in the order in which they were sent. */
-static void keeps_order(char kind)
+static void check_order(char kind)
 {
     int64_t next = 0;
 
@@ -207,13 +207,13 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, 250);
         for (const char *kind = "rane"; *kind != '\0'; kind++)
-            keeps_order(*kind);
+            check_order(*kind);
         domt_world_end(&world);
     }
 }
 
 /* Check that one message of each other kind is handled, while one kind floods the house. */
-static void goes_past(uint32_t most, int replies, int asks, int notices, int events, char kind)
+static void check_passing(uint32_t most, int replies, int asks, int notices, int events, char kind)
 {
     char text[64] = "";
 
@@ -236,7 +236,7 @@ DOMT_TEST(no_flood_of_one_kind_starves_another_in_short_runs)
                 int counts[4] = {0, 0, 0, 0};
                 counts[other_kind] = 1;
                 counts[flood] = 50;
-                goes_past(most, counts[0], counts[1], counts[2], counts[3], kinds[other_kind]);
+                check_passing(most, counts[0], counts[1], counts[2], counts[3], kinds[other_kind]);
             }
         }
     }

@@ -38,7 +38,7 @@ static void set_up_family(int (*spawn)(domus_stack *stack, void *context))
     domt_kin_turn(1);
 }
 
-static void note_child(void)
+static void record_child(void)
 {
     const uint64_t nothing = 0;
 
@@ -46,11 +46,11 @@ static void note_child(void)
                      0);
 }
 
-static void hold_unmounted(void)
+static void check_unmounted(void)
 {
     ck_assert_uint_eq(begins, 1);
     ck_assert_uint_ne(child.house->marks & DOMI_MARK_UNMOUNTED, 0);
-    note_child();
+    record_child();
     for (int i = 0; i < 10; i++) {
         domt_jump(&domt_kin_world, MS);
         domt_kin_turn(1);
@@ -99,7 +99,7 @@ static int spawn_sequential(domus_stack *stack, void *unused)
 DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
 {
     set_up_family(spawn_sequential);
-    hold_unmounted();
+    check_unmounted();
     domt_pass(&domt_kin_world, 5 * MS);
     ck_assert_uint_eq(begins, 2);
     ck_assert_uint_ge(events, 3); /* the notice that waited, and ticks */
@@ -146,7 +146,7 @@ DOMT_TEST(process_whose_init_fails_makes_no_step)
 {
     set_up_family(spawn_process);
     ck_assert_uint_eq(closes, 1);
-    hold_unmounted();
+    check_unmounted();
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, dead_letters), 0);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(begins, 2);

@@ -59,7 +59,7 @@ DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
     domt_grains_end();
 }
 
-DOMT_TEST(what_a_life_gives_back_counts_for_the_bound)
+DOMT_TEST(messages_that_a_life_gives_back_count_for_the_bound)
 {
     domt_cart_kind.options.mailbox_max = 4;
     domt_grains_begin();

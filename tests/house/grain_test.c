@@ -63,7 +63,7 @@ DOMT_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
 }
 
 /* Put messages of one sender, the first half before the stop and the other half behind it. */
-static void meets_the_end(uint32_t sender, uint32_t stopper)
+static void check_end_of_life(uint32_t sender, uint32_t stopper)
 {
     domt_grains_begin();
     domt_grain_send(sender, "a", &domt_number, 0);
@@ -94,7 +94,7 @@ DOMT_TEST(mail_meets_the_end_of_a_life_by_a_stop_of_its_home_of_another_or_of_it
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         memset(&domt_books, 0, sizeof domt_books);
-        meets_the_end(ways[i][0], ways[i][1]);
+        check_end_of_life(ways[i][0], ways[i][1]);
     }
 }
 
@@ -134,7 +134,7 @@ DOMT_TEST(many_ends_in_a_row_lose_nothing)
     domt_grains_end();
 }
 
-DOMT_TEST(what_was_put_aside_goes_on_before_what_waits)
+DOMT_TEST(stashed_messages_go_on_before_waiting_ones)
 {
     domt_grains_begin();
     domt_grain_send(1, "a", &domt_aside, 0);
@@ -149,7 +149,7 @@ DOMT_TEST(what_was_put_aside_goes_on_before_what_waits)
     domt_grains_end();
 }
 
-DOMT_TEST(what_a_life_has_begun_ends_with_it)
+DOMT_TEST(unanswered_asks_of_a_life_fail_when_it_ends)
 {
     domt_grains_begin();
     domt_grain_ask(0, "a", &domt_slow);
@@ -226,7 +226,7 @@ DOMT_TEST(a_stop_behind_mail_is_for_one_life)
  * the asker. */
 static domus_conversation waiting;
 
-static int hear_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_books.errors[domt_books.answers++] = answer->error;
     return 0;
@@ -237,7 +237,7 @@ static int ask_to_cancel(domus_stack *stack, void *nothing)
     uint32_t number = 0;
 
     ck_assert_int_eq(domus_conversation_of(stack, &waiting), 0);
-    return domus_grain_ask(stack, domt_carts, "a", &domt_slow, &number, hear_cancel);
+    return domus_grain_ask(stack, domt_carts, "a", &domt_slow, &number, handle_cancel);
 }
 
 static int cancel_it(domus_stack *stack, void *nothing)

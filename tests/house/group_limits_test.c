@@ -122,7 +122,7 @@ DOMT_TEST(a_publication_that_fails_is_dropped_too)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-DOMT_TEST(what_is_under_way_at_the_end_is_dropped_once)
+DOMT_TEST(publication_under_way_at_the_end_is_dropped_once)
 {
     for (uint32_t turns = 0; turns < 6; turns++) {
         open_with_members(1000);

@@ -100,7 +100,7 @@ static const domus_behaviour reader = {
     .name = "reader",
     .on = (const domus_on[]){{&news, count_news, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
-DOMT_TEST(who_joins_gets_what_it_publishes_itself)
+DOMT_TEST(member_gets_its_own_publications)
 {
     open_with_members(2);
     agent_got = 0;
@@ -131,7 +131,7 @@ DOMT_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
     close_world();
 }
 
-DOMT_TEST(who_has_left_gets_nothing_more)
+DOMT_TEST(member_that_has_left_gets_no_more_publications)
 {
     open_with_members(4);
     ck_assert_int_eq(domt_notice(domt_outside(&world), members[0], &leave_type, NULL), 0);
@@ -144,7 +144,7 @@ DOMT_TEST(who_has_left_gets_nothing_more)
     close_world();
 }
 
-DOMT_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
+DOMT_TEST(member_that_ends_leaves_also_during_a_publication)
 {
     open_with_members(1000);
     uint64_t before = domt_in_use_all(&world);
@@ -194,7 +194,7 @@ static uint64_t begin_publication(domi_manager *home)
     return handled;
 }
 
-DOMT_TEST(who_is_next_may_end)
+DOMT_TEST(next_member_of_a_publication_may_end)
 {
     open_with_members(10000); /* members with even numbers are on home 0 */
     uint64_t so_far = begin_publication(world.managers[0]);
@@ -208,7 +208,7 @@ DOMT_TEST(who_is_next_may_end)
     close_world();
 }
 
-DOMT_TEST(who_comes_after_one_that_ends_is_not_passed_over)
+DOMT_TEST(member_behind_one_that_ends_is_not_skipped)
 {
     open_with_members(10000);
     uint64_t so_far = begin_publication(world.managers[0]);
@@ -270,7 +270,7 @@ DOMT_TEST(a_restart_changes_nothing_about_membership)
 static domus_message *kept;
 static domus_address heir;
 
-static int take_it(domus_stack *stack, void *self, const void *payload)
+static int handle_it(domus_stack *stack, void *self, const void *payload)
 {
     if (kept == NULL) {
         ck_assert_int_eq(domus_message_take(stack, &kept), 0);
@@ -288,7 +288,7 @@ static int pass_on(domus_stack *stack, void *context)
 
 static const domus_behaviour keeper = {
     .name = "keeper",
-    .on = (const domus_on[]){{&news, take_it, 0}, {&domt_call_type, domt_on_call, 0}, {0}},
+    .on = (const domus_on[]){{&news, handle_it, 0}, {&domt_call_type, domt_on_call, 0}, {0}},
     .on_mount = join};
 
 DOMT_TEST(a_publication_can_be_kept_and_passed_on)

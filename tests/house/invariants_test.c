@@ -26,27 +26,27 @@ static void open_world(void)
 
 /* --- a house ---------------------------------------------------------------------------------- */
 
-static void has_mail_that_is_not_there(void)
+static void break_with_mail_that_is_not_there(void)
 {
     house->mail = 1;
 }
 
-static void has_replies_that_are_not_there(void)
+static void break_with_replies_that_are_not_there(void)
 {
     house->replies = 1;
 }
 
-static void has_events_that_are_not_there(void)
+static void break_with_events_that_are_not_there(void)
 {
     house->events += DOMI_EVENT_STEP;
 }
 
-static void has_stacks_that_are_not_there(void)
+static void break_with_stacks_that_are_not_there(void)
 {
     house->parked = DOMI_PARKED_STEP;
 }
 
-static void has_asks_that_are_not_there(void)
+static void break_with_asks_that_are_not_there(void)
 {
     house->asks = 1;
 }
@@ -68,13 +68,13 @@ static domi_order *order_of_house(void)
     return house->family->order;
 }
 
-static void has_no_room_for_its_order(void)
+static void break_with_no_room_for_its_order(void)
 {
     (void)order_of_house();
     house->family->order = NULL;
 }
 
-static void has_sorted_mail_that_is_not_there(void)
+static void break_with_sorted_mail_that_is_not_there(void)
 {
     static domi_node nodes[2];
     domi_order *order = order_of_house();
@@ -87,7 +87,7 @@ static void has_sorted_mail_that_is_not_there(void)
     house->state = DOMI_READY;
 }
 
-static void has_sorted_mail_of_a_wrong_kind(void)
+static void break_with_sorted_mail_of_a_wrong_kind(void)
 {
     static domi_node node;
     domi_order *order = order_of_house();
@@ -99,27 +99,27 @@ static void has_sorted_mail_of_a_wrong_kind(void)
     house->state = DOMI_READY;
 }
 
-static void is_closed_and_waits(void)
+static void break_with_closed_and_waiting(void)
 {
     house->life |= DOMI_LIFE_CLOSED;
 }
 
-static void has_no_state(void)
+static void break_with_no_state(void)
 {
     house->self = NULL;
 }
 
-static void runs_between_runs(void)
+static void break_with_run_between_runs(void)
 {
     house->state = DOMI_RUNNING;
 }
 
-static void is_of_another_home(void)
+static void break_with_another_home(void)
 {
     house->home = domt_outside(&domt_talk.world);
 }
 
-static void is_free_with_marks(void)
+static void break_with_free_and_marked(void)
 {
     house->state = DOMI_CREATED;
     house->marks = DOMI_MARK_PINNED;
@@ -145,11 +145,13 @@ static void break_house(void *context)
 DOMT_TEST(each_invariant_of_a_house_is_checked)
 {
     static const breach rows[] = {
-        {.breaks = has_mail_that_is_not_there, .text = "house->mail == 0"},
-        {.breaks = has_replies_that_are_not_there, .text = "house->replies == 0"},
-        {.breaks = has_events_that_are_not_there, .text = "domi_house_count_events(house) == 0"},
-        {.breaks = has_stacks_that_are_not_there, .text = "domi_house_count_parked(house) == 0"},
-        {.breaks = has_asks_that_are_not_there, .text = "asks == house->asks"},
+        {.breaks = break_with_mail_that_is_not_there, .text = "house->mail == 0"},
+        {.breaks = break_with_replies_that_are_not_there, .text = "house->replies == 0"},
+        {.breaks = break_with_events_that_are_not_there,
+         .text = "domi_house_count_events(house) == 0"},
+        {.breaks = break_with_stacks_that_are_not_there,
+         .text = "domi_house_count_parked(house) == 0"},
+        {.breaks = break_with_asks_that_are_not_there, .text = "asks == house->asks"},
         {.marks = DOMI_MARK_BARRIER, .text = "DOMI_MARK_BARRIER"},
         {.marks = DOMI_MARK_SATURATED, .text = "DOMI_MARK_SATURATED"},
         {.marks = DOMI_MARK_RECEIVING, .text = "DOMI_MARK_RECEIVING"},
@@ -159,15 +161,15 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
         {.marks = DOMI_MARK_PASSIVATES, .text = "DOMI_MARK_PASSIVATES"},
         {.marks = DOMI_MARK_ROUTEE, .text = "DOMI_MARK_ROUTEE"},
         {.marks = DOMI_MARK_ORDERED, .text = "DOMI_MARK_ORDERED"},
-        {.breaks = has_no_room_for_its_order, .text = "house->family->order"},
-        {.breaks = has_sorted_mail_that_is_not_there, .text = "nodes == strand->count"},
-        {.breaks = has_sorted_mail_of_a_wrong_kind, .text = "domi_node_is_user_mail(node)"},
-        {.breaks = is_closed_and_waits, .text = "DOMI_LIFE_CLOSED"},
-        {.breaks = has_no_state, .text = "house->self"},
-        {.breaks = runs_between_runs, .text = "between runs"},
-        {.breaks = is_of_another_home, .text = "house->home == home"},
+        {.breaks = break_with_no_room_for_its_order, .text = "house->family->order"},
+        {.breaks = break_with_sorted_mail_that_is_not_there, .text = "nodes == strand->count"},
+        {.breaks = break_with_sorted_mail_of_a_wrong_kind, .text = "domi_node_is_user_mail(node)"},
+        {.breaks = break_with_closed_and_waiting, .text = "DOMI_LIFE_CLOSED"},
+        {.breaks = break_with_no_state, .text = "house->self"},
+        {.breaks = break_with_run_between_runs, .text = "between runs"},
+        {.breaks = break_with_another_home, .text = "house->home == home"},
         {.marks = DOMI_MARK_CHANNELS, .text = "domi_house_is_runnable(house)"},
-        {.breaks = is_free_with_marks, .text = "DOMI_MARK_DEAD"},
+        {.breaks = break_with_free_and_marked, .text = "DOMI_MARK_DEAD"},
     };
 
     open_world();

@@ -320,7 +320,7 @@ static int send_tick(domus_stack *stack, void *context)
     return domus_notice(stack, one, &tick_type, NULL);
 }
 
-DOMT_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
+DOMT_TEST(message_received_on_the_loan_that_began_the_receive_is_kept)
 {
     open_world();
     domt_send(home(), silent, send_tick, NULL);
@@ -366,7 +366,7 @@ DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
 
 static uint64_t rang_ns[8];
 
-static int note_tick(domus_stack *stack, void *self, const void *payload)
+static int record_tick(domus_stack *stack, void *self, const void *payload)
 {
     if (rung < 8)
         rang_ns[rung] = domus_timer_missed(stack);
@@ -376,7 +376,8 @@ static int note_tick(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour periodic = {
     .name = "periodic",
-    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {&tick_type, note_tick, 0}, {0}}};
+    .on =
+        (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {&tick_type, record_tick, 0}, {0}}};
 
 static int arm_every(domus_stack *stack, void *context)
 {

@@ -192,14 +192,14 @@ static int busy_mount(domus_stack *stack, void *self)
     return domus_ask(stack, friend, &domt_question, &number, record_error);
 }
 
-static int take_tick(domus_stack *stack, void *self, const void *number)
+static int handle_tick(domus_stack *stack, void *self, const void *number)
 {
     heard_error += 10 * (int)*(const int64_t *)number;
     return 0;
 }
 
 static const domus_behaviour busy = {.name = "busy",
-                                     .on = (const domus_on[]){{&domt_tick, take_tick, 0}, {0}},
+                                     .on = (const domus_on[]){{&domt_tick, handle_tick, 0}, {0}},
                                      .on_mount = busy_mount};
 
 DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)

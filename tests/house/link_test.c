@@ -44,7 +44,7 @@ DOMT_TEST(end_of_either_is_the_end_of_both)
     }
 }
 
-DOMT_TEST(who_has_a_row_gets_the_event_and_lives)
+DOMT_TEST(linked_actor_with_a_row_gets_the_event_and_lives)
 {
     for (uint32_t round = 0; round < 8; round++) {
         uint32_t first = 1 + round % 2;
@@ -85,7 +85,7 @@ DOMT_TEST(reason_runs_along_a_chain_of_links)
     }
 }
 
-DOMT_TEST(link_to_who_is_gone_answers_as_if_it_ended_now)
+DOMT_TEST(link_to_an_actor_that_has_ended_acts_as_if_it_ended_now)
 {
     for (uint32_t round = 0; round < 4; round++) {
         domt_kin_open(2);
@@ -191,7 +191,7 @@ DOMT_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
     domt_kin_close_clean();
 }
 
-DOMT_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
+DOMT_TEST(restart_of_the_linking_actor_removes_the_link_for_both)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
     static domus_behaviour boss;

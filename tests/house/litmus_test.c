@@ -195,8 +195,8 @@ static uint32_t shape_both_missed(void *context)
     return missed;
 }
 
-static uint64_t hold_shape(const char *name, void (*left)(struct words *words),
-                           void (*right)(struct words *words))
+static uint64_t check_shape(const char *name, void (*left)(struct words *words),
+                            void (*right)(struct words *words))
 {
     static struct shape shape;
     const contest duel = {{act_left, act_right}, shape_both_missed, &shape};
@@ -244,21 +244,21 @@ static void put_by_store(struct words *words)
 
 DOMT_TEST(exchange_to_sleep_and_put_never_both_miss)
 {
-    ck_assert_uint_eq(hold_shape("exchange, compare-exchange", park_by_exchange, put_by_exchange),
+    ck_assert_uint_eq(check_shape("exchange, compare-exchange", park_by_exchange, put_by_exchange),
                       0);
 }
 
 DOMT_TEST(exchange_to_sleep_and_seq_cst_store_never_both_miss)
 {
-    ck_assert_uint_eq(hold_shape("exchange, seq_cst store", park_by_exchange, put_by_seq_cst_store),
-                      0);
+    ck_assert_uint_eq(
+        check_shape("exchange, seq_cst store", park_by_exchange, put_by_seq_cst_store), 0);
 }
 
 /* That both sides miss is allowed, and is seen on x86 when two CPUs are free; on other machines and
  * in a crowd perhaps not. */
 DOMT_TEST(release_and_acquire_may_both_miss)
 {
-    (void)hold_shape("release, acquire", park_by_store, put_by_store);
+    (void)check_shape("release, acquire", park_by_store, put_by_store);
 }
 
 /* --- the code --------------------------------------------------------------------------------- */
@@ -278,14 +278,14 @@ static struct {
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
 
-static int take_number(domus_stack *stack, void *self, const void *number)
+static int handle_number(domus_stack *stack, void *self, const void *number)
 {
     stage.disordered += *(const uint64_t *)number != ++stage.received;
     return 0;
 }
 
 static const domus_behaviour counter = {
-    .name = "counter", .on = (const domus_on[]){{&number_type, take_number, 0}, {0}}};
+    .name = "counter", .on = (const domus_on[]){{&number_type, handle_number, 0}, {0}}};
 
 /* Open a world in which the sender is the last manager: the outside, or another home, which has
  * belts. */

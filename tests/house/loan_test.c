@@ -61,7 +61,7 @@ static void expose_houses(uint32_t count)
     ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), count), count);
 }
 
-static void note_all(uint32_t count, int64_t number)
+static void record_all(uint32_t count, int64_t number)
 {
     for (uint32_t i = 0; i < count; i++)
         domt_note_to(home(), actors[i], number);
@@ -92,7 +92,7 @@ static const char *notes_as_text(uint32_t index)
 DOMT_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
 {
     open_world(4);
-    note_all(4, 1);
+    record_all(4, 1);
     uint64_t ran = domi_counter_read(&thief_manager()->counters.runs);
     expose_houses(3);
     ck_assert_uint_eq(home_queue()->count, 1);
@@ -117,7 +117,7 @@ DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
     open_world(4);
     actors[0].house->marks |= DOMI_MARK_PINNED;
     actors[2].house->marks |= DOMI_MARK_PINNED;
-    note_all(4, 1);
+    record_all(4, 1);
     ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 4), 2);
     ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[0].house);
     ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[2].house);
@@ -135,7 +135,7 @@ DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
     for (uint32_t i = 0; i < 8; i++)
         actors[i].house->marks |= DOMI_MARK_PINNED;
     actors[7].house->marks = 0;
-    note_all(8, 1);
+    record_all(8, 1);
     ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 1), 0);
     ck_assert_uint_eq(home_queue()->count, 8);
     close_world();
@@ -145,7 +145,7 @@ DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
 DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
 {
     open_world(2);
-    note_all(2, 1);
+    record_all(2, 1);
     expose_houses(2);
     domt_note_to(home(), actors[0], 2);
     domt_note_to(thief_manager(), actors[0], 3);
@@ -201,8 +201,8 @@ DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
 {
     open_world(1);
-    note_all(1, 1);
-    note_all(1, 2);
+    record_all(1, 1);
+    record_all(1, 2);
     expose_houses(1);
     domi_loan *loan = domi_loan_take(thief_manager(), home());
     ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
@@ -274,7 +274,7 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
     ck_assert_ptr_eq(child.house->home, home());
     domt_settle(&world);
     ck_assert_uint_eq(logs[1].mounts, 1);
-    note_all(1, 1);
+    record_all(1, 1);
     expose_houses(1); /* the child ends meanwhile */
     ck_assert_int_eq(domi_house_stop(home(), child), 0);
     (void)domt_run_state(home());
@@ -289,7 +289,7 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
 DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
 {
     open_world(1);
-    note_all(1, 1);
+    record_all(1, 1);
     expose_houses(1);
     while (thief_manager()->pool.slabs[DOMI_SLAB_64].free != NULL ||
            thief_manager()->pool.slabs[DOMI_SLAB_64].carve_end -
@@ -310,7 +310,7 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
 DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
 {
     open_world(3);
-    note_all(3, 1);
+    record_all(3, 1);
     expose_houses(2);
     lend_house(0);
     domt_note_to(home(), actors[1], 2);
@@ -322,7 +322,7 @@ DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
 DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 {
     open_world(1);
-    note_all(1, 1);
+    record_all(1, 1);
     expose_houses(1);
     ck_assert(domi_manager_has_work(home()));
     domi_loan *loan = domi_loan_take(thief_manager(), home());

@@ -59,7 +59,7 @@ DOMT_TEST(own_bound_may_be_above_the_default)
     domt_kin_close();
 }
 
-DOMT_TEST(full_mailbox_takes_mail_again_whatever_its_bound)
+DOMT_TEST(full_mailbox_with_any_bound_takes_messages_again)
 {
     for (uint32_t most = 1; most < 70; most++) {
         for (uint32_t from = 0; from < 3; from++) {
@@ -205,7 +205,7 @@ DOMT_TEST(room_is_told_once_below_half)
     }
 }
 
-DOMT_TEST(room_is_told_whatever_the_bound)
+DOMT_TEST(room_is_reported_with_any_bound)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t most = 1; most < 10; most++) {
@@ -254,7 +254,7 @@ DOMT_TEST(room_that_is_there_is_told_at_once)
     }
 }
 
-DOMT_TEST(who_ends_has_no_room)
+DOMT_TEST(actor_that_ends_has_no_room)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_full(home, 20);
@@ -273,7 +273,7 @@ DOMT_TEST(who_ends_has_no_room)
 }
 
 /* The actor waits for its child to end: its mailbox is empty, but takes nothing any more. */
-DOMT_TEST(who_is_about_to_end_has_no_room)
+DOMT_TEST(actor_that_is_about_to_end_has_no_room)
 {
     open_full(0, 20);
     domt_settle(&domt_kin_world);

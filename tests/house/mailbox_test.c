@@ -157,7 +157,7 @@ DOMT_TEST(inbox_word_tells_empty_depth_and_newest)
     domt_world_end(&world);
 }
 
-DOMT_TEST(only_who_finds_the_inbox_empty_links_the_house)
+DOMT_TEST(only_a_sender_that_finds_the_inbox_empty_links_the_house)
 {
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
@@ -453,7 +453,7 @@ static int send_wrong(domus_stack *stack, void *context)
     return 0;
 }
 
-DOMT_TEST(what_cannot_be_shared_is_not_sent)
+DOMT_TEST(batch_with_a_payload_that_cannot_be_shared_is_not_sent)
 {
     set_up_batches();
     domt_do(&world, sender, send_wrong, NULL);

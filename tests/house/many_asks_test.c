@@ -41,7 +41,7 @@ static int reply_later(domus_stack *stack, void *self, const domus_answer *answe
     return domus_reply(stack, &number_type, domus_frame(stack));
 }
 
-static int take_question(domus_stack *stack, void *self, const void *request_)
+static int handle_question(domus_stack *stack, void *self, const void *request_)
 {
     const request *now = request_;
 
@@ -53,7 +53,7 @@ static int take_question(domus_stack *stack, void *self, const void *request_)
 }
 
 static const domus_behaviour answering = {
-    .name = "answering", .on = (const domus_on[]){{&question, take_question, 8}, {0}}};
+    .name = "answering", .on = (const domus_on[]){{&question, handle_question, 8}, {0}}};
 
 static int record_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -75,11 +75,11 @@ static int record_answers(domus_stack *stack, void *self, const domus_answer *an
 
 static domus_address targets[TARGETS];
 
-static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_each_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     (void)record_answers(stack, self, answer);
-    return answered + failed < TARGETS ? domus_wait_first(stack, hear_each) : 0;
+    return answered + failed < TARGETS ? domus_wait_first(stack, handle_each_answer) : 0;
 }
 
 static int ask_all_targets(domus_stack *stack, void *first)
@@ -90,7 +90,7 @@ static int ask_all_targets(domus_stack *stack, void *first)
             return -ENOMEM;
     }
     ck_assert_uint_eq(domus_pending(stack), TARGETS);
-    return first != NULL ? domus_wait_first(stack, hear_each)
+    return first != NULL ? domus_wait_first(stack, handle_each_answer)
                          : domus_wait_all(stack, record_answers);
 }
 

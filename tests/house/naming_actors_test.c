@@ -230,7 +230,7 @@ DOMT_TEST(name_taken_at_the_last_moment_is_given_back_too)
     close_named();
 }
 
-DOMT_TEST(who_hears_of_the_end_may_take_the_name)
+DOMT_TEST(watcher_of_the_end_may_take_the_name)
 {
     open_named();
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);

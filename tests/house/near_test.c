@@ -28,7 +28,7 @@ static unsigned char bytes[SIZES] = "abcdefghijklmnopqrstuvwxy";
 static unsigned answers;
 static int error;
 
-static int take_sized(domus_stack *stack, void *self, const void *payload)
+static int handle_sized(domus_stack *stack, void *self, const void *payload)
 {
     return answering(stack, self, payload);
 }
@@ -40,7 +40,7 @@ static int answer_nothing(domus_stack *stack, void *context)
     return domus_reply(stack, &sized[0], NULL);
 }
 
-static int hear_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     error = answer->error;
@@ -54,7 +54,7 @@ static int warm_up(domus_stack *stack, void *context)
 
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(domus_ask_add(stack, greeter, &domt_call_type, &call, 0, 0), 0);
-    return domus_wait_all(stack, hear_error);
+    return domus_wait_all(stack, handle_error);
 }
 
 /* Open a world: the asker asks the second time by `again` and is resumed in `then`; the other actor
@@ -66,7 +66,7 @@ static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_h
     answering = handle;
     for (uint32_t i = 0; i < SIZES; i++) {
         sized[i] = (domus_type){.name = "sized", .size = i};
-        rows[i] = (domus_on){&sized[i], take_sized, 0};
+        rows[i] = (domus_on){&sized[i], handle_sized, 0};
     }
     rows[SIZES] = (domus_on){&domt_call_type, domt_on_call, 0};
     domt_world_open(&world, 1);
@@ -83,7 +83,7 @@ static void close_world(void)
     domt_end_clean(&world);
 }
 
-static int hear_first(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_first_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     ck_assert_ptr_eq(stack->pooled, stack);
@@ -94,7 +94,7 @@ static int ask_twice(domus_stack *stack, void *context)
 {
     const domt_call call = {answer_nothing, NULL};
 
-    return domus_ask(stack, greeter, &domt_call_type, &call, hear_first);
+    return domus_ask(stack, greeter, &domt_call_type, &call, handle_first_answer);
 }
 
 /* --- payloads --------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static int answer_with_bytes(domus_stack *stack, void *self, const void *payload
     return domus_reply(stack, &sized[size_answered], bytes);
 }
 
-static int hear_bytes(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_bytes(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_ptr_eq(answer->type, &sized[size_answered]);
@@ -129,7 +129,7 @@ static int ask_sized(domus_stack *stack)
 
 DOMT_TEST(payloads_of_each_size_come_and_go)
 {
-    open_world(ask_sized, hear_bytes, answer_with_own_bytes);
+    open_world(ask_sized, handle_bytes, answer_with_own_bytes);
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (offset = 0; offset <= size_asked && offset < 3; offset++) {
             size_answered = size_asked - offset;
@@ -141,7 +141,7 @@ DOMT_TEST(payloads_of_each_size_come_and_go)
 
 DOMT_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
 {
-    open_world(ask_sized, hear_bytes, answer_with_bytes);
+    open_world(ask_sized, handle_bytes, answer_with_bytes);
     offset = 0;
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (size_answered = 0; size_answered < SIZES; size_answered++)
@@ -155,9 +155,9 @@ static int ask_counted(domus_stack *stack)
     return domus_ask(stack, other, &domt_counted, bytes, heard);
 }
 
-DOMT_TEST(what_an_ask_owns_is_released_by_its_answer)
+DOMT_TEST(payload_of_an_ask_is_released_by_its_answer)
 {
-    open_world(ask_counted, hear_error, answer_with_bytes);
+    open_world(ask_counted, handle_error, answer_with_bytes);
     rows[0].type = &domt_counted; /* replaces the row of the type without bytes */
     size_answered = 8;
     domt_releases = 0;
@@ -188,12 +188,12 @@ static int ask_to_ask_twice(domus_stack *stack, void *context)
 {
     const domt_call call = {ask_twice, NULL};
 
-    return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, hear_error);
+    return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, handle_error);
 }
 
 DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
 {
-    open_world(ask_sized, hear_error, keep_with_deadline);
+    open_world(ask_sized, handle_error, keep_with_deadline);
     domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     size_asked = 8;
     domt_do(&world, first, ask_to_ask_twice, NULL);
@@ -206,7 +206,7 @@ DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
     close_world();
 }
 
-static int hear_the_other(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_other_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_uint_eq(answer->tag, 5);
@@ -214,18 +214,18 @@ static int hear_the_other(domus_stack *stack, void *self, const domus_answer *an
     return 0;
 }
 
-static int hear_one(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_one_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_uint_eq(answer->tag, 0);
     ck_assert_uint_eq(*(const unsigned char *)answer->payload, 'a');
-    return domus_wait_first(stack, hear_the_other);
+    return domus_wait_first(stack, handle_other_answer);
 }
 
 static int ask_for_two(domus_stack *stack)
 {
     ck_assert_int_eq(domus_ask_add(stack, other, &sized[2], bytes + 1, 0, 5), 0);
-    return domus_ask(stack, other, &sized[2], bytes, hear_one);
+    return domus_ask(stack, other, &sized[2], bytes, handle_one_answer);
 }
 
 DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
@@ -238,11 +238,11 @@ DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
     close_world();
 }
 
-static int hear_end_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_end_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_int_eq(answer->error, -ECANCELED);
-    error = domus_ask(stack, other, &sized[8], bytes, hear_error);
+    error = domus_ask(stack, other, &sized[8], bytes, handle_error);
     return 0;
 }
 
@@ -251,7 +251,7 @@ static domus_conversation running;
 static int note_and_ask(domus_stack *stack)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &running), 0);
-    return domus_ask(stack, other, &sized[8], bytes, hear_end_and_ask);
+    return domus_ask(stack, other, &sized[8], bytes, handle_end_and_ask);
 }
 
 static int cancel(domus_stack *stack, void *context)
@@ -294,7 +294,7 @@ static int receive_another(domus_stack *stack, void *self, const void *payload)
 
 static char order[8]; /* the actors that were resumed, in order */
 
-static int hear_letter(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_letter(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     order[answers++] = domus_self(stack).house == asker.house ? 'a' : 't';
@@ -304,7 +304,7 @@ static int hear_letter(domus_stack *stack, void *self, const domus_answer *answe
 
 DOMT_TEST(a_received_ask_is_found_and_answered)
 {
-    open_world(ask_sized, hear_letter, receive_another);
+    open_world(ask_sized, handle_letter, receive_another);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     memset(order, 0, sizeof order);
     size_asked = 8;
@@ -320,7 +320,7 @@ DOMT_TEST(a_received_ask_is_found_and_answered)
 static uint64_t runs_before[2];
 
 /* Handle an ask, and then the notice that the actor sends to itself. */
-static int tell_oneself(domus_stack *stack, void *self, const void *payload)
+static int notice_itself(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_uint_lt(answers, 2);
     runs_before[answers] = DOMT_SUM(&world, runs);
@@ -332,7 +332,7 @@ static int tell_oneself(domus_stack *stack, void *self, const void *payload)
 
 DOMT_TEST(a_run_takes_what_comes_behind_its_mail)
 {
-    open_world(ask_sized, domt_hear_nothing, tell_oneself);
+    open_world(ask_sized, domt_hear_nothing, notice_itself);
     size_asked = 8;
     domt_do(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 2);

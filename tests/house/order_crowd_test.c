@@ -103,7 +103,8 @@ static void run_messages(uint32_t messages)
 
 /* Check how many comparisons there were: on average for each of `messages`, and at once, while
  * `some` came. */
-static void were_few(uint32_t waiting, uint64_t messages, uint64_t most, uint32_t some)
+static void expect_few_comparisons(uint32_t waiting, uint64_t messages, uint64_t most,
+                                   uint32_t some)
 {
     double each = (double)compared / (double)messages;
 
@@ -133,7 +134,7 @@ DOMT_TEST(crowd_is_taken_in_its_order)
         if (i % 64 == 0)
             domi_house_check_lists(home(), actor.house);
     }
-    were_few(CROWD, MOVED, most, 64);
+    expect_few_comparisons(CROWD, MOVED, most, 64);
     ck_assert_uint_eq(numbers - taken, CROWD - 1);
     ck_assert_uint_gt(actor.house->family->order->waiting.count, DOMI_STRANDS_MAX / 4);
     domi_manager_set_run_limit(home(), 64);
@@ -162,7 +163,7 @@ static void compare_few(uint32_t waiting)
         run_messages(1);
         most = compared - before > most ? compared - before : most;
     }
-    were_few(waiting, 2 * (uint64_t)waiting, most, 1);
+    expect_few_comparisons(waiting, 2 * (uint64_t)waiting, most, 1);
     domt_settle(&world);
     domt_world_end(&world);
 }

@@ -176,7 +176,7 @@ static int compare_down(const domus_type *one_type, const void *one, const domus
 }
 
 /* Sometimes put a message to oneself, while a run goes on. */
-static void say_something(domus_stack *stack)
+static void send_something(domus_stack *stack)
 {
     letter what = {below(40), numbers};
 
@@ -188,14 +188,14 @@ static void say_something(domus_stack *stack)
     }
 }
 
-static int take_note(domus_stack *stack, void *self, const void *payload)
+static int handle_note(domus_stack *stack, void *self, const void *payload)
 {
     model_take(payload, false, UINT32_MAX);
-    say_something(stack);
+    send_something(stack);
     return 0;
 }
 
-static int take_ask(domus_stack *stack, void *self, const void *payload)
+static int handle_ask(domus_stack *stack, void *self, const void *payload)
 {
     if (below(8) == 0) { /* stash the message */
         uint32_t at = model_find(((const letter *)payload)->number);
@@ -207,7 +207,7 @@ static int take_ask(domus_stack *stack, void *self, const void *payload)
         return 0;
     }
     model_take(payload, true, UINT32_MAX);
-    say_something(stack);
+    send_something(stack);
     return domus_reply(stack, &done_type, NULL);
 }
 
@@ -255,7 +255,8 @@ static int change_order(domus_stack *stack, void *to)
 #define ROWS                                                                                       \
     (const domus_on[])                                                                             \
     {                                                                                              \
-        {&note_type, take_note, 0}, {&ask_type, take_ask, 0}, {&domt_call_type, domt_on_call, 0},  \
+        {&note_type, handle_note, 0}, {&ask_type, handle_ask, 0},                                  \
+            {&domt_call_type, domt_on_call, 0},                                                    \
         {                                                                                          \
             NULL, NULL, 0                                                                          \
         }                                                                                          \

@@ -54,7 +54,7 @@ DOMT_TEST(equal_asks_do_not_starve_a_notice)
     domt_pick_close();
 }
 
-static int tell_itself(domus_stack *stack, void *number)
+static int send_to_itself(domus_stack *stack, void *number)
 {
     return domus_notice(stack, domus_self(stack), &domt_pick_urgent, number);
 }
@@ -65,7 +65,7 @@ DOMT_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
 
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(20, 30);
-    domt_begin(tell_itself, &five);
+    domt_begin(send_to_itself, &five);
     domt_ordered_settled("u5 20 30 ");
     domt_pick_close();
 }

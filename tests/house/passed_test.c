@@ -33,7 +33,7 @@ static unsigned shown;   /* asks that the last actor was shown */
 /* --- actors ----------------------------------------------------------------------------------- */
 
 /* Pass a question on; the last actor does what the question says. */
-static int take_question(domus_stack *stack, void *self, const void *call_)
+static int handle_question(domus_stack *stack, void *self, const void *call_)
 {
     uint32_t i = 0;
 
@@ -48,7 +48,7 @@ static int take_question(domus_stack *stack, void *self, const void *call_)
 static const domus_behaviour talking = {
     .name = "talking",
     .on = (const domus_on[]){
-        {&domt_ask_question, take_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+        {&domt_ask_question, handle_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 /* Open a world in which each actor has a home of its own, or one that all share. */
 static void open_world(uint32_t homes)
@@ -74,7 +74,7 @@ static void close_world(void)
 
 /* --- deeds ------------------------------------------------------------------------------------ */
 
-static int hear_asked(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_asked_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     asked_error = answer->error;
     return 0;
@@ -93,7 +93,7 @@ static int ask_as_planned(domus_stack *stack, void *plan_)
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return domus_ask(stack,
                      what->from == LAST && router.house != NULL ? router : actors[what->from],
-                     &domt_ask_question, &what->call, hear_asked);
+                     &domt_ask_question, &what->call, handle_asked_answer);
 }
 
 static int cancel(domus_stack *stack, void *context)
@@ -107,7 +107,7 @@ static int stop_oneself(domus_stack *stack, void *context)
     return domus_stop(stack, domus_self(stack));
 }
 
-static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     holder_error = answer->error;
     return answer->error != 0 ? answer->error : domus_reply(stack, &domt_ask_done, "answered");
@@ -115,7 +115,7 @@ static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer
 
 static int sleep_long(domus_stack *stack, void *context)
 {
-    return domus_sleep(stack, 50 * MS, hear_sleep);
+    return domus_sleep(stack, 50 * MS, handle_end_of_sleep);
 }
 
 static int end_with_error(domus_stack *stack, void *self, const domus_answer *answer)
@@ -243,7 +243,7 @@ DOMT_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held)
 
 #define CROWD 5000u
 
-static int hear_crowd(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_crowd_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next)
         ck_assert_int_eq(answer->error, -ECANCELED);
@@ -257,7 +257,7 @@ static int ask_as_a_crowd(domus_stack *stack, void *context)
     for (unsigned i = 0; i < CROWD; i++)
         ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &call, 0, 0), 0);
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
-    return domus_wait_all(stack, hear_crowd);
+    return domus_wait_all(stack, handle_crowd_answers);
 }
 
 /* Far more asks are given up at once than promises fit into a page of them. */

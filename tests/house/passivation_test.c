@@ -113,7 +113,7 @@ DOMT_TEST(paused_actor_stays_and_resuming_begins_the_idle_time_anew)
     close_ended();
 }
 
-DOMT_TEST(pause_and_resume_are_for_those_who_passivate)
+DOMT_TEST(pause_and_resume_are_for_actors_that_passivate)
 {
     int result = 1;
 

@@ -48,17 +48,17 @@ static int take_and_write(domus_stack *stack, const char *what, const void *numb
     return 0;
 }
 
-static int take_note(domus_stack *stack, void *self, const void *number)
+static int handle_note(domus_stack *stack, void *self, const void *number)
 {
     return take_and_write(stack, "", number);
 }
 
-static int take_urgent(domus_stack *stack, void *self, const void *number)
+static int handle_urgent(domus_stack *stack, void *self, const void *number)
 {
     return take_and_write(stack, "u", number);
 }
 
-static int take_question(domus_stack *stack, void *self, const void *number)
+static int handle_question(domus_stack *stack, void *self, const void *number)
 {
     (void)take_and_write(stack, "q", number);
     return domus_reply(stack, &domt_pick_number, number);
@@ -67,9 +67,9 @@ static int take_question(domus_stack *stack, void *self, const void *number)
 const domus_behaviour domt_picking = {
     .name = "picking",
     .state_size = 8,
-    .on = (const domus_on[]){{&domt_pick_note, take_note, 0},
-                             {&domt_pick_urgent, take_urgent, 0},
-                             {&domt_pick_question, take_question, 0},
+    .on = (const domus_on[]){{&domt_pick_note, handle_note, 0},
+                             {&domt_pick_urgent, handle_urgent, 0},
+                             {&domt_pick_question, handle_question, 0},
                              {&domt_call_type, domt_on_call, 16},
                              {0}}};
 

@@ -54,7 +54,7 @@ DOMT_TEST(envelopes_come_from_the_smallest_class_that_holds_them)
     domt_end_clean(&world);
 }
 
-DOMT_TEST(what_its_owner_frees_is_taken_next)
+DOMT_TEST(object_freed_by_its_owner_is_taken_next)
 {
     domt_world_open(&world, 1);
     domi_envelope *first = domi_envelope_new(world.managers[0], 64);
@@ -67,7 +67,7 @@ DOMT_TEST(what_its_owner_frees_is_taken_next)
     domt_world_end(&world);
 }
 
-DOMT_TEST(what_others_free_goes_home_in_one_chain)
+DOMT_TEST(objects_freed_by_others_go_home_in_one_chain)
 {
     enum { COUNT = 30 };
     domi_envelope *envelopes[COUNT];

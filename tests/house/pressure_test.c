@@ -65,7 +65,7 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     domt_end_clean(&world);
 }
 
-DOMT_TEST(who_is_gone_is_told_as_such)
+DOMT_TEST(stale_address_is_reported_as_such)
 {
     open_world();
     domt_stop(&world, world.managers[0], one);
@@ -165,7 +165,7 @@ static int pass_on(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour passer = {.name = "passer",
                                        .on = (const domus_on[]){{&domt_note, pass_on, 0}, {0}}};
 
-DOMT_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
+DOMT_TEST(taken_message_is_passed_on_while_memory_is_critical)
 {
     int64_t number = 5;
 
@@ -248,7 +248,7 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
     }
 }
 
-DOMT_TEST(what_answers_and_events_need_is_beyond_the_bound)
+DOMT_TEST(memory_for_answers_and_events_may_exceed_the_bound)
 {
     domus_address agent = open_bounded(1024 * KIB);
     (void)fill_mailbox(agent, &large);
@@ -367,7 +367,7 @@ DOMT_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
     domt_world_end(&world);
 }
 
-DOMT_TEST(what_is_spare_is_never_less_than_nothing)
+DOMT_TEST(spare_bytes_are_never_below_zero)
 {
     uint32_t count = HELD;
 
@@ -390,7 +390,7 @@ DOMT_TEST(what_is_spare_is_never_less_than_nothing)
     domt_world_end(&world);
 }
 
-DOMT_TEST(what_is_taken_again_is_not_spare)
+DOMT_TEST(memory_that_is_taken_again_is_not_spare)
 {
     open_world();
     domi_manager *manager = world.managers[1];
@@ -411,7 +411,7 @@ DOMT_TEST(what_is_taken_again_is_not_spare)
 }
 
 /* Another thread has just measured less memory; this thread learns of it as it takes memory. */
-static void hear_of_less(domi_meter *meter, size_t bytes)
+static void learn_of_less(domi_meter *meter, size_t bytes)
 {
     atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(world.managers[0]);
@@ -419,7 +419,7 @@ static void hear_of_less(domi_meter *meter, size_t bytes)
 
 DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
 {
-    domi_meter meter = {.grown = hear_of_less, .tight = 1};
+    domi_meter meter = {.grown = learn_of_less, .tight = 1};
 
     open_world();
     static domi_letters letters;

@@ -234,7 +234,7 @@ DOMT_TEST(process_without_memory_ends_in_order)
 
 /* --- messages -------------------------------------------------------------------------------- */
 
-static int hear_value(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_value(domus_stack *stack, void *self, const domus_answer *answer)
 {
     error = answer->error;
     value = error == 0 ? *(const uint64_t *)answer->payload : 0;
@@ -243,7 +243,7 @@ static int hear_value(domus_stack *stack, void *self, const domus_answer *answer
 
 static int ask_process(domus_stack *stack, void *number)
 {
-    return domus_ask(stack, process, &large_type, number, hear_value);
+    return domus_ask(stack, process, &large_type, number, handle_value);
 }
 
 static int reply_when_told(domus_stack *stack, const domus_process_event *events, uint32_t count,

@@ -172,7 +172,7 @@ DOMT_TEST(expired_ask_is_not_received)
 
 static domus_conversation inquiry;
 
-static int hear_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
@@ -181,7 +181,7 @@ static int hear_cancelled(domus_stack *stack, void *self, const domus_answer *an
 static int ask_known(domus_stack *stack, void *number)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &inquiry), 0);
-    return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, hear_cancelled);
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, handle_cancelled);
 }
 
 static int cancel_inquiry(domus_stack *stack, void *context)
@@ -292,7 +292,7 @@ DOMT_TEST(stop_after_mail_waits_for_the_mail_that_a_receive_has_left)
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
-DOMT_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
+DOMT_TEST(messages_that_no_pattern_takes_are_bounded_by_mailbox_max_and_counted)
 {
     int64_t number = 0;
 

@@ -293,7 +293,7 @@ DOMT_TEST(resumed_receive_may_cancel_another_receive)
 
 /* --- mail that leaves while it is seen ------------------------------------------------------- */
 
-static int hear_circle(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_circle_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -EDEADLK);
     return 0;
@@ -301,7 +301,8 @@ static int hear_circle(domus_stack *stack, void *self, const domus_answer *answe
 
 static int ask_back(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){4}, hear_circle);
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){4},
+                     handle_circle_error);
 }
 
 static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)

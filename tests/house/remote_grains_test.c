@@ -43,7 +43,7 @@ static void end_life(domus_stack *stack, void *self)
     life.ended++;
 }
 
-static int take_word(domus_stack *stack, void *self, const void *payload)
+static int handle_word(domus_stack *stack, void *self, const void *payload)
 {
     memcpy(&life.value, payload, sizeof life.value);
     life.sender = domus_sender(stack);
@@ -64,25 +64,26 @@ static bool are_numbers(const unsigned char *bytes, size_t size)
     return true;
 }
 
-static int take_odd(domus_stack *stack, void *self, const void *payload)
+static int handle_odd(domus_stack *stack, void *self, const void *payload)
 {
     life.is_whole = are_numbers(payload, sizeof(odd));
     return 0;
 }
 
-static int take_large(domus_stack *stack, void *self, const void *payload)
+static int handle_large(domus_stack *stack, void *self, const void *payload)
 {
     life.is_whole = are_numbers(payload, sizeof(large));
     (void)domus_reply(stack, &domt_plain, &life.value);
     return 0;
 }
 
-static const domus_behaviour behaviour = {
-    .name = "grain",
-    .on_mount = begin_life,
-    .on_stop = end_life,
-    .on = (const domus_on[]){
-        {&domt_word, take_word, 0}, {&odd_type, take_odd, 0}, {&large_type, take_large, 0}, {0}}};
+static const domus_behaviour behaviour = {.name = "grain",
+                                          .on_mount = begin_life,
+                                          .on_stop = end_life,
+                                          .on = (const domus_on[]){{&domt_word, handle_word, 0},
+                                                                   {&odd_type, handle_odd, 0},
+                                                                   {&large_type, handle_large, 0},
+                                                                   {0}}};
 static const domus_grain_kind kind = {.name = "spread", .behaviour = &behaviour};
 
 static domi_grains grains;

@@ -292,7 +292,7 @@ static int handling; /* how the worker handles an ask */
 enum { REPLIES, FAILS, KEEPS, PASSES_ON, SLEEPS };
 static int worker_heard;
 
-static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     worker_heard = answer->error;
     return answer->error;
@@ -314,7 +314,7 @@ static int double_value(domus_stack *stack, void *self, const void *payload)
         handling = KEEPS;
         return domus_forward(stack, passed_to);
     case SLEEPS:
-        return domus_sleep(stack, 1000 * DOMT_MS, hear_sleep);
+        return domus_sleep(stack, 1000 * DOMT_MS, handle_end_of_sleep);
     default:
         (void)domus_reply(stack, &domt_plain, &doubled);
         ck_assert(domus_address_equals(domus_sender(stack), seen_sender));
@@ -458,7 +458,7 @@ static int cancel_as(domus_stack *stack, void *naming_)
     return 0;
 }
 
-DOMT_TEST(a_cancel_in_its_name_comes_to_who_works_for_it)
+DOMT_TEST(a_cancel_of_a_remote_actor_comes_to_the_worker_for_it)
 {
     for (uint32_t passes = 0; passes < 2; passes++) {
         open_with_workers();

@@ -16,13 +16,13 @@ static domus_down heard[4];
 static unsigned downs, rooms;
 static int room_reason;
 
-static int hear_down(domus_stack *stack, void *self, const void *payload)
+static int handle_down(domus_stack *stack, void *self, const void *payload)
 {
     heard[downs++ % 4] = *(const domus_down *)payload;
     return 0;
 }
 
-static int hear_room(domus_stack *stack, void *self, const void *payload)
+static int handle_room(domus_stack *stack, void *self, const void *payload)
 {
     room_reason = ((const domus_down *)payload)->reason;
     rooms++;
@@ -32,8 +32,8 @@ static int hear_room(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour watching = {.name = "watching",
                                          .on =
                                              (const domus_on[]){{&domt_call_type, domt_on_call, 0},
-                                                                {&domus_down_type, hear_down, 0},
-                                                                {&domus_room_type, hear_room, 0},
+                                                                {&domus_down_type, handle_down, 0},
+                                                                {&domus_room_type, handle_room, 0},
                                                                 {0}}};
 
 static domus_address watcher, remote;
@@ -75,25 +75,25 @@ static int unwatch(domus_stack *stack, void *context)
     return 0;
 }
 
-static int tell_end(domus_stack *stack, void *reason)
+static int report_end(domus_stack *stack, void *reason)
 {
     ck_assert_int_eq(domus_remote_end(stack, &name, (int)(intptr_t)reason), 0);
     return 0;
 }
 
-static int tell_down(domus_stack *stack, void *reason)
+static int report_down(domus_stack *stack, void *reason)
 {
     ck_assert_int_eq(domus_remote_down(stack, &name, (int)(intptr_t)reason), 0);
     return 0;
 }
 
-static int tell_room(domus_stack *stack, void *context)
+static int report_room(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_remote_room(stack, &name), 0);
     return 0;
 }
 
-static int tell_from_other(domus_stack *stack, void *context)
+static int send_from_other(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_remote_end(stack, &name, 0), -EXDEV);
     ck_assert_int_eq(domus_remote_down(stack, &name, 0), -EXDEV);
@@ -101,7 +101,7 @@ static int tell_from_other(domus_stack *stack, void *context)
     return 0;
 }
 
-DOMT_TEST(the_end_of_a_remote_actor_is_told_to_who_watches_it)
+DOMT_TEST(the_end_of_a_remote_actor_is_reported_to_its_watcher)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_watching(home);
@@ -110,9 +110,9 @@ DOMT_TEST(the_end_of_a_remote_actor_is_told_to_who_watches_it)
         ck_assert_uint_eq(domt_carried_by[1].watches, 0);
         ck_assert_uint_eq(domt_carried_by[0].target.number, 3);
         ck_assert(!domt_carried_by[0].room);
-        domt_as_gateway(1, tell_from_other, NULL);
+        domt_as_gateway(1, send_from_other, NULL);
         ck_assert_uint_eq(downs, 0);
-        domt_as_gateway(0, tell_end, (void *)(intptr_t)-EIO);
+        domt_as_gateway(0, report_end, (void *)(intptr_t)-EIO);
         ck_assert_uint_eq(downs, 1);
         ck_assert_int_eq(heard[0].reason, -EIO);
         ck_assert(domus_address_equals(heard[0].who, remote));
@@ -128,10 +128,10 @@ DOMT_TEST(a_node_that_is_down_leaves_its_addresses)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch, NULL);
-    domt_as_gateway(0, tell_down, (void *)(intptr_t)-EHOSTDOWN);
+    domt_as_gateway(0, report_down, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(downs, 1);
     ck_assert_int_eq(heard[0].reason, -EHOSTDOWN);
-    domt_as_gateway(0, tell_down, (void *)(intptr_t)-EHOSTDOWN);
+    domt_as_gateway(0, report_down, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(downs, 1);
     domt_do(&domt_remote, watcher, watch, NULL);
     ck_assert_uint_eq(domt_carried_by[0].watches, 2);
@@ -147,7 +147,7 @@ DOMT_TEST(a_watch_that_is_taken_back_is_not_told)
     domt_do(&domt_remote, watcher, unwatch, NULL);
     domt_do(&domt_remote, watcher, unwatch, (void *)(intptr_t)-ENOENT);
     ck_assert_ptr_null(remote.house->attached);
-    domt_as_gateway(0, tell_end, NULL);
+    domt_as_gateway(0, report_end, NULL);
     ck_assert_uint_eq(downs, 0);
     close_watching();
 }
@@ -158,21 +158,21 @@ DOMT_TEST(room_is_told_by_the_gateway)
     domt_do(&domt_remote, watcher, watch_room, NULL);
     ck_assert(domt_carried_by[0].room);
     ck_assert_uint_eq(rooms, 0);
-    domt_as_gateway(0, tell_room, NULL);
-    domt_as_gateway(0, tell_room, NULL);
+    domt_as_gateway(0, report_room, NULL);
+    domt_as_gateway(0, report_room, NULL);
     ck_assert_uint_eq(rooms, 1);
     close_watching();
 }
 
-DOMT_TEST(who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone)
+DOMT_TEST(watcher_of_room_learns_whether_the_actor_or_its_node_is_gone)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch_room, NULL);
-    domt_as_gateway(0, tell_down, (void *)(intptr_t)-EHOSTDOWN);
+    domt_as_gateway(0, report_down, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(rooms, 1);
     ck_assert_int_eq(room_reason, -EHOSTDOWN);
     domt_do(&domt_remote, watcher, watch_room, NULL);
-    domt_as_gateway(0, tell_end, (void *)(intptr_t)-EIO);
+    domt_as_gateway(0, report_end, (void *)(intptr_t)-EIO);
     ck_assert_uint_eq(rooms, 2);
     ck_assert_int_eq(room_reason, -ESTALE);
     close_watching();
@@ -241,7 +241,7 @@ DOMT_TEST(stops_are_told_to_a_gateway)
     /* this stop comes behind what the actor has sent */
     ck_assert_uint_eq(domt_carried_by[1].last_stops, 1);
     ck_assert_uint_eq(domt_carried_by[1].target.number, 3);
-    domt_as_gateway(0, tell_end, NULL);
+    domt_as_gateway(0, report_end, NULL);
     domt_do(&domt_remote, watcher, stop_remote, (void *)(intptr_t)-ESTALE);
     close_watching();
 }
@@ -264,7 +264,7 @@ typedef struct had {
 static had members_had[2]; /* members seen by each home */
 static domus_address forward_to;
 
-static int take_word(domus_stack *stack, void *self, const void *payload)
+static int handle_word(domus_stack *stack, void *self, const void *payload)
 {
     had *now = &members_had[domus_self(stack).house->home->index];
 
@@ -279,8 +279,9 @@ static int join(domus_stack *stack, void *self)
     return domus_group_join(stack, group);
 }
 
-static const domus_behaviour member = {
-    .name = "member", .on_mount = join, .on = (const domus_on[]){{&domt_word, take_word, 0}, {0}}};
+static const domus_behaviour member = {.name = "member",
+                                       .on_mount = join,
+                                       .on = (const domus_on[]){{&domt_word, handle_word, 0}, {0}}};
 
 static int open_group(domus_stack *stack, void *context)
 {

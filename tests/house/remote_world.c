@@ -23,7 +23,7 @@ static domt_carried *carried_by(const domus_stack *stack)
     return &domt_carried_by[domus_self(stack).house->home->index];
 }
 
-static int take_any(domus_stack *stack, void *self, const void *payload)
+static int handle_any(domus_stack *stack, void *self, const void *payload)
 {
     domt_carried *carried = carried_by(stack);
     domus_kept kept;
@@ -45,14 +45,14 @@ static int take_any(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int take_cancel(domus_stack *stack, void *self, const void *payload)
+static int handle_cancel(domus_stack *stack, void *self, const void *payload)
 {
     carried_by(stack)->cancels++;
     carried_by(stack)->cancelled = ((const domus_remote_cancelled_ask *)payload)->kept;
     return 0;
 }
 
-static int take_watch(domus_stack *stack, void *self, const void *payload)
+static int handle_watch(domus_stack *stack, void *self, const void *payload)
 {
     const domus_remote_watch *watch = payload;
 
@@ -62,21 +62,21 @@ static int take_watch(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int take_stop(domus_stack *stack, void *self, const void *payload)
+static int handle_stop(domus_stack *stack, void *self, const void *payload)
 {
     carried_by(stack)->stops++;
     carried_by(stack)->target = ((const domus_remote_stop *)payload)->name;
     return 0;
 }
 
-static int take_joined(domus_stack *stack, void *self, const void *payload)
+static int handle_joined(domus_stack *stack, void *self, const void *payload)
 {
     carried_by(stack)->joins++;
     carried_by(stack)->target = ((const domus_remote_joined *)payload)->outlet;
     return 0;
 }
 
-static int take_last_stop(domus_stack *stack, void *self, const void *payload)
+static int handle_last_stop(domus_stack *stack, void *self, const void *payload)
 {
     domus_remote_message message;
 
@@ -86,7 +86,7 @@ static int take_last_stop(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_carried *carried = carried_by(stack);
 
@@ -97,7 +97,7 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
     carried->answer_tag = answer->tag;
     if (answer->payload != NULL)
         memcpy(&carried->answer_value, answer->payload, sizeof carried->answer_value);
-    return domus_wait_first(stack, hear_answer);
+    return domus_wait_first(stack, handle_answer);
 }
 
 static int begin_asker(domus_stack *stack, void *context)
@@ -106,19 +106,19 @@ static int begin_asker(domus_stack *stack, void *context)
 
     ck_assert_int_eq(domus_sleep_add(stack, UINT64_C(1) << 60, UINT64_MAX), 0);
     ck_assert_int_eq(domus_conversation_of(stack, &domt_askers[home]), 0);
-    return domus_wait_first(stack, hear_answer);
+    return domus_wait_first(stack, handle_answer);
 }
 
 static const domus_behaviour gateway = {
     .name = "gateway",
     .kind = DOMUS_CHANNELS,
     .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0},
-                             {&domus_remote_cancel_type, take_cancel, 0},
-                             {&domus_remote_watch_type, take_watch, 0},
-                             {&domus_remote_stop_type, take_stop, 0},
-                             {&domus_remote_joined_type, take_joined, 0},
-                             {&domus_remote_stop_after_mail_type, take_last_stop, 0},
-                             {NULL, take_any, 0}}};
+                             {&domus_remote_cancel_type, handle_cancel, 0},
+                             {&domus_remote_watch_type, handle_watch, 0},
+                             {&domus_remote_stop_type, handle_stop, 0},
+                             {&domus_remote_joined_type, handle_joined, 0},
+                             {&domus_remote_stop_after_mail_type, handle_last_stop, 0},
+                             {NULL, handle_any, 0}}};
 
 static int open_gateway(domus_stack *stack, void *options)
 {

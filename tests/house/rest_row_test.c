@@ -25,7 +25,7 @@ static void set_up_kit(uint64_t seed)
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
 }
 
-static int take_number(domus_stack *stack, void *self, const void *number)
+static int handle_number(domus_stack *stack, void *self, const void *number)
 {
     uint32_t next = *(const uint32_t *)number + 1;
     return domus_notice(stack, domus_sender(stack), &number_type, &next);
@@ -40,7 +40,7 @@ static int answer_question(domus_stack *stack, void *self, const void *question)
 static const domus_behaviour partner = {
     .name = "partner",
     .on = (const domus_on[]){
-        {&number_type, take_number, 0}, {&question_type, answer_question, 0}, {0}}};
+        {&number_type, handle_number, 0}, {&question_type, answer_question, 0}, {0}}};
 
 static domus_address spawn_actor(const domus_behaviour *behaviour)
 {
@@ -63,20 +63,21 @@ static bool is_same_address(domus_address one, domus_address other)
 
 static uint32_t rest_handled, own_handled;
 
-static int take_own(domus_stack *stack, void *self, const void *payload)
+static int handle_own(domus_stack *stack, void *self, const void *payload)
 {
     own_handled++;
     return 0;
 }
 
-static int take_rest(domus_stack *stack, void *self, const void *payload)
+static int handle_rest(domus_stack *stack, void *self, const void *payload)
 {
     rest_handled++;
     return -ENOSYS;
 }
 
 static const domus_behaviour generous = {
-    .name = "generous", .on = (const domus_on[]){{&word_type, take_own, 0}, {NULL, take_rest, 16}}};
+    .name = "generous",
+    .on = (const domus_on[]){{&word_type, handle_own, 0}, {NULL, handle_rest, 16}}};
 
 DOMT_TEST(a_last_row_without_type_takes_what_no_other_does)
 {
@@ -128,7 +129,7 @@ static int arm_timer(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour timed = {
-    .name = "timed", .on = (const domus_on[]){{NULL, take_own, 0}}, .on_mount = arm_timer};
+    .name = "timed", .on = (const domus_on[]){{NULL, handle_own, 0}}, .on_mount = arm_timer};
 
 DOMT_TEST(the_row_takes_events_too)
 {
@@ -165,7 +166,7 @@ DOMT_TEST(the_row_does_not_take_what_is_the_librarys_own)
 }
 
 static const domus_behaviour too_large = {
-    .name = "too large", .on = (const domus_on[]){{NULL, take_rest, DOMUS_FRAME_MAX + 1}}};
+    .name = "too large", .on = (const domus_on[]){{NULL, handle_rest, DOMUS_FRAME_MAX + 1}}};
 
 DOMT_TEST(the_rows_frame_has_a_limit_too)
 {

@@ -33,7 +33,7 @@ static void break_router(void *breaks)
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static void has_a_home(void)
+static void break_with_a_home(void)
 {
     made->face.home = world.managers[0];
 }
@@ -43,17 +43,17 @@ static void lives_as_an_actor(void)
     made->face.state = DOMI_WAITING;
 }
 
-static void has_conversations(void)
+static void break_with_conversations(void)
 {
     made->face.stacks = (domus_stack *)(void *)made;
 }
 
-static void is_of_another_class(void)
+static void break_with_another_class(void)
 {
     made->size_class++;
 }
 
-static void is_of_no_class(void)
+static void break_with_no_class(void)
 {
     made->size_class = DOMI_ROUTER_CLASSES;
 }
@@ -63,7 +63,7 @@ static void stops_before_it_closes(void)
     atomic_fetch_or(&made->face.life, DOMI_ROUTER_STOPPING);
 }
 
-static void is_an_orphan_and_open(void)
+static void break_with_open_orphan(void)
 {
     atomic_fetch_or(&made->face.life, DOMI_ROUTER_ORPHAN);
 }
@@ -73,22 +73,22 @@ static void opens_with_no_lease(void)
     atomic_fetch_and(&made->face.life, UINT32_MAX);
 }
 
-static void has_one_routee(void)
+static void break_with_one_routee(void)
 {
     atomic_store(&made->count, 1);
 }
 
-static void has_more_routees_than_places(void)
+static void break_with_more_routees_than_places(void)
 {
     atomic_store(&made->count, 5);
 }
 
-static void is_too_large_for_its_routees(void)
+static void break_with_too_large_a_router(void)
 {
     atomic_store(&made->count, 2);
 }
 
-static void has_no_such_route(void)
+static void break_with_no_such_route(void)
 {
     atomic_store(&made->route, DOMUS_ROUTE_HASH + 1);
 }
@@ -98,22 +98,22 @@ static void hashes_without_a_key(void)
     atomic_store(&made->route, DOMUS_ROUTE_HASH);
 }
 
-static void has_nobody_as_a_routee(void)
+static void break_with_nobody_as_a_routee(void)
 {
     atomic_store(&made->routees[3].house, NULL);
 }
 
-static void has_a_router_as_a_routee(void)
+static void break_with_a_router_as_a_routee(void)
 {
     atomic_store(&made->routees[3].house, &made->face);
 }
 
-static void has_a_routee_without_a_lease(void)
+static void break_with_a_routee_without_a_lease(void)
 {
     atomic_store(&made->routees[3].lease, 0);
 }
 
-static void has_a_routee_of_the_future(void)
+static void break_with_a_routee_of_the_future(void)
 {
     atomic_fetch_add(&made->routees[3].lease, 1);
 }
@@ -134,25 +134,25 @@ static void check_at_its_making(void *breaks)
 DOMT_TEST(each_invariant_of_an_open_router_is_checked)
 {
     static const row rows[] = {
-        {has_a_home, "router->face.home == NULL"},
+        {break_with_a_home, "router->face.home == NULL"},
         {lives_as_an_actor, "router->face.state"},
-        {has_conversations, "router->face.stacks"},
-        {is_of_another_class, "router->turns"},
-        {is_of_no_class, "DOMI_ROUTER_CLASSES"},
+        {break_with_conversations, "router->face.stacks"},
+        {break_with_another_class, "router->turns"},
+        {break_with_no_class, "DOMI_ROUTER_CLASSES"},
         {opens_with_no_lease, "DOMI_LIFE_LEASE"},
-        {has_one_routee, "count >= 2"},
-        {has_more_routees_than_places, "count <= 1u << router->size_class"},
-        {is_too_large_for_its_routees, "router->size_class >> 1"},
-        {has_no_such_route, "route <= DOMUS_ROUTE_HASH"},
+        {break_with_one_routee, "count >= 2"},
+        {break_with_more_routees_than_places, "count <= 1u << router->size_class"},
+        {break_with_too_large_a_router, "router->size_class >> 1"},
+        {break_with_no_such_route, "route <= DOMUS_ROUTE_HASH"},
         {hashes_without_a_key, "has_key"},
-        {has_nobody_as_a_routee, "who.house != NULL"},
-        {has_a_router_as_a_routee, "who.house->home != NULL"},
-        {has_a_routee_without_a_lease, "who.lease != 0"},
-        {has_a_routee_of_the_future, "reached >= who.lease"},
+        {break_with_nobody_as_a_routee, "who.house != NULL"},
+        {break_with_a_router_as_a_routee, "who.house->home != NULL"},
+        {break_with_a_routee_without_a_lease, "who.lease != 0"},
+        {break_with_a_routee_of_the_future, "reached >= who.lease"},
     };
     static const row states[] = {
         {stops_before_it_closes, "no state"},
-        {is_an_orphan_and_open, "no state"},
+        {break_with_open_orphan, "no state"},
     };
 
     make_router(1, DOMUS_ROUTE_ROBIN);
@@ -167,17 +167,17 @@ DOMT_TEST(each_invariant_of_an_open_router_is_checked)
 
 /* --- given back ------------------------------------------------------------------------------- */
 
-static void is_open(void)
+static void break_with_open_router(void)
 {
     atomic_fetch_and(&made->face.life, ~DOMI_LIFE_CLOSED);
 }
 
-static void is_being_stopped(void)
+static void break_with_router_being_stopped(void)
 {
     atomic_fetch_or(&made->face.life, DOMI_ROUTER_STOPPING);
 }
 
-static void has_a_routee_that_goes_on(void)
+static void break_with_a_routee_that_goes_on(void)
 {
     domus_address agent = agents[0];
 
@@ -194,10 +194,10 @@ static void check_given_back(void *breaks)
 DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
 {
     static const row rows[] = {
-        {is_open, "DOMI_LIFE_CLOSED"},
-        {is_being_stopped, "DOMI_LIFE_CLOSED"},
-        {has_a_routee_that_goes_on, "has_left"},
-        {has_a_home, "router->face.home == NULL"},
+        {break_with_open_router, "DOMI_LIFE_CLOSED"},
+        {break_with_router_being_stopped, "DOMI_LIFE_CLOSED"},
+        {break_with_a_routee_that_goes_on, "has_left"},
+        {break_with_a_home, "router->face.home == NULL"},
     };
 
     make_router(1, DOMUS_ROUTE_ROBIN);
@@ -223,7 +223,7 @@ static void counts_one_too_few(void)
     routers.count--;
 }
 
-static void has_more_than_it_may(void)
+static void break_with_more_than_allowed(void)
 {
     routers.max = 0;
 }
@@ -233,12 +233,12 @@ static void frees_an_open_router(void)
     routers.free[made->size_class] = made;
 }
 
-static void has_a_free_router_among_larger_ones(void)
+static void break_with_a_free_router_among_larger_ones(void)
 {
     routers.free[made->size_class + 1] = routers.free[made->size_class - 1];
 }
 
-static void has_a_free_router_without_leases(void)
+static void break_with_a_free_router_without_leases(void)
 {
     atomic_store(&routers.free[made->size_class - 1]->face.life, DOMI_LIFE_CLOSED);
 }
@@ -248,22 +248,22 @@ static void loses_a_free_router(void)
     routers.free[made->size_class - 1] = NULL;
 }
 
-static void is_nobodys(void)
+static void break_with_no_owner(void)
 {
     made->owned = false;
 }
 
-static void is_an_orphan_of_a_living_owner(void)
+static void break_with_orphan_of_a_living_owner(void)
 {
     atomic_fetch_or(&made->face.life, DOMI_LIFE_CLOSED | DOMI_ROUTER_ORPHAN);
 }
 
-static void is_in_a_circle(void)
+static void break_with_a_circle(void)
 {
     made->next = made;
 }
 
-static void tells_its_load_to_another_place(void)
+static void break_with_load_at_another_place(void)
 {
     routees[0].house->family->load = &made->routees[2].load;
 }
@@ -285,16 +285,16 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
         {counts_one_too_many, "routers->count + free <= made"},
         {counts_one_too_few, "routers->count + free + used_up >= made"},
         {loses_a_free_router, "routers->count + free + used_up >= made"},
-        {has_more_than_it_may, "routers->count <= routers->max"},
+        {break_with_more_than_allowed, "routers->count <= routers->max"},
         {frees_an_open_router, "== DOMI_LIFE_CLOSED"},
-        {has_a_free_router_among_larger_ones, "router->size_class == size_class"},
-        {has_a_free_router_without_leases, "DOMI_LIFE_LEASE"},
-        {is_nobodys, "router->owned"},
-        {is_an_orphan_of_a_living_owner, "DOMI_ROUTER_ORPHAN"},
-        {is_in_a_circle, "count <= manager->directory.routers->count"},
-        {tells_its_load_to_another_place, "has_left"},
+        {break_with_a_free_router_among_larger_ones, "router->size_class == size_class"},
+        {break_with_a_free_router_without_leases, "DOMI_LIFE_LEASE"},
+        {break_with_no_owner, "router->owned"},
+        {break_with_orphan_of_a_living_owner, "DOMI_ROUTER_ORPHAN"},
+        {break_with_a_circle, "count <= manager->directory.routers->count"},
+        {break_with_load_at_another_place, "has_left"},
         {belongs_to_another_lease, "has_left"},
-        {has_one_routee, "count >= 2"},
+        {break_with_one_routee, "count >= 2"},
     };
 
     open_workers(8);

@@ -59,7 +59,7 @@ DOMT_TEST(near_takes_turns_among_several_of_one_thread)
 /* --- who is gone or full
  * -------------------------------------------------------------------------- */
 
-DOMT_TEST(who_is_gone_is_passed_over_until_all_are)
+DOMT_TEST(routees_that_have_ended_are_skipped_until_all_have)
 {
     for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_LEAST; route++) {
         begin_wide(8);
@@ -191,7 +191,7 @@ static void place_all(void)
     }
 }
 
-DOMT_TEST(hash_moves_only_the_keys_of_who_is_gone)
+DOMT_TEST(hash_moves_only_the_keys_of_a_routee_that_has_ended)
 {
     uint8_t before[KEYS];
     uint32_t count[8] = {0};
@@ -222,7 +222,7 @@ DOMT_TEST(hash_moves_only_the_keys_of_who_is_gone)
     close_workers();
 }
 
-DOMT_TEST(hash_refuses_when_who_has_the_key_is_full)
+DOMT_TEST(hash_refuses_when_the_routee_of_the_key_is_full)
 {
     open_workers(8);
     wish.routing.key = key_of;
@@ -431,7 +431,7 @@ static int spawn_router(domus_stack *stack, void *context)
     return 0;
 }
 
-DOMT_TEST(the_end_of_who_made_it_ends_a_router)
+DOMT_TEST(the_end_of_its_maker_ends_a_router)
 {
     open_workers(2);
     for (uint32_t i = 0; i < 10; i++) {

@@ -200,7 +200,7 @@ DOMT_TEST(empty_list_has_no_children)
     domi_children_free(NULL);
 }
 
-DOMT_TEST(children_know_their_places_whoever_leaves)
+DOMT_TEST(children_know_their_places_when_any_child_leaves)
 {
     /* steps that walk through all children */
     static const uint32_t steps[] = {1, 7, 1499, MANY - 1};

@@ -14,7 +14,7 @@
 
 /* --- how an ask can end ---------------------------------------------------------------------- */
 
-static int say_parked(domus_stack *stack, void *context)
+static int return_parked(domus_stack *stack, void *context)
 {
     return DOMUS_PARKED;
 }
@@ -44,7 +44,7 @@ DOMT_TEST(ask_resumes_with_what_the_handler_returned)
         int (*function)(domus_stack *, void *);
         int error;
     } rows[] = {
-        {domt_fail_with_eio, -EIO}, {domt_end_without_answer, -ENOMSG}, {say_parked, -EINVAL}};
+        {domt_fail_with_eio, -EIO}, {domt_end_without_answer, -ENOMSG}, {return_parked, -EINVAL}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         domt_talk_open();
@@ -58,7 +58,7 @@ DOMT_TEST(ask_resumes_with_what_the_handler_returned)
 DOMT_TEST(handler_of_a_notice_that_parks_for_nothing_is_a_failure_of_the_actor)
 {
     domt_talk_open();
-    domt_do(&domt_talk.world, domt_talk.other, say_parked, NULL);
+    domt_do(&domt_talk.world, domt_talk.other, return_parked, NULL);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
@@ -282,14 +282,14 @@ DOMT_TEST(reply_is_taken_once_and_only_for_an_ask)
     domt_talk_close();
 }
 
-static int hear_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(domt_reply_hello(stack, NULL), 0);
     ck_assert_int_eq(domt_reply_hello(stack, NULL), -EALREADY);
     return 0;
 }
 
-static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ENOMSG);
     return 0;
@@ -300,14 +300,14 @@ static int reply_and_park(domus_stack *stack, void *context)
     domt_call question = {domt_end_without_answer, NULL};
 
     ck_assert_int_eq(domt_reply_hello(stack, context), 0);
-    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, hear_nothing);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, ignore_answer);
 }
 
 static int park_and_reply(domus_stack *stack, void *context)
 {
     domt_call question = {domt_end_without_answer, NULL};
 
-    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, hear_and_reply);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, handle_answer_and_reply);
 }
 
 DOMT_TEST(reply_may_come_before_or_after_a_park)
@@ -386,7 +386,7 @@ DOMT_TEST(stack_knows_self_sender_and_time)
 
 static char heard[32]; /* the tags of all answers that were waited for at the end */
 
-static int hear_all(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_all_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         size_t length = strlen(heard);
@@ -407,7 +407,7 @@ static int ask_more(domus_stack *stack, void *self, const domus_answer *answer)
     ck_assert_uint_eq(answer->tag, 0); /* the sleep, which ended last and is shown first */
     ck_assert_int_eq(ask_with(stack, 3), 0);
     ck_assert_int_eq(ask_with(stack, 4), 0);
-    return domus_wait_all(stack, hear_all);
+    return domus_wait_all(stack, handle_all_answers);
 }
 
 static int ask_and_sleep(domus_stack *stack, void *context)

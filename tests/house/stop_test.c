@@ -135,7 +135,7 @@ static int raise_and_ask(domus_stack *stack, void *context)
     return domus_ask(stack, other, &domt_counted, "payload", domt_hear_nothing);
 }
 
-DOMT_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
+DOMT_TEST(stop_in_a_barrier_fails_asks_that_wait_behind_it)
 {
     open_world();
     domus_address asker = domt_recorder_new(&world, 2, &log1);
@@ -170,7 +170,7 @@ static const domus_behaviour deaf = {.name = "deaf",
 
 static int heard_error;
 
-static int hear_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     return 0;
@@ -178,7 +178,7 @@ static int hear_error(domus_stack *stack, void *self, const domus_answer *answer
 
 static int ask_deaf(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", hear_error);
+    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", handle_error);
 }
 
 DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)

@@ -112,7 +112,7 @@ DOMT_TEST(second_escalation_waits_for_the_first_to_be_decided)
     }
 }
 
-DOMT_TEST(who_escalates_does_not_just_go_on)
+DOMT_TEST(actor_that_escalates_does_not_just_go_on)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
     int results[4];
@@ -257,7 +257,7 @@ DOMT_TEST(parent_that_stops_decides_to_stop)
 
 /* --- escalation ------------------------------------------------------------------------------ */
 
-DOMT_TEST(escalation_climbs_to_who_decides)
+DOMT_TEST(escalation_climbs_to_the_parent_that_decides)
 {
     static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
     static const domus_rule only_eio[] = {{NULL, -EIO, DOMUS_RESTART}};
@@ -282,7 +282,7 @@ DOMT_TEST(escalation_climbs_to_who_decides)
     domt_kin_close();
 }
 
-DOMT_TEST(root_ends_who_escalates_to_it)
+DOMT_TEST(root_ends_an_actor_that_escalates_to_it)
 {
     static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
 

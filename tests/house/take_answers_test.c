@@ -271,7 +271,7 @@ static int take_received(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-DOMT_TEST(what_was_received_is_released_after_its_step)
+DOMT_TEST(received_message_is_released_after_its_step)
 {
     for (unsigned i = 0; i < 6; i++) { /* a notice, an ask that is answered, and one that is not */
         open_world(take_received);

@@ -198,7 +198,7 @@ static int take_message(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-DOMT_TEST(message_that_was_taken_is_released_by_whoever_has_it_last)
+DOMT_TEST(taken_message_is_released_by_its_last_owner)
 {
     for (unsigned i = 0; i < 3; i++) { /* the message is freed, sent on, or cannot be made */
         domt_owning_open();
@@ -267,7 +267,7 @@ static int ask_process(domus_stack *stack, void *type)
     return domus_ask(stack, process, type, domt_own("hello"), domt_own_hear);
 }
 
-static int tell_process(domus_stack *stack, void *type)
+static int send_to_process(domus_stack *stack, void *type)
 {
     ck_assert_int_eq(domus_notice(stack, process, type, domt_own("hello")), 0);
     return 0;
@@ -278,7 +278,7 @@ static int reply_pong(domus_stack *stack, const domt_owner *asked_)
     return domus_reply(stack, &domt_large, domt_own("pong"));
 }
 
-DOMT_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
+DOMT_TEST(event_of_a_process_is_released_after_its_step_unless_taken)
 {
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
@@ -287,12 +287,12 @@ DOMT_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
         takes = i == 1;
         domt_own_do(1, spawn_process, NULL);
         yields = true;
-        domt_own_do(1, tell_process, &domt_small);
+        domt_own_do(1, send_to_process, &domt_small);
         domt_pass(&now->world, 3 * MS); /* also the answer, and the end of the sleep */
         ck_assert_uint_eq(events_seen, 3);
         ck_assert_uint_eq(now->freed, takes ? 2 : 0);
         ck_assert_uint_eq(now->released, takes ? 1 : 3); /* the ask of the process */
-        domt_own_do(1, tell_process, &domt_middle);
+        domt_own_do(1, send_to_process, &domt_middle);
         domt_own_do(1, ask_process, &domt_large);
         ck_assert_uint_eq(events_seen, 5);
         ck_assert_uint_eq(now->freed, takes ? 4 : 0);
@@ -303,7 +303,7 @@ DOMT_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
     }
 }
 
-DOMT_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
+DOMT_TEST(event_that_no_step_has_seen_is_released_when_the_process_stops)
 {
     domi_manager *home;
 
@@ -393,7 +393,7 @@ static int take_at_mount(domus_stack *stack, void *self)
     return domus_watch_actor(stack, now->actors[2], NULL);
 }
 
-static int take_down(domus_stack *stack, void *self, const void *payload)
+static int handle_down(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_take(stack), -EPERM); /* the payload belongs to the watch */
     tried++;
@@ -402,7 +402,7 @@ static int take_down(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour trying = {
     .name = "trying",
-    .on = (const domus_on[]){{&domus_down_type, take_down, 0}, {0}},
+    .on = (const domus_on[]){{&domus_down_type, handle_down, 0}, {0}},
     .on_mount = take_at_mount};
 
 DOMT_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)

@@ -38,7 +38,7 @@ static int take_text(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-DOMT_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
+DOMT_TEST(memory_of_a_taken_notice_belongs_to_the_handler)
 {
     domt_owning_open();
     now->handle = take_text;
@@ -80,7 +80,7 @@ DOMT_TEST(notice_is_released_when_its_handler_waits)
 
 /* --- asks and replies ------------------------------------------------------------------------ */
 
-static int hear_pong(domus_stack *stack, const domus_answer *answer)
+static int handle_pong(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     ck_assert_str_eq(domt_text_of(answer), "pong");
@@ -104,7 +104,7 @@ DOMT_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
 {
     domt_owning_open();
     now->handle = reply_pong;
-    now->hear = hear_pong;
+    now->hear = handle_pong;
     for (unsigned i = 0; i < 9; i++) {
         pong_type = domt_sizes[i / 3];
         domt_own_ask(1, domt_sizes[i % 3], "ping");
@@ -123,7 +123,7 @@ static int reply_from_the_text(domus_stack *stack, const domt_owner *asked)
     return domus_reply(stack, copy_type, asked->text + 1);
 }
 
-static int hear_the_text(domus_stack *stack, const domus_answer *answer)
+static int handle_text(domus_stack *stack, const domus_answer *answer)
 {
     static const char text[] = "echo";
 
@@ -139,7 +139,7 @@ DOMT_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
 {
     domt_owning_open();
     now->handle = reply_from_the_text;
-    now->hear = hear_the_text;
+    now->hear = handle_text;
     for (unsigned i = 0; i < 9; i++) {
         copy_type = &copies[i / 3];
         domt_own_ask(1, domt_sizes[i % 3], "echo");
@@ -162,7 +162,7 @@ DOMT_TEST(reply_may_own_what_was_taken_from_the_ask)
 {
     domt_owning_open();
     now->handle = take_and_pass_back;
-    now->hear = hear_pong;
+    now->hear = handle_pong;
     for (unsigned i = 0; i < 3; i++) {
         passed_type = domt_sizes[i];
         domt_own_ask(1, domt_sizes[i], "pong");
@@ -191,7 +191,7 @@ static int fail_somehow(domus_stack *stack, const domt_owner *asked)
     return 0;
 }
 
-static int hear_failure(domus_stack *stack, const domus_answer *answer)
+static int handle_failure(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, how == 0 ? -ENOMSG : how < 0 ? how : -how);
     ck_assert_int_eq(domus_take(stack), -EINVAL);
@@ -205,7 +205,7 @@ DOMT_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
 
     domt_owning_open();
     now->handle = fail_somehow;
-    now->hear = hear_failure;
+    now->hear = handle_failure;
     for (unsigned i = 0; i < 18; i++) {
         how = ways[i % 3];
         takes = i >= 9;
@@ -221,7 +221,7 @@ DOMT_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
 static int reply_after_sleep(domus_stack *stack, const domus_answer *answer)
 {
     if (answer->type != NULL)
-        return hear_pong(stack, answer);
+        return handle_pong(stack, answer);
     ck_assert_str_eq(now->kept->text, "ping"); /* the text is still there */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_int_eq(domus_reply(stack, &domt_small, domt_own("pong")), 0);
@@ -252,7 +252,7 @@ DOMT_TEST(asks_payload_stays_while_its_conversation_waits)
 static int pass_on_answer(domus_stack *stack, const domus_answer *answer)
 {
     if (domus_self(stack).house == now->actors[0].house)
-        return hear_pong(stack, answer);
+        return handle_pong(stack, answer);
     unsigned released = now->released;
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
     ck_assert_int_eq(domus_take(stack), -EALREADY); /* takes the answer, not the ask */
@@ -370,7 +370,7 @@ static int forward(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-DOMT_TEST(what_is_forwarded_takes_along_what_it_owns)
+DOMT_TEST(forwarded_message_takes_along_the_memory_that_it_owns)
 {
     domt_owning_open();
     now->handle = forward;
@@ -403,7 +403,7 @@ static int stash_taken(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-DOMT_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
+DOMT_TEST(stashed_message_is_released_when_it_was_handled_at_last)
 {
     for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not stashed */
         domt_owning_open();

@@ -396,7 +396,7 @@ static int talk_for_a_seed(uint64_t seed, void *context)
     return *ret_what == NULL ? 0 : -EPROTO;
 }
 
-DOMT_TEST(a_crowd_keeps_its_books_whatever_the_order)
+DOMT_TEST(counts_of_a_crowd_hold_in_any_order)
 {
     const char *what = NULL;
     uint64_t seed = 0;

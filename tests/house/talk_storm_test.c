@@ -257,7 +257,7 @@ static int handle_deed(domus_stack *stack, void *self, const void *payload)
     return act_at_random(stack, depth);
 }
 
-static int take_and_reply(domus_stack *stack, void *self, const void *payload)
+static int handle_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     count_handled(payload);
     count_result(domus_reply(stack, &question, &(deed){0, MARK}));
@@ -271,7 +271,7 @@ static const domus_behaviour wild = {
 
 static const domus_behaviour calm = {
     .name = "calm",
-    .on = (const domus_on[]){{&question, take_and_reply, 0}, {&note, handle_deed, 100}, {0}}};
+    .on = (const domus_on[]){{&question, handle_and_reply, 0}, {&note, handle_deed, 100}, {0}}};
 
 /* --- the storm ------------------------------------------------------------------------------- */
 

@@ -132,7 +132,7 @@ static unsigned ticks;
 static domus_timer own_timer;
 static int own_results[2];
 
-static int take_tick(domus_stack *stack, void *self, const void *number)
+static int handle_tick(domus_stack *stack, void *self, const void *number)
 {
     ck_assert_ptr_null(domus_sender(stack).house);
     missed[ticks++ % 64] = domus_timer_missed(stack);
@@ -153,7 +153,7 @@ static int no_tick(domus_stack *stack, void *self, const void *call_)
 
 static const domus_behaviour ticking = {
     .name = "ticking",
-    .on = (const domus_on[]){{&domt_tick, take_tick, 0}, {&domt_call_type, no_tick, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_tick, handle_tick, 0}, {&domt_call_type, no_tick, 0}, {0}}};
 
 static order spawn_with(order now)
 {
@@ -344,7 +344,7 @@ DOMT_TEST(cancel_from_its_own_handler_ends_a_period_only)
     close_world();
 }
 
-DOMT_TEST(cancel_is_only_for_who_armed_it)
+DOMT_TEST(only_the_arming_actor_may_cancel_a_timer)
 {
     static domt_log log1;
 
@@ -407,7 +407,7 @@ DOMT_TEST(payloads_and_periods_have_limits)
     close_world();
 }
 
-static int take_framed(domus_stack *stack, void *self, const void *number)
+static int handle_framed(domus_stack *stack, void *self, const void *number)
 {
     ticks += domus_frame(stack) != NULL;
     return 0;
@@ -415,7 +415,7 @@ static int take_framed(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour framed = {
     .name = "framed",
-    .on = (const domus_on[]){{&domt_tick, take_framed, 64}, {&domt_call_type, no_tick, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_tick, handle_framed, 64}, {&domt_call_type, no_tick, 0}, {0}}};
 
 /* An event that cannot be handled for lack of memory for a frame is lost, and nothing else. */
 DOMT_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)

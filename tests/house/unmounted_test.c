@@ -87,7 +87,7 @@ static void pass_there(uint64_t ms)
     ck_assert_int_eq(child_house()->state, DOMI_WAITING);
 }
 
-static void note_child(int times)
+static void record_child(int times)
 {
     for (int i = 0; i < times; i++)
         domt_kin_tell(CHILD, &domt_kin_note, 0);
@@ -115,9 +115,9 @@ static int arm_all(domus_stack *stack, void *unused)
     return 0;
 }
 
-static void hold_silence(void)
+static void check_silence(void)
 {
-    note_child(3);
+    record_child(3);
     pass_there(10);
     ck_assert_str_eq(domt_kin_trail(), "");
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 0);
@@ -133,7 +133,7 @@ DOMT_TEST(events_of_a_mount_that_failed_are_not_handled)
     open_with(&restarts);
     (void)domt_kin_trail();
     bear_unmounted(&domt_kin_hearing, arm_all);
-    hold_silence();
+    check_silence();
     domt_kin_of[CHILD].mounting = NULL;
     domt_settle(&domt_kin_world);
     ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
@@ -148,7 +148,7 @@ DOMT_TEST(events_of_a_restart_that_failed_are_not_handled)
         (void)domt_kin_trail();
         restart_in_vain(arm_all);
         ck_assert_str_eq(domt_kin_trail(), by_restart != 0 ? "" : "s4 ");
-        hold_silence();
+        check_silence();
         domt_kin_of[CHILD].mounting = NULL;
         domt_settle(&domt_kin_world);
         ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
@@ -217,7 +217,7 @@ DOMT_TEST(links_stop_it_and_the_other_end)
 
 /* Without a parent that has rules the actor is stopped at once, and messages that already wait are
  * not handled meanwhile. */
-DOMT_TEST(whom_the_root_ends_handles_nothing_on_the_way)
+DOMT_TEST(actor_that_the_root_ends_handles_nothing_on_the_way)
 {
     open_with(&restarts);
     (void)domt_kin_trail();
@@ -236,7 +236,7 @@ DOMT_TEST(mail_waits_and_is_dead_when_it_is_stopped)
 {
     open_with(&stops);
     bear_unmounted(&domt_kin_hearing, NULL);
-    note_child(3);
+    record_child(3);
     domt_kin_send(domt_kin_world.managers[1], OTHER, domt_kin_do_ask, &domt_kin_of[CHILD].address);
     pass_there(3);
     ck_assert_uint_eq(child_house()->mail, 4);
@@ -293,7 +293,7 @@ DOMT_TEST(receive_of_a_mount_that_failed_takes_nothing)
 {
     open_with(&restarts);
     bear_unmounted(&domt_kin_hearing, receive_and_fail);
-    note_child(2);
+    record_child(2);
     pass_there(2);
     ck_assert_uint_eq(child_house()->mail, 2);
     domt_kin_of[CHILD].mounting = NULL;
@@ -374,7 +374,7 @@ DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
     domt_kin_of[CHILD].mounting = sleep_and_arm;
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
     ck_assert_uint_eq(child_house()->marks & DOMI_MARK_UNMOUNTED, 0);
-    note_child(1);
+    record_child(1);
     domt_pass(&domt_kin_world, 3 * MS);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
     ck_assert_uint_ge(domt_kin_of[CHILD].ticks, 2);
@@ -416,7 +416,7 @@ DOMT_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
     domt_pass(&domt_kin_world, 3 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
-    note_child(1);
+    record_child(1);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
     domt_kin_close(); /* the close checks that on_stop has run */

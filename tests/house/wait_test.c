@@ -27,7 +27,7 @@ static void release_number(void *payload)
 static const domus_type question = {.name = "question", .size = 8};
 static const domus_type number_type = {.name = "number", .size = 8, .release = release_number};
 
-static int take_question(domus_stack *stack, void *self, const void *number)
+static int handle_question(domus_stack *stack, void *self, const void *number)
 {
     int64_t next = *(const int64_t *)number + 1;
 
@@ -36,7 +36,7 @@ static int take_question(domus_stack *stack, void *self, const void *number)
 }
 
 static const domus_behaviour answering = {
-    .name = "answering", .on = (const domus_on[]){{&question, take_question, 0}, {0}}};
+    .name = "answering", .on = (const domus_on[]){{&question, handle_question, 0}, {0}}};
 
 /* The answers that a conversation was shown, over all its resumptions. */
 static struct {
@@ -59,7 +59,7 @@ static void record_answers(const domus_answer *answer)
     }
 }
 
-static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
@@ -67,19 +67,19 @@ static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int hear_and_leave(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer_and_leave(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
     return 0;
 }
 
-static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_each_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
     ck_assert_ptr_null(answer->next);
-    return domus_pending(stack) != 0 ? domus_wait_first(stack, hear_each) : 0;
+    return domus_pending(stack) != 0 ? domus_wait_first(stack, handle_each_answer) : 0;
 }
 
 static void ask_with_tag(domus_stack *stack, domus_address to, int64_t number, uint64_t tag)
@@ -114,7 +114,7 @@ static void send_call(int (*function)(domus_stack *, void *), void *context)
 static int three_then_all(domus_stack *stack, void *context)
 {
     (void)ask_three(stack);
-    return domus_wait_all(stack, hear_and_end);
+    return domus_wait_all(stack, handle_answer_and_end);
 }
 
 DOMT_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
@@ -145,7 +145,7 @@ static int failing_then_all(domus_stack *stack, void *stale)
     ask_with_tag(stack, other[1], -EIO, 3);
     ck_assert_int_eq(domus_ask_add(stack, other[2], &unknown, NULL, 0, 4), 0);
     ask_with_tag(stack, other[1], 1, 5);
-    return domus_wait_all(stack, hear_and_end);
+    return domus_wait_all(stack, handle_answer_and_end);
 }
 
 DOMT_TEST(all_shows_each_error_beside_the_answers)
@@ -171,8 +171,8 @@ DOMT_TEST(all_shows_each_error_beside_the_answers)
 
 static int wait_for_nothing(domus_stack *stack, void *first)
 {
-    return first != NULL ? domus_wait_first(stack, hear_and_end)
-                         : domus_wait_all(stack, hear_and_end);
+    return first != NULL ? domus_wait_first(stack, handle_answer_and_end)
+                         : domus_wait_all(stack, handle_answer_and_end);
 }
 
 static int mount_waiting(domus_stack *stack, void *self)
@@ -200,7 +200,7 @@ DOMT_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
 static int three_then_each(domus_stack *stack, void *context)
 {
     (void)ask_three(stack);
-    return domus_wait_first(stack, hear_each);
+    return domus_wait_first(stack, handle_each_answer);
 }
 
 DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
@@ -220,7 +220,7 @@ DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
 static int three_then_one(domus_stack *stack, void *context)
 {
     (void)ask_three(stack);
-    return domus_wait_first(stack, hear_and_leave);
+    return domus_wait_first(stack, handle_answer_and_leave);
 }
 
 DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
@@ -235,19 +235,19 @@ DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
 
 /* --- before they are wanted ------------------------------------------------------------------ */
 
-static int hear_then_all(domus_stack *stack, void *self, const domus_answer *answer)
+static int wait_for_all_after_first(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
-    return domus_wait_all(stack, hear_and_end);
+    return domus_wait_all(stack, handle_answer_and_end);
 }
 
-static int hear_then_each(domus_stack *stack, void *self, const domus_answer *answer)
+static int wait_for_each_after_first(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
-    return domus_wait_first(stack, hear_then_all);
+    return domus_wait_first(stack, wait_for_all_after_first);
 }
 
 /* Wait only for the third ask, while the answers of the first two come. */
@@ -256,7 +256,7 @@ static int two_aside(domus_stack *stack, void *then)
     ask_with_tag(stack, other[0], 1, 1);
     ask_with_tag(stack, other[1], 2, 2);
     return domus_ask(stack, other[2], &question, &(int64_t){30},
-                     then != NULL ? hear_then_each : hear_then_all);
+                     then != NULL ? wait_for_each_after_first : wait_for_all_after_first);
 }
 
 static void answer_early(void *then)
@@ -291,7 +291,7 @@ static int two_aside_then_leave(domus_stack *stack, void *context)
 {
     ask_with_tag(stack, other[0], 1, 1);
     ask_with_tag(stack, other[1], 2, 2);
-    return domus_ask(stack, other[2], &question, &(int64_t){30}, hear_and_leave);
+    return domus_ask(stack, other[2], &question, &(int64_t){30}, handle_answer_and_leave);
 }
 
 DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
@@ -305,19 +305,19 @@ DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
     domt_asking_close(&world, asker);
 }
 
-static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
     (void)ask_three(stack);
-    return domus_wait_all(stack, hear_and_end);
+    return domus_wait_all(stack, handle_answer_and_end);
 }
 
 /* Ask while the resumed function looks at answers, whose memory is its own until it returns. */
 static int three_and_three_more(domus_stack *stack, void *context)
 {
     (void)ask_three(stack);
-    return domus_wait_all(stack, hear_and_ask_more);
+    return domus_wait_all(stack, handle_answer_and_ask_more);
 }
 
 DOMT_TEST(resumed_function_may_ask_and_wait_again)
@@ -348,13 +348,13 @@ static int receive_among_others(domus_stack *stack, void *context)
     static const domus_pattern pattern = {.types = types};
 
     ask_with_tag(stack, other[1], 1, 1);
-    ck_assert_int_eq(domus_receive(stack, &pattern, hear_and_end), DOMUS_PARKED);
+    ck_assert_int_eq(domus_receive(stack, &pattern, handle_answer_and_end), DOMUS_PARKED);
     return domus_wait_all(stack, look_at_two);
 }
 
 static int ask_the_asker(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, asker, &question, &(int64_t){40}, hear_and_end);
+    return domus_ask(stack, asker, &question, &(int64_t){40}, handle_answer_and_end);
 }
 
 /* An ask that was shown in a list is not the current message, so it cannot have been answered. */
@@ -376,10 +376,10 @@ static int nap_then_all(domus_stack *stack, void *context)
 {
     ask_with_tag(stack, other[1], 1, 1);
     ask_with_tag(stack, (domus_address){NULL, 0}, 1, 2);
-    return domus_sleep(stack, 5 * MS, hear_then_all);
+    return domus_sleep(stack, 5 * MS, wait_for_all_after_first);
 }
 
-DOMT_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
+DOMT_TEST(sleep_ends_in_its_time_although_answers_come_meanwhile)
 {
     domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, nap_then_all, NULL);
@@ -398,7 +398,7 @@ static int early_and_far(domus_stack *stack, void *context)
     ask_with_tag(stack, other[0], 1, 1);
     ask_with_tag(stack, other[1], 2, 2);
     ask_with_tag(stack, (domus_address){NULL, 0}, 3, 3);
-    return domus_sleep(stack, UINT64_MAX, hear_and_end);
+    return domus_sleep(stack, UINT64_MAX, handle_answer_and_end);
 }
 
 /* Answers are kept, failures queued, and asks under way: all of them end with the world, once. */

@@ -192,7 +192,7 @@ DOMT_TEST(many_may_watch_one_and_one_may_watch_twice)
     domt_kin_close_clean();
 }
 
-DOMT_TEST(who_watches_itself_ends_as_others_do)
+DOMT_TEST(actor_that_watches_itself_ends_as_others_do)
 {
     open_two(0);
     domt_kin_do(1, watch, &domt_kin_of[1].address);
@@ -250,7 +250,7 @@ DOMT_TEST(unwatched_is_not_heard_of)
     }
 }
 
-DOMT_TEST(watch_is_taken_back_only_by_who_made_it)
+DOMT_TEST(watch_is_removed_only_by_its_maker)
 {
     open_two(1);
     (void)domt_kin_root(3, 0, &domt_kin_hearing);

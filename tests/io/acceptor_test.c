@@ -248,7 +248,7 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
     tear_down_acceptor();
 }
 
-DOMT_TEST(what_a_client_did_stops_no_accept)
+DOMT_TEST(error_of_a_client_stops_no_accept)
 {
     static const int errors[] = {-ECONNABORTED, -EINTR, -EPROTO, -EAGAIN};
 

@@ -381,7 +381,7 @@ static void *use_ring_as_owner(void *unused)
     return NULL;
 }
 
-DOMT_TEST(who_starts_a_ring_owns_it)
+DOMT_TEST(thread_that_starts_a_ring_owns_it)
 {
     pthread_t thread;
 

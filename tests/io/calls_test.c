@@ -39,7 +39,7 @@ static void held_to_have_heard(const char *expected)
 
 /* Record a letter for the wait that has ended: the given letter, or 'x' if it was cancelled and '-'
  * if the connection is gone. */
-static void hear_end(domus_stack *stack, const domus_answer *answer, char word)
+static void handle_end(domus_stack *stack, const domus_answer *answer, char word)
 {
     if (answer->error == -ECANCELED)
         record_letter('x');
@@ -61,7 +61,7 @@ DOMUS_SEQUENCE(open_slowly, uint64_t)
     record_letter('o');
     DOMUS_SLEEP(2 * DOMT_BED_MS);
     ck_assert_uint_eq(*frame, 1);
-    hear_end(stack, answer, 'O');
+    handle_end(stack, answer, 'O');
     DOMUS_END;
 }
 
@@ -80,7 +80,7 @@ DOMUS_SEQUENCE(read_slowly, char)
     if (*frame == 'f')
         return -EPROTO;
     DOMUS_SLEEP((uint64_t)(*frame - '0') * DOMT_BED_MS);
-    hear_end(stack, answer, *frame);
+    handle_end(stack, answer, *frame);
     DOMUS_END;
 }
 
@@ -89,7 +89,7 @@ DOMUS_SEQUENCE(end_slowly, char)
     DOMUS_BEGIN;
     record_letter('e');
     DOMUS_SLEEP(2 * DOMT_BED_MS);
-    hear_end(stack, answer, 'E');
+    handle_end(stack, answer, 'E');
     return domus_channel_close(stack, domus_channel_running(stack));
     DOMUS_END;
 }
@@ -105,7 +105,7 @@ DOMUS_SEQUENCE(close_slowly, int)
     DOMUS_SLEEP(2 * DOMT_BED_MS);
     ck_assert_ptr_null(domus_channel_running(stack));
     ck_assert_int_eq(*frame, closed_with);
-    hear_end(stack, answer, 'C');
+    handle_end(stack, answer, 'C');
     DOMUS_END;
 }
 
@@ -125,7 +125,7 @@ static const domus_behaviour of_reading = {
 
 static int over_plain(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    hear_end(stack, answer, '9');
+    handle_end(stack, answer, '9');
     return 0;
 }
 

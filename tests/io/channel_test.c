@@ -397,8 +397,8 @@ DOMT_TEST(slots_are_used_again_and_grow)
     domt_bed_end();
 }
 
-static void note_failure(domi_manager *manager, const domi_house *house, domi_happening what,
-                         int error)
+static void record_failure(domi_manager *manager, const domi_house *house, domi_happening what,
+                           int error)
 {
     bed->failures++;
 }
@@ -406,11 +406,11 @@ static void note_failure(domi_manager *manager, const domi_house *house, domi_ha
 static void begin_watched(void)
 {
     domt_bed_start();
-    bed->manager.hooks.log = note_failure;
+    bed->manager.hooks.log = record_failure;
 }
 
 /* Check that one more channel was refused with -EPROTO, and that nothing else has happened. */
-static void was_refused(uint32_t count, const char *noted)
+static void expect_refused(uint32_t count, const char *noted)
 {
     domt_bed_settled(noted);
     ck_assert(!domt_bed_is_open(fd));
@@ -426,20 +426,20 @@ DOMT_TEST(a_channel_that_a_handler_refuses_is_reset_and_its_actor_has_not_failed
     begin_watched();
     bed->open_result = -EPROTO;
     fd = domt_bed_connect(&peer);
-    was_refused(1, "A+ A-(-71) ");
+    expect_refused(1, "A+ A-(-71) ");
     bed->open_result = 0;
 
     fd = domt_bed_connect(&peer);
     bed->read_result = -EPROTO;
     domt_bed_show(fd, 'x', 3);
-    was_refused(2, "B+ B(xxx) B-(-71) ");
+    expect_refused(2, "B+ B(xxx) B-(-71) ");
     bed->read_result = 0;
 
     fd = domt_bed_connect(&peer);
     bed->end_result = -EPROTO;
     domt_fake_receive_ends(bed->fake, fd, 0);
     domt_bed_turn();
-    was_refused(3, "C+ C. C-(-71) ");
+    expect_refused(3, "C+ C. C-(-71) ");
 
     domt_bed_end();
 }

@@ -62,7 +62,7 @@ DOMT_TEST(a_refusal_of_any_call_makes_it_epoll)
 }
 
 /* When something has run out, a service must not change its backend by chance. */
-DOMT_TEST(what_has_run_out_is_an_error)
+DOMT_TEST(resource_that_has_run_out_is_an_error)
 {
     static const int errors[] = {ENOMEM, EMFILE, ENFILE};
 
@@ -99,7 +99,7 @@ static int accept_one(void)
     return accepted;
 }
 
-static void hold_name(int family, uint32_t host, int fd)
+static void check_name(int family, uint32_t host, int fd)
 {
     const domi_io io = {.backend = &domi_backend_epoll};
     struct sockaddr_storage address;
@@ -116,9 +116,9 @@ DOMT_TEST(a_peer_is_named)
     int pair[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    hold_name(AF_INET, 0x7f000009u, accept_one());
-    hold_name(AF_UNIX, 0, pair[0]);
-    hold_name(AF_UNSPEC, 0, -1);
+    check_name(AF_INET, 0x7f000009u, accept_one());
+    check_name(AF_UNIX, 0, pair[0]);
+    check_name(AF_UNSPEC, 0, -1);
 }
 
 DOMT_TEST(a_peer_is_named_without_the_option)
@@ -128,9 +128,9 @@ DOMT_TEST(a_peer_is_named_without_the_option)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     int fd = accept_one();
     ck_assert_int_eq(domt_deny_call(SYS_getsockopt, EOPNOTSUPP), 0);
-    hold_name(AF_INET, 0x7f000009u, fd);
-    hold_name(AF_UNIX, 0, pair[0]);
-    hold_name(AF_UNSPEC, 0, -1);
+    check_name(AF_INET, 0x7f000009u, fd);
+    check_name(AF_UNIX, 0, pair[0]);
+    check_name(AF_UNSPEC, 0, -1);
 }
 
 DOMT_SUITE(20)

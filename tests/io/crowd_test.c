@@ -266,7 +266,7 @@ DOMT_TEST(pieces_that_came_together_wait_for_each_other)
     domt_bed_end();
 }
 
-DOMT_TEST(what_was_read_is_shown_when_there_is_room)
+DOMT_TEST(bytes_that_were_read_are_shown_when_there_is_room)
 {
     begin_channels(2, BOUND);
     fill_first_channel(BOUND);
@@ -313,7 +313,7 @@ DOMT_TEST(crowded_channels_close_in_any_order)
 }
 
 /* A buffer of which little was kept takes as much memory as before. */
-DOMT_TEST(what_a_trimmed_buffer_takes_is_counted)
+DOMT_TEST(memory_of_a_trimmed_buffer_is_counted)
 {
     begin_channels(1, BOUND);
     domus_buffer *buffer = domi_buffer_heap(&bed->io, 100000);

@@ -215,7 +215,7 @@ DOMT_TEST(an_idle_time_out_counts_what_it_cuts)
     domt_bed_end();
 }
 
-DOMT_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
+DOMT_TEST(bytes_that_come_after_a_close_are_counted_as_thrown_away)
 {
     begin_channel(DOMT_BED_DROP);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
@@ -279,7 +279,7 @@ DOMT_TEST(an_idle_channel_closes_at_once)
     domt_bed_end();
 }
 
-DOMT_TEST(what_was_under_way_is_answered)
+DOMT_TEST(requests_under_way_are_answered)
 {
     begin_channel(DOMT_BED_DROP);
     domt_bed_feed(fd, 'x', 9); /* these bytes are not read yet */
@@ -292,7 +292,7 @@ DOMT_TEST(what_was_under_way_is_answered)
     domt_bed_end();
 }
 
-DOMT_TEST(what_is_owed_at_the_end_is_cut_once)
+DOMT_TEST(bytes_owed_at_the_end_are_cut_once)
 {
     begin_channel(DOMT_BED_DROP);
     fill_kernel();
@@ -323,7 +323,7 @@ DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 }
 
 /* The channel ends by the peer's reset, not by the drain. */
-DOMT_TEST(who_resets_in_a_drain_is_not_counted)
+DOMT_TEST(peer_that_resets_in_a_drain_is_not_counted)
 {
     begin_channel(DOMT_BED_DROP);
     domt_bed_feed(fd, 'x', 9);

@@ -57,7 +57,7 @@ DOMT_TEST(texts_are_read_and_written_alike)
     }
 }
 
-DOMT_TEST(what_is_no_endpoint_is_refused)
+DOMT_TEST(text_that_is_no_endpoint_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -247,7 +247,7 @@ DOMT_TEST(addresses_lie_in_their_networks)
     ck_assert(!is_in_networks("::/0, unix", "what has no address"));
 }
 
-DOMT_TEST(what_is_no_list_is_named)
+DOMT_TEST(wrong_entry_of_a_list_is_named)
 {
     static const char *const wrong[] = {
         ",",           "10.0.0.0/8,", ",10.0.0.0/8",          "10.0.0.0/33", "10.0.0.0/",

@@ -135,7 +135,7 @@ static void send_word(domus_address to, char word)
     domt_bed_tell(to, &word_type, &word);
 }
 
-static void tell_channel(char word)
+static void send_to_channel(char word)
 {
     send_word(domus_channel_address(channel), word);
 }
@@ -159,20 +159,20 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
 {
     begin_channel();
     bring_bytes("1");
-    tell_channel('p');
+    send_to_channel('p');
     ck_assert_int_eq(done, 0);
     ck_assert(!is_receiving());
     domt_bed_bring(fd, "2"); /* the cancel has not taken hold */
     domt_bed_settle();
     ck_assert_str_eq(heard, "1");
-    tell_channel('p');
+    send_to_channel('p');
     ck_assert_int_eq(done, 0);
-    tell_channel('r');
+    send_to_channel('r');
     ck_assert_int_eq(done, 0);
     domt_bed_settle();
     ck_assert_str_eq(heard, "12");
     ck_assert(is_receiving());
-    tell_channel('r');
+    send_to_channel('r');
     bring_bytes("3");
     ck_assert_str_eq(heard, "123");
     domt_bed_end();
@@ -187,7 +187,7 @@ DOMT_TEST(pause_within_on_read_holds_at_once)
     domt_bed_bring(fd, "2");
     domt_bed_settle();
     ck_assert_str_eq(heard, "p");
-    tell_channel('r');
+    send_to_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p12");
     domt_bed_end();
@@ -200,7 +200,7 @@ DOMT_TEST(end_of_the_peer_waits_for_the_resume)
     domt_bed_bring(fd, "1");
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "p");
-    tell_channel('r');
+    send_to_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p1.");
     domt_bed_end();
@@ -213,7 +213,7 @@ DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
     domt_bed_bring(fd, "p");
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "p");
-    tell_channel('r');
+    send_to_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p.");
     domt_bed_end();
@@ -225,7 +225,7 @@ DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
 {
     for (int waits = 0; waits < 2; waits++) {
         begin_with(20);
-        tell_channel('p');
+        send_to_channel('p');
         domt_bed_settle();
         if (waits != 0)
             ck_assert_int_eq(send(peer, "x", 1, 0), 1);
@@ -239,11 +239,11 @@ DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
 DOMT_TEST(closing_channel_is_not_paused)
 {
     begin_channel();
-    tell_channel('c');
+    send_to_channel('c');
     ck_assert_int_eq(done, 0);
-    tell_channel('p');
+    send_to_channel('p');
     ck_assert_int_eq(done, -EPIPE);
-    tell_channel('r');
+    send_to_channel('r');
     ck_assert_int_eq(done, -EPIPE);
     domt_bed_end();
 }
@@ -253,22 +253,22 @@ DOMT_TEST(closing_channel_is_not_paused)
 DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
 {
     begin_channel();
-    tell_channel('w');
+    send_to_channel('w');
     ck_assert_int_eq(written, 0);
-    tell_channel('f');
+    send_to_channel('f');
     ck_assert_int_eq(done, 0);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'o'); /* the kernel has not taken the byte */
     domt_bed_sent(fd, 1);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     bring_bytes("1");
     ck_assert_str_eq(heard, "1");
-    tell_channel('w');
+    send_to_channel('w');
     ck_assert_int_eq(written, -EPIPE);
-    tell_channel('f');
+    send_to_channel('f');
     ck_assert_int_eq(done, -EALREADY);
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "1.");
-    tell_channel('c');
+    send_to_channel('c');
     domt_bed_settle();
     ck_assert_str_eq(heard, "1.-");
     ck_assert(!domt_bed_is_open(fd));
@@ -278,9 +278,9 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
 DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
 {
     begin_channel();
-    tell_channel('f');
+    send_to_channel('f');
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    tell_channel('c'); /* a close of a finished channel goes on from there */
+    send_to_channel('c'); /* a close of a finished channel goes on from there */
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "-");
     domt_bed_end();
@@ -356,7 +356,7 @@ DOMT_TEST(channel_tells_its_endpoints_and_counts)
     ck_assert_uint_ne(own.port, others.port);
     ck_assert(!domus_endpoint_is_same(&own, &others));
     bring_bytes("123");
-    tell_channel('w');
+    send_to_channel('w');
     domus_channel_counts(channel, &counts);
     ck_assert_uint_eq(counts.received_bytes, 3);
     ck_assert_uint_eq(counts.sent_bytes, 0);

@@ -215,7 +215,7 @@ static void hold_open(void)
     ck_assert_uint_eq(ours.closes, 0);
 }
 
-static void hold_closed(int error)
+static void check_closed(int error)
 {
     domt_bed_closed(fd);
     ck_assert_uint_eq(ours.closes, 1);
@@ -241,7 +241,7 @@ DOMT_TEST(answer_is_sent_before_the_close)
     ck_assert_int_eq(ours.written, 0);
     hold_open(); /* open until the kernel has the answer */
     expect_wire("3");
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 }
 
@@ -257,7 +257,7 @@ DOMT_TEST(last_of_several_conversations_closes)
     hold_open();
     pass_ms(3);
     expect_wire("9");
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 }
 
@@ -269,7 +269,7 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
     for (int i = 0; i < 2; i++) {
         begin_channel(&serving);
         send_and_finish(bytes[i]);
-        hold_closed(0);
+        check_closed(0);
         domt_bed_end();
     }
     begin_channel(&serving);
@@ -281,7 +281,7 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
     domt_bed_turn();
     expect_wire(".");
     send_and_finish("");
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 }
 
@@ -292,14 +292,14 @@ DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
     begin_channel(&serving);
     send_notice(actor, &sleep_type);
     send_and_finish("");
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 
     begin_channel(&serving);
     ours.waits_on_open = true;
     fd = domt_bed_connect_to(actor, &peer);
     send_and_finish("");
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 }
 
@@ -312,7 +312,7 @@ DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
     expect_wire("3");
     hold_open(); /* with an on_end the library does not close by itself */
     ck_assert_int_eq(domi_channel_close(ours.channel), 0);
-    hold_closed(0);
+    check_closed(0);
     ck_assert_uint_eq(ours.ends, 1);
     domt_bed_end();
 }
@@ -324,7 +324,7 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     hold_open();
     pass_ms(7);
     /* an error of the conversation refuses the channel, as one of on_read would */
-    hold_closed(-EIO);
+    check_closed(-EIO);
     domt_bed_end();
 
     begin_channel(&serving);
@@ -332,7 +332,7 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     hold_open();
     send_notice(domi_house_address(ours.channel->house), &cancel_type);
     ck_assert_uint_eq(ours.failed, 1);
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 }
 
@@ -349,7 +349,7 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
         pass_ms(40);
         hold_open();
         pass_ms(20);
-        hold_closed(-ETIMEDOUT);
+        check_closed(-ETIMEDOUT);
         domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
         domt_bed_end();
     }
@@ -360,7 +360,7 @@ DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
     begin_channel(&serving);
     send_and_finish("3");
     domi_channel_end(ours.channel, -EPROTO, true);
-    hold_closed(-EPROTO);
+    check_closed(-EPROTO);
     ck_assert_uint_eq(ours.answers, 1);
     ck_assert_uint_eq(ours.failed, 1);
     ck_assert_uint_eq(bed->manager.births.houses, 2); /* the bed's own actor and the server */
@@ -375,14 +375,14 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     send_and_finish("9k");
     uint32_t slot = ours.channel->slot;
     domi_channel_end(ours.channel, -EPROTO, true);
-    hold_closed(-EPROTO);
+    check_closed(-EPROTO);
     ours.closes = 0;
     fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
     /* cancels the newest conversation, which is this channel's own */
     send_notice(domi_house_address(ours.channel->house), &cancel_type);
-    hold_closed(0);
+    check_closed(0);
 
     ours.closes = 0;
     fd = domt_bed_connect_to(actor, &peer);
@@ -399,7 +399,7 @@ DOMT_TEST(actor_that_stops_does_not_wait)
     begin_channel(&serving);
     send_and_finish("k");
     ck_assert_int_eq(domi_house_stop(&bed->manager, actor), 0);
-    hold_closed(0);
+    check_closed(0);
     ck_assert_uint_eq(ours.failed, 1);
     ck_assert_uint_eq(bed->manager.births.houses, 1); /* the bed's own actor */
     domt_bed_end();
@@ -415,7 +415,7 @@ DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
     hold_open();
     pass_ms(4);
     expect_wire("6");
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 }
 
@@ -428,7 +428,7 @@ DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
     domi_io_drain(&bed->io);
     pass_ms(5);
     expect_wire("3");
-    hold_closed(0);
+    check_closed(0);
     domt_bed_end();
 }
 

@@ -148,7 +148,7 @@ static domus_kit_inner *inner_at(uint32_t index)
     return inner;
 }
 
-static void hold_got(const domus_kit_inner *inner, const char *text)
+static void check_got(const domus_kit_inner *inner, const char *text)
 {
     size_t size;
     const char *got = domus_kit_inner_got(inner, &size);
@@ -158,7 +158,7 @@ static void hold_got(const domus_kit_inner *inner, const char *text)
 }
 
 /* Call `carry`, and check that these bytes go to the peer. */
-static void hold_sent(const char *bytes, size_t size)
+static void check_sent(const char *bytes, size_t size)
 {
     size_t sent;
 
@@ -169,7 +169,7 @@ static void hold_sent(const char *bytes, size_t size)
     domus_stage_kit_clear(kit);
 }
 
-#define HOLD_SENT(bytes) hold_sent(bytes, sizeof(bytes) - 1)
+#define HOLD_SENT(bytes) check_sent(bytes, sizeof(bytes) - 1)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
@@ -183,8 +183,8 @@ DOMT_TEST(bytes_come_however_they_are_split)
         make_kit(2);
         ck_assert_int_eq(feed_bytes(frames, at), 0);
         ck_assert_int_eq(feed_bytes(frames + at, size - at), 0);
-        hold_got(inner_at(0), "onemore");
-        hold_got(inner_at(1), "two");
+        check_got(inner_at(0), "onemore");
+        check_got(inner_at(1), "two");
         ck_assert(domus_kit_inner_has_end(inner_at(0)) && !domus_kit_inner_has_end(inner_at(1)));
         ck_assert_ptr_null(domus_stage_kit_inner(kit, 2));
         ck_assert_uint_eq(domus_stage_kit_carried(kit), 2);
@@ -219,14 +219,14 @@ DOMT_TEST(bytes_go_in_order_and_then_the_end)
     domus_stage_kit_free(kit);
 }
 
-DOMT_TEST(what_is_used_is_gone)
+DOMT_TEST(used_bytes_are_gone)
 {
     make_kit(1);
     ck_assert_int_eq(feed_bytes("0\5hello", 7), 0);
     domus_kit_inner_use(inner_at(0), 2);
-    hold_got(inner_at(0), "llo");
+    check_got(inner_at(0), "llo");
     domus_kit_inner_use(inner_at(0), 3);
-    hold_got(inner_at(0), "");
+    check_got(inner_at(0), "");
     domus_stage_kit_free(kit);
 }
 
@@ -238,7 +238,7 @@ DOMT_TEST(their_number_is_bounded)
     domus_kit_inner_finish(inner_at(0));
     HOLD_SENT("0\0");
     ck_assert_int_eq(feed_bytes("2\1c", 3), 0);
-    hold_got(inner_at(2), "c");
+    check_got(inner_at(2), "c");
     ck_assert_int_eq(feed_bytes("3\1d", 3), -ENOBUFS);
     domus_stage_kit_free(kit);
     make_kit(0);
@@ -309,7 +309,7 @@ DOMT_TEST(a_stage_behind_another_one_leaves)
             }
         }
         ck_assert_uint_eq(lines, 2);
-        hold_sent(text, size);
+        check_sent(text, size);
         ck_assert_ptr_null(domus_stage_kit_inner(kit, 0));
         domus_stage_kit_finish(kit);
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);

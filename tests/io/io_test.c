@@ -230,7 +230,7 @@ DOMT_TEST(a_connection_that_comes_during_a_drain_is_drained)
     domt_bed_end();
 }
 
-DOMT_TEST(an_abort_resets_what_is_left_and_counts_it)
+DOMT_TEST(an_abort_resets_and_counts_the_channels_that_are_left)
 {
     int peers[2];
 

@@ -97,7 +97,7 @@ static int close_line(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int note_line(domus_stack *stack, void *self, const void *nothing)
+static int record_line(domus_stack *stack, void *self, const void *nothing)
 {
     record_call(((domt_line *)self)->name, "n");
     return domt_lines_now.note_result;
@@ -142,7 +142,7 @@ const domus_type domt_escalate_type = {.name = "escalate"};
 const domus_type domt_bear_type = {.name = "bear"};
 const domus_type domt_link_type = {.name = "link", .size = sizeof(domus_address)};
 static const domus_on line_rows[] = {
-    {&domt_note_type, note_line, 0},         {&domt_nap_type, nap_line, 0},
+    {&domt_note_type, record_line, 0},       {&domt_nap_type, nap_line, 0},
     {&domt_escalate_type, escalate_line, 0}, {&domt_bear_type, bear_child, 0},
     {&domt_link_type, link_line, 0},         {NULL, NULL, 0}};
 

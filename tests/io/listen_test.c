@@ -267,7 +267,7 @@ static void begin_to_drain(void)
     domt_bed_turn();
 }
 
-DOMT_TEST(a_drain_hands_over_everybody_who_waits)
+DOMT_TEST(a_drain_hands_over_all_waiting_connections)
 {
     bed->config.channel.connections_max = 1;
     begin_listening();
@@ -325,7 +325,7 @@ DOMT_TEST(without_descriptors_a_drain_tries_again)
     tries_again(true);
 }
 
-DOMT_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
+DOMT_TEST(connections_that_wait_when_the_time_is_over_are_refused_and_counted)
 {
     for (int without = 0; without < 2; without++) {
         begin_listening();

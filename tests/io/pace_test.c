@@ -40,7 +40,7 @@ static uint64_t count_silent(void)
 }
 
 /* Check that a silent channel is closed within `ms`; the timer may be up to 1 ms late. */
-static void is_silent_and_closed_within(uint64_t ms)
+static void expect_silent_close_within(uint64_t ms)
 {
     domt_bed_wait(ms - 2);
     ck_assert(domt_bed_is_open(fd));
@@ -49,7 +49,7 @@ static void is_silent_and_closed_within(uint64_t ms)
     domt_bed_noted("A-(-110) ");
 }
 
-static void stays_open(void)
+static void expect_open(void)
 {
     domt_bed_wait(10 * FIRST_MS);
     ck_assert(domt_bed_is_open(fd));
@@ -59,21 +59,21 @@ static void stays_open(void)
 DOMT_TEST(a_peer_that_sends_nothing_is_closed_in_time)
 {
     begin_silent();
-    is_silent_and_closed_within(FIRST_MS);
+    expect_silent_close_within(FIRST_MS);
     ck_assert_uint_eq(count_silent(), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_reset), 1);
     domt_bed_end();
 }
 
 /* Bytes that are sent to the peer prove nothing: it may not read them. */
-DOMT_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
+DOMT_TEST(bytes_sent_to_a_silent_peer_give_it_no_more_time)
 {
     begin_silent();
     domt_bed_wait(FIRST_MS / 2);
     ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 10), 0);
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 10);
-    is_silent_and_closed_within(FIRST_MS / 2);
+    expect_silent_close_within(FIRST_MS / 2);
     ck_assert_uint_eq(count_silent(), 1);
     domt_bed_end();
 }
@@ -84,7 +84,7 @@ DOMT_TEST(one_byte_ends_the_wait_for_the_first)
     domt_bed_wait(FIRST_MS - 2);
     domt_bed_feed(fd, 'x', 1);
     domt_bed_wait(0);
-    stays_open();
+    expect_open();
     domt_bed_end();
 }
 
@@ -94,7 +94,7 @@ DOMT_TEST(a_first_byte_that_waits_in_the_socket_is_in_time)
 {
     begin_silent();
     ck_assert_int_eq(send(peer, "x", 1, MSG_NOSIGNAL), 1);
-    stays_open();
+    expect_open();
     domt_bed_end();
 }
 
@@ -102,7 +102,7 @@ DOMT_TEST(zero_is_no_time_out)
 {
     begin_silent_within(0, 0);
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
-    stays_open();
+    expect_open();
     domt_bed_end();
 }
 
@@ -113,7 +113,7 @@ DOMT_TEST(after_the_first_byte_the_idle_time_out_holds)
     domt_bed_feed(fd, 'x', 1);
     domt_bed_wait(0);
     domt_bed_noted("A(x) ");
-    is_silent_and_closed_within(3 * FIRST_MS);
+    expect_silent_close_within(3 * FIRST_MS);
     ck_assert_uint_eq(count_silent(), 0);
     domt_bed_end();
 }
@@ -121,7 +121,7 @@ DOMT_TEST(after_the_first_byte_the_idle_time_out_holds)
 DOMT_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
 {
     begin_silent_within(2 * FIRST_MS, FIRST_MS);
-    is_silent_and_closed_within(FIRST_MS);
+    expect_silent_close_within(FIRST_MS);
     ck_assert_uint_eq(count_silent(), 0);
     domt_bed_end();
 }
@@ -145,11 +145,11 @@ DOMT_TEST(the_time_in_which_nobody_reads_does_not_count)
     domt_bed_wait(FIRST_MS / 2);
     stop_reading();
     domt_bed_settle();
-    stays_open();
+    expect_open();
     domt_bed_wait(FIRST_MS / 2);
     go_on_reading();
     domt_bed_settle();
-    is_silent_and_closed_within(FIRST_MS);
+    expect_silent_close_within(FIRST_MS);
     domt_bed_end();
 }
 
@@ -171,7 +171,7 @@ DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
     bed->ignore_end = true;
     domt_bed_ends(fd, 0);
     domt_bed_noted("A. ");
-    stays_open();
+    expect_open();
     /* and no turn looks for the byte */
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
     domt_bed_end();
@@ -248,7 +248,7 @@ static uint64_t count_aged(void)
 }
 
 /* Check that the channel is cut after so many graces; the timer may be up to 1 ms late. */
-static void is_cut_after_graces(uint32_t graces)
+static void expect_cut_after_graces(uint32_t graces)
 {
     for (uint32_t i = 1; i < graces; i++)
         domt_bed_wait(GRACE_MS + 1);
@@ -294,7 +294,7 @@ DOMT_TEST(a_burst_buys_one_span_only)
 {
     begin_with(20, 0, 0);
     domt_bed_show(fd, 'x', 255);
-    is_cut_after_graces(2);
+    expect_cut_after_graces(2);
     domt_bed_end();
 }
 
@@ -328,7 +328,7 @@ DOMT_TEST(a_message_ends_when_the_actor_says_so)
     }
     ck_assert(domt_bed_is_open(fd));
     domt_bed_show(fd, 'x', 1); /* this time domus_channel_message_done() is not called */
-    is_cut_after_graces(2);
+    expect_cut_after_graces(2);
     domt_bed_end();
 }
 
@@ -356,7 +356,7 @@ DOMT_TEST(time_in_which_nobody_read_does_not_count)
     domi_channel_unstarve(bed->channels[0]);
     domt_bed_wait(GRACE_MS + 1);
     ck_assert(domt_bed_is_open(fd)); /* this span is not measured */
-    is_cut_after_graces(1);
+    expect_cut_after_graces(1);
     domt_bed_end();
 }
 

@@ -122,7 +122,7 @@ DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 }
 
 /* The peer sends, but reads no answers, so it has caused the wait of the bytes in its socket. */
-DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
+DOMT_TEST(a_peer_that_takes_no_answers_is_idle_although_it_sends)
 {
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
     bed->config.channel.send_high_bytes = 8;
@@ -138,7 +138,7 @@ DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
 }
 
 /* The channel was closed by its actor, so the bytes in its socket will never be read. */
-DOMT_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
+DOMT_TEST(a_peer_that_is_being_closed_is_idle_although_it_sends)
 {
     begin_idle(1, DOMT_BED_ECHO);
     domt_bed_feed(fds[0], 'x', PIECE);

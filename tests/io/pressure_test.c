@@ -90,7 +90,7 @@ DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
     domt_bed_end();
 }
 
-DOMT_TEST(what_comes_before_a_receive_has_ended_is_handled)
+DOMT_TEST(bytes_that_come_before_a_receive_has_ended_are_handled)
 {
     begin_channel(DOMT_BED_KEEP);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
@@ -116,7 +116,7 @@ DOMT_TEST(when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece)
     domt_bed_end();
 }
 
-DOMT_TEST(a_channel_that_holds_its_share_pauses_whatever_the_level)
+DOMT_TEST(a_channel_that_holds_its_share_pauses_at_each_level)
 {
     begin_channel(DOMT_BED_KEEP);
     for (uint32_t i = 0; i < 6; i++) {

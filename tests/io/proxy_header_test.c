@@ -82,7 +82,7 @@ static int take_in_two(const char *bytes, size_t size, size_t cut, domi_proxy_he
     return result;
 }
 
-static void holds_client(const domi_proxy_header *header, const char *expected)
+static void expect_client(const domi_proxy_header *header, const char *expected)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
 
@@ -104,7 +104,7 @@ DOMT_TEST(valid_headers_are_taken_in_every_split)
         for (size_t cut = 0; cut <= valid[i].size; cut++) {
             ck_assert_int_eq(take_in_two(more, valid[i].size + 4, cut, &header, &taken), 1);
             ck_assert_uint_eq(taken, valid[i].size); /* later bytes are the client's */
-            holds_client(&header, valid[i].client);
+            expect_client(&header, valid[i].client);
         }
     }
 }
@@ -172,7 +172,7 @@ DOMT_TEST(bytes_by_chance_behind_a_valid_begin)
     }
 }
 
-static void is_refused(const char *bytes, size_t size)
+static void expect_refused(const char *bytes, size_t size)
 {
     domi_proxy_header header;
     size_t taken;
@@ -216,31 +216,31 @@ DOMT_TEST(lines_that_are_nearly_right_are_refused)
     char longest[200];
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        is_refused(lines[i], strlen(lines[i]));
-    is_refused("PROXY TCP4 192.0.2.1\0 192.0.2.2 1 2\r\n", 37);
+        expect_refused(lines[i], strlen(lines[i]));
+    expect_refused("PROXY TCP4 192.0.2.1\0 192.0.2.2 1 2\r\n", 37);
     memset(longest, 'x', sizeof longest); /* A line of 108 bytes, and one without an end. */
     memcpy(longest, "PROXY UNKNOWN ", 14);
-    is_refused(longest, sizeof longest);
+    expect_refused(longest, sizeof longest);
     memcpy(longest + 106, "\r\n", 2);
-    is_refused(longest, 108);
+    expect_refused(longest, 108);
 }
 
 DOMT_TEST(blocks_that_are_nearly_right_are_refused)
 {
-    is_refused(SIGNATURE "\x11\x11\0\x0c" V4, 28); /* version 1 in the binary form */
-    is_refused(SIGNATURE "\x31\x11\0\x0c" V4, 28); /* version 3 */
-    is_refused(SIGNATURE "\x22\x11\0\x0c" V4, 28); /* an unknown command */
-    is_refused(SIGNATURE "\x21\x41\0\x0c" V4, 28); /* an unknown family */
-    is_refused(SIGNATURE "\x21\x13\0\x0c" V4, 28); /* an unknown protocol */
-    is_refused(SIGNATURE "\x21\x11\0\x0b" V4, 28); /* shorter than its addresses */
+    expect_refused(SIGNATURE "\x11\x11\0\x0c" V4, 28); /* version 1 in the binary form */
+    expect_refused(SIGNATURE "\x31\x11\0\x0c" V4, 28); /* version 3 */
+    expect_refused(SIGNATURE "\x22\x11\0\x0c" V4, 28); /* an unknown command */
+    expect_refused(SIGNATURE "\x21\x41\0\x0c" V4, 28); /* an unknown family */
+    expect_refused(SIGNATURE "\x21\x13\0\x0c" V4, 28); /* an unknown protocol */
+    expect_refused(SIGNATURE "\x21\x11\0\x0b" V4, 28); /* shorter than its addresses */
     /* IPv6 addresses in the room of IPv4 ones */
-    is_refused(SIGNATURE "\x21\x21\0\x0c" V4, 28);
-    is_refused(SIGNATURE "\x21\x11\x10\0" V4, 28); /* a length of 4,112 bytes */
+    expect_refused(SIGNATURE "\x21\x21\0\x0c" V4, 28);
+    expect_refused(SIGNATURE "\x21\x11\x10\0" V4, 28); /* a length of 4,112 bytes */
     /* the greatest length that can be written */
-    is_refused(SIGNATURE "\x20\0\xff\xff", 16);
-    is_refused(SIGNATURE "\x21\x11\0\x0d" V4 "\4", 29);       /* a TLV without a length */
-    is_refused(SIGNATURE "\x21\x11\0\x0f" V4 "\4\0\1", 31);   /* a TLV without its value */
-    is_refused(SIGNATURE "\x21\x11\0\x11" V4 "\3\0\2xx", 33); /* a checksum of two bytes */
+    expect_refused(SIGNATURE "\x20\0\xff\xff", 16);
+    expect_refused(SIGNATURE "\x21\x11\0\x0d" V4 "\4", 29);       /* a TLV without a length */
+    expect_refused(SIGNATURE "\x21\x11\0\x0f" V4 "\4\0\1", 31);   /* a TLV without its value */
+    expect_refused(SIGNATURE "\x21\x11\0\x11" V4 "\3\0\2xx", 33); /* a checksum of two bytes */
 }
 
 DOMT_TEST(a_header_may_be_as_long_as_its_bound)
@@ -259,7 +259,7 @@ DOMT_TEST(a_header_may_be_as_long_as_its_bound)
     bytes[30] = (char)value;
     ck_assert_int_eq(take_in_two(bytes, sizeof bytes, 300, &header, &taken), 1);
     ck_assert_uint_eq(taken, DOMI_PROXY_V2_MAX);
-    holds_client(&header, "192.0.2.1:12345");
+    expect_client(&header, "192.0.2.1:12345");
 }
 
 /* Compute the CRC-32C of the whole header, with the four bytes of the checksum as 0, by other code
@@ -287,7 +287,7 @@ DOMT_TEST(a_checksum_is_checked)
     for (int i = 0; i < 4; i++)
         bytes[31 + i] = (char)(crc >> (24 - 8 * i));
     ck_assert_int_eq(take_in_two(bytes, sizeof bytes - 1, 20, &header, &taken), 1);
-    holds_client(&header, "192.0.2.1:12345");
+    expect_client(&header, "192.0.2.1:12345");
     for (size_t at = 16; at < sizeof bytes - 1; at++) { /* a changed byte is detected */
         /* the type of the TLV: without it there is no checksum */
         if (at == 28)

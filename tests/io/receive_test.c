@@ -150,7 +150,7 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
 }
 
 /* The bytes that are held may be all that the actor has not seen yet. */
-DOMT_TEST(what_a_crowded_channel_holds_reaches_the_actor)
+DOMT_TEST(bytes_that_a_crowded_channel_holds_reach_the_actor)
 {
     bed->config.io.buffers.count = 16; /* so the share is one buffer */
     begin_channel(DOMT_BED_DROP);

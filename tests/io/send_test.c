@@ -35,7 +35,7 @@ static int write_bytes(char byte, uint32_t size)
 }
 
 /* M13. */
-DOMT_TEST(one_send_is_in_flight_however_much_is_written)
+DOMT_TEST(one_send_is_in_flight_although_much_is_written)
 {
     begin_channel();
     for (int i = 0; i < 10; i++) {

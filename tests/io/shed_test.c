@@ -68,7 +68,7 @@ static uint64_t count_resets(void)
 }
 
 /* Check that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
-static void is_deaf_after_its_time(void)
+static void expect_deaf_after_its_time(void)
 {
     pass_ms(4 * SECOND);
     domt_bed_noted("");
@@ -132,7 +132,7 @@ DOMT_TEST(a_peer_that_takes_something_is_not_deaf)
         domt_bed_sent(fds[0], 100);
     }
     domt_bed_noted("B-(-105) ");
-    is_deaf_after_its_time();
+    expect_deaf_after_its_time();
     end_channels();
 }
 
@@ -161,12 +161,12 @@ DOMT_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
     set_excess(100000);
     pass_ms(20 * SECOND);
     queue_bytes(0, 1000);
-    is_deaf_after_its_time();
+    expect_deaf_after_its_time();
     end_channels();
 }
 
 /* The sweep looked at the peer long ago, in an earlier shortage. */
-DOMT_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
+DOMT_TEST(looks_of_an_earlier_shortage_do_not_count)
 {
     begin_channels(1);
     set_excess(1);
@@ -176,7 +176,7 @@ DOMT_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
     ck_assert(!bed->io.careful);
     queue_bytes(0, 1000);
     set_excess(1);
-    is_deaf_after_its_time();
+    expect_deaf_after_its_time();
     end_channels();
 }
 
@@ -193,7 +193,7 @@ DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 
 /* Bytes that the kernel holds for a peer do not show that the peer takes any; a falling number of
  * them does. */
-DOMT_TEST(what_the_peer_acknowledges_counts)
+DOMT_TEST(bytes_that_the_peer_acknowledges_count)
 {
     static char bytes[65536];
 
@@ -240,7 +240,7 @@ DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
 
 /* There are far more channels than a tick looks at, and than a pass remembers; the worst lie at the
  * end. */
-DOMT_TEST(of_many_the_worst_are_found)
+DOMT_TEST(the_worst_of_many_channels_are_found)
 {
     enum { MANY = 600 };
 

@@ -99,7 +99,7 @@ static void hang_up(uint32_t channel)
     domt_bed_settle();
 }
 
-static void has_said(const char *expected)
+static void expect_logged(const char *expected)
 {
     ck_assert_str_eq(said, expected);
     said[0] = '\0';
@@ -271,20 +271,22 @@ DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
     begin_listening(10, 20);
     for (int i = 0; i < 2; i++)
         (void)bring_connection(1);
-    has_said("");
+    expect_logged("");
     for (int i = 0; i < 100; i++)
         (void)bring_connection(1);
-    has_said("w listener web: 127.0.0.1 has 2 connections, the most that channel.maxPerLoopback "
-             "allows: more are reset at once\n");
+    expect_logged(
+        "w listener web: 127.0.0.1 has 2 connections, the most that channel.maxPerLoopback "
+        "allows: more are reset at once\n");
     domt_bed_pass(500);
     (void)bring_connection(1);
     domt_bed_pass(990);
-    has_said("");
+    expect_logged("");
     pass_seconds(1);
-    has_said("i listener web: no connection is reset for its address any more (it lasted 0.500 s "
-             "and was met 101 times)\n");
+    expect_logged(
+        "i listener web: no connection is reset for its address any more (it lasted 0.500 s "
+        "and was met 101 times)\n");
     pass_seconds(100);
-    has_said("");
+    expect_logged("");
     ck_assert(!domi_wheel_is_armed(&bed->io.shortage_timer.node));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.address_spells), 1);
     end_listening();
@@ -294,13 +296,13 @@ DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_
 {
     begin_listening(2, 100);
     (void)bring_connection(1);
-    has_said("");
+    expect_logged("");
     (void)bring_connection(1);
-    has_said("w listener web: all 2 connections of channel.maxConnections are taken: new ones "
-             "wait\n");
+    expect_logged("w listener web: all 2 connections of channel.maxConnections are taken: new ones "
+                  "wait\n");
     domt_fake_cancel_step(bed->fake);
     pass_seconds(5); /* the spell goes on, however quiet it is */
-    has_said("");
+    expect_logged("");
     hang_up(0);
     pass_seconds(3);
     ck_assert_ptr_nonnull(strstr(said, "i listener web: there is room for new connections again "
@@ -315,7 +317,7 @@ DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     domt_bed_settle();
     pass_seconds(2);
-    has_said("");
+    expect_logged("");
     end_listening();
 }
 
@@ -392,10 +394,10 @@ DOMT_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
     bed->io.buffers_used = bed->io.config->io.buffers.count; /* other channels have all buffers */
     domt_fake_receive_ends(bed->fake, ours, -ENOBUFS);
     domt_bed_turn();
-    has_said("w all 64 receive buffers (io.buffers.count) are in use: connections wait to be "
-             "read\n");
+    expect_logged("w all 64 receive buffers (io.buffers.count) are in use: connections wait to be "
+                  "read\n");
     pass_seconds(3);
-    has_said("");
+    expect_logged("");
     bed->io.buffers_used = 0;
     pass_seconds(3);
     ck_assert_ptr_nonnull(strstr(said, "i there are receive buffers again (it lasted "));

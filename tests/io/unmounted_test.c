@@ -175,7 +175,7 @@ static void end_family(void)
     domt_bed_end(); /* the end checks that no house, channel, descriptor or buffer is left */
 }
 
-static void hold_refused(int fd, int peer)
+static void check_refused(int fd, int peer)
 {
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
@@ -184,7 +184,7 @@ static void hold_refused(int fd, int peer)
     ck_assert_uint_eq(domi_counter_read(&bed->manager.counters.dead_letters), 1);
 }
 
-DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
+DOMT_TEST(connection_for_an_unmounted_actor_is_reset_and_counted)
 {
     int fd = -1;
     int peer = -1;
@@ -196,7 +196,7 @@ DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
     domt_bed_turn();
-    hold_refused(fd, peer);
+    check_refused(fd, peer);
     ck_assert_str_eq(told, "");
 
     let_parent_decide(); /* once mounted, the actor takes the connections */
@@ -221,13 +221,13 @@ DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
     domt_bed_settle();
-    hold_refused(fd, peer);
+    check_refused(fd, peer);
     ck_assert_str_eq(told, "");
     end_family();
 }
 
 /* The restart waits for its children, among them its channels, but not for their peers. */
-DOMT_TEST(channels_of_who_restarts_are_reset_first)
+DOMT_TEST(channels_of_an_actor_that_restarts_are_reset_first)
 {
     int peer = -1;
 
@@ -266,7 +266,7 @@ DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
 }
 
 /* No actor may become a child of one whose restart waits for its children. */
-DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
+DOMT_TEST(connection_for_an_actor_that_restarts_is_reset_and_counted)
 {
     int fd[2] = {-1, -1};
     int peer[2] = {-1, -1};
@@ -289,7 +289,7 @@ DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
 
 /* An actor that was mounted gets each close before its on_stop. No operation is in flight for this
  * connection, so the stop closes it at once. */
-DOMT_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
+DOMT_TEST(channels_of_a_mounted_actor_that_stops_are_closed_with_on_close)
 {
     int fd = -1;
     int peer = -1;

@@ -81,7 +81,7 @@ static const domus_pipeline swelling_twice = {
                                              {&domus_length_stage, &two_bytes},
                                              {NULL, NULL}}};
 
-DOMT_TEST(what_is_left_over_comes_without_new_bytes)
+DOMT_TEST(output_that_is_left_over_comes_without_new_bytes)
 {
     /* a length of 2 * 256 + 2 as bytes, and then 11, 2501 and 2 times as many */
     static const char bytes[] = {0, 9, 0, (char)196, 1, 'a', (char)249, 'b', 0, 0, 0, 1, 0, 'c'};

@@ -174,8 +174,8 @@ static void decode_some(domus_stage_kit *kit, const pair *way, size_t *count)
     ck_assert_int_eq(result, 0);
 }
 
-static void hold_pieces(const pair *way, const char *bytes, size_t size, size_t before,
-                        domt_cut *cut, void *context)
+static void check_pieces(const pair *way, const char *bytes, size_t size, size_t before,
+                         domt_cut *cut, void *context)
 {
     domus_stage_kit *kit = kit_of(&way->before);
     size_t count = 0;
@@ -212,13 +212,13 @@ DOMT_TEST(bytes_behind_the_change_go_to_the_new_stages)
         size_t size, before, step = 1;
         uint64_t seed = i + 1;
         char *bytes = encode_all(&pairs[i], &size, &before);
-        hold_pieces(&pairs[i], bytes, size, before, domt_cut_same, &step);
+        check_pieces(&pairs[i], bytes, size, before, domt_cut_same, &step);
         step = size;
-        hold_pieces(&pairs[i], bytes, size, before, domt_cut_same, &step);
-        hold_pieces(&pairs[i], bytes, size, before, domt_cut_random, &seed);
+        check_pieces(&pairs[i], bytes, size, before, domt_cut_same, &step);
+        check_pieces(&pairs[i], bytes, size, before, domt_cut_random, &seed);
         for (size_t at = before - 5; at < before + 30; at++) {
             size_t once = at;
-            hold_pieces(&pairs[i], bytes, size, before, cut_once, &once);
+            check_pieces(&pairs[i], bytes, size, before, cut_once, &once);
         }
         free(bytes);
     }

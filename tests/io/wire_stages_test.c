@@ -210,7 +210,7 @@ static const domus_stage greeter_stage = {
 };
 
 /* A message stage that greets the peer, and says what it decodes. */
-static int say_hello(domus_wire *wire, void *state, const void *options)
+static int append_hello(domus_wire *wire, void *state, const void *options)
 {
     return domus_wire_append(wire, "hello ", 6);
 }
@@ -221,7 +221,7 @@ static int decode_told(domus_wire *wire, void *state, const char *bytes, size_t 
     return error != 0 ? error : bytes[0] == '?' ? -EBADMSG : (int)size;
 }
 
-static int say_bye(domus_wire *wire, void *state, size_t left)
+static int print_bye(domus_wire *wire, void *state, size_t left)
 {
     return domus_wire_append(wire, "bye", 3);
 }
@@ -242,9 +242,9 @@ static int fail_text(domus_wire *wire, void *state, uint64_t id, const domus_typ
 
 static const domus_stage teller_stage = {
     .name = "teller",
-    .open = say_hello,
+    .open = append_hello,
     .decode = decode_told,
-    .end = say_bye,
+    .end = print_bye,
     .encode = encode_text,
     .fail = fail_text,
 };

@@ -33,7 +33,7 @@ struct receiver {
     uint32_t next[THREADS_MAX]; /* the number that is expected next from each sender */
 };
 
-static int take_numbered(domus_stack *stack, void *self_, const void *payload)
+static int handle_numbered(domus_stack *stack, void *self_, const void *payload)
 {
     struct receiver *self = self_;
     const struct numbered *message = payload;
@@ -49,7 +49,7 @@ static int take_numbered(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour receiver = {
     .name = "receiver",
     .state_size = sizeof(struct receiver),
-    .on = (const domus_on[]){{&numbered_type, take_numbered, 0}, {0}}};
+    .on = (const domus_on[]){{&numbered_type, handle_numbered, 0}, {0}}};
 
 struct sender {
     uint32_t index;
@@ -258,7 +258,7 @@ DOMT_TEST(replies_come_home_on_four_threads)
 
 /* The actor that is asked ends while asks are under way. Each ask resumes once, with its answer or
  * -ESTALE. */
-DOMT_TEST(ask_of_one_who_goes_away_resumes_once)
+DOMT_TEST(ask_of_an_actor_that_ends_resumes_once)
 {
     domus_system *system = domt_start_threads(2);
     uint64_t expected = 0;

@@ -130,7 +130,7 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
 
 /* An actor counts for the behaviour that it has become, also if it becomes another one in its
  * on_mount. */
-DOMT_TEST(who_becomes_another_is_counted_as_that)
+DOMT_TEST(actor_that_becomes_another_is_counted_as_that)
 {
     domus_system *system = start_system(1);
     domus_address one = domt_spawn(system, 0, &worker, NULL);
@@ -182,7 +182,7 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
 }
 
 /* The time is measured by the runs, however seldom the counts are read. */
-DOMT_TEST(time_goes_to_who_runs)
+DOMT_TEST(time_is_counted_for_the_behaviour_that_runs)
 {
     domus_system *system = start_system(1);
     domus_address busy = domt_spawn(system, 0, &worker, NULL);
@@ -357,7 +357,7 @@ static uint64_t count_alive(uint32_t thread, const char *name)
 }
 
 /* Sums over the threads are right only if each thread counts its own actors. */
-DOMT_TEST(who_becomes_another_on_a_thief_counts_where_it_lives)
+DOMT_TEST(actor_that_becomes_another_on_a_thief_counts_on_its_home)
 {
     open_world(&changing);
     ck_assert_uint_eq(count_alive(0, "changing"), 1);

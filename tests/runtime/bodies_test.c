@@ -187,7 +187,7 @@ typedef struct last_words {
     bool finishes;
 } last_words;
 
-static void ends_behind(const last_words *cases, size_t count)
+static void expect_end_behind(const last_words *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
@@ -217,7 +217,7 @@ DOMT_TEST(wrong_and_short_bodies_end_the_channel)
         {"C drop\nx:Q drop\n", "dropped\n", false}, /* wrong bytes in a body that is skipped */
     };
 
-    ends_behind(cases, sizeof cases / sizeof cases[0]);
+    expect_end_behind(cases, sizeof cases / sizeof cases[0]);
 }
 
 DOMT_TEST(a_connection_that_is_gone_ends_its_readers)
@@ -250,7 +250,7 @@ DOMT_TEST(the_last_request_ends_the_channel_when_all_are_answered)
         {"ZC drop\n999999:", "dropped\n", false},
     };
 
-    ends_behind(cases, sizeof cases / sizeof cases[0]);
+    expect_end_behind(cases, sizeof cases / sizeof cases[0]);
 }
 
 DOMT_TEST(a_request_that_expires_leaves_its_body)

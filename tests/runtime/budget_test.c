@@ -87,7 +87,7 @@ DOMT_TEST(a_tiny_limit_has_budgets)
     expect_budget(budget_of(0, 0, 0), 0, 0, 0, 0);
 }
 
-DOMT_TEST(what_may_be_queued_is_a_threads_part_of_a_share_of_the_budget)
+DOMT_TEST(bound_of_queued_bytes_is_a_threads_part_of_a_share_of_the_budget)
 {
     ck_assert_uint_eq(domi_budget_queue(1000000, 50, 1), 500000);
     ck_assert_uint_eq(domi_budget_queue(1000000, 50, 4), 125000);
@@ -238,7 +238,7 @@ static void stand_still(uint32_t ms)
         pass_ms();
 }
 
-static void is_noticed_before(uint64_t bytes)
+static void expect_noticed_before(uint64_t bytes)
 {
     ck_assert_int_ne(read_level(), DOMUS_MEMORY_NORMAL);
     ck_assert_uint_ge(used, HIGH);
@@ -254,7 +254,7 @@ DOMT_TEST(growth_from_nothing_is_noticed)
         set_up_memory();
         stand_still(1000);
         grow_use(steps[i], 2 * LIMIT);
-        is_noticed_before(FULL);
+        expect_noticed_before(FULL);
         tear_down_memory();
     }
 }
@@ -270,7 +270,7 @@ DOMT_TEST(growth_that_stood_still_is_noticed)
         grow_use(MIB / 2, 76 * MIB);
         stand_still(still_ms[i]);
         grow_use(MIB, 2 * LIMIT);
-        is_noticed_before(HIGH + 8 * MIB);
+        expect_noticed_before(HIGH + 8 * MIB);
         tear_down_memory();
     }
 }

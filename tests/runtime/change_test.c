@@ -227,7 +227,7 @@ static int listen_at_2(domus_stack *stack, void *self)
 
 /* Check which of two connections is closed after 2 s of silence: that of the configured listener,
  * or that of an actor's listener. */
-static void hold_ends(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
+static void check_ends(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, 2 * SECOND));
     ck_assert_int_eq(domus_peer_has_end(named), named_ends);
@@ -249,18 +249,18 @@ DOMT_TEST(open_connections_take_new_time_outs)
     (void)domt_spawn(system_, 1, &listening, NULL);
     domt_net_ok(kit, domus_testkit_run(kit));
     domus_peer *named = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:2");
-    hold_ends(named, own, false, false);
+    check_ends(named, own, false, false);
     /* the listener's own limit, which its connection has already exceeded */
     set_idle(600 * SECOND, SECOND);
     ck_assert(domus_peer_has_end(named));
-    hold_ends(named, own, true, false);
+    check_ends(named, own, true, false);
     named = connect_to("127.0.0.1:1");
     set_idle(600 * SECOND, 500 * SECOND); /* a limit that was short becomes long again */
-    hold_ends(named, own, false, false);
+    check_ends(named, own, false, false);
     /* the limit of the section, which the listener follows again */
     set_idle(SECOND, 0);
     /* a listener of an actor keeps the limit with which it began */
-    hold_ends(named, own, true, false);
+    check_ends(named, own, true, false);
     ck_assert_int_eq(domus_system_channel_options(system_, 1, &none), -ENOENT);
     domus_testkit_free(kit);
 }

@@ -43,7 +43,8 @@ static void expect_refusal(const domus_config_key *key, const char *text, const 
     ck_assert_str_eq(error, whole);
 }
 
-static void refuses_each(const domus_config_key *key, const char *const *texts, const char *message)
+static void expect_each_refused(const domus_config_key *key, const char *const *texts,
+                                const char *message)
 {
     for (; *texts != NULL; texts++)
         expect_refusal(key, *texts, message);
@@ -59,7 +60,7 @@ DOMT_TEST(count_is_plain_decimal)
     expect_number(&count, "0", 0);
     expect_number(&count, "8", 8);
     expect_number(&count, "18446744073709551615", UINT64_MAX);
-    refuses_each(&count, wrong, "expected a count such as 8, found '%s'");
+    expect_each_refused(&count, wrong, "expected a count such as 8, found '%s'");
     expect_refusal(&count, "", "expected a count such as 8, found nothing%.0s");
     expect_refusal(&count, "18446744073709551616", "'%s' is too large");
     expect_refusal(&count, "184467440737095516150", "'%s' is too large");
@@ -87,7 +88,7 @@ DOMT_TEST(percentage_is_bare_or_signed_a_share_only_signed)
     expect_number(&percent, "50%", 50);
     expect_number(&percent, "0", 0);
     expect_number(&share, "50%", 50);
-    refuses_each(&percent, wrong, "expected a percentage such as 50, found '%s'");
+    expect_each_refused(&percent, wrong, "expected a percentage such as 50, found '%s'");
     expect_refusal(&share, "50", "expected auto or a percentage such as 50%%, found '%s'");
     expect_refusal(&share, "0", "expected auto or a percentage such as 50%%, found '%s'");
 }
@@ -106,8 +107,8 @@ DOMT_TEST(duration_needs_its_unit)
     expect_number(&duration, "2s", UINT64_C(2000000000));
     expect_number(&duration, "1m", UINT64_C(60000000000));
     expect_number(&duration, "8760h", UINT64_C(8760) * 3600 * 1000000000);
-    refuses_each(&duration, wrong,
-                 "expected a duration such as 500us (ns, us, ms, s, m, h), found '%s'");
+    expect_each_refused(&duration, wrong,
+                        "expected a duration such as 500us (ns, us, ms, s, m, h), found '%s'");
     /* 2^64 ns, the first value too large, are 5124095.6 h */
     expect_refusal(&duration, "5124096h", "'%s' is too large");
 }
@@ -124,7 +125,8 @@ DOMT_TEST(size_needs_its_unit)
     expect_number(&size, "64KiB", 65536);
     expect_number(&size, "1MiB", 1048576);
     expect_number(&size, "4GiB", UINT64_C(4294967296));
-    refuses_each(&size, wrong, "expected a size such as 64KiB (B, KiB, MiB, GiB), found '%s'");
+    expect_each_refused(&size, wrong,
+                        "expected a size such as 64KiB (B, KiB, MiB, GiB), found '%s'");
     expect_refusal(&size, "17179869184GiB", "'%s' is too large");
 }
 
@@ -135,7 +137,7 @@ DOMT_TEST(word_is_one_of_those_exactly)
 
     expect_number(&word, "false", 0);
     expect_number(&word, "true", 1);
-    refuses_each(&word, wrong, "expected false or true, found '%s'");
+    expect_each_refused(&word, wrong, "expected false or true, found '%s'");
     expect_refusal(&word, "", "expected false or true, found nothing%.0s");
 }
 

@@ -198,7 +198,7 @@ static const domus_type listen_type = {.name = "listen"};
 static domus_channel *last_channel; /* channel of the last connection; read once `done` is set */
 static domus_endpoint served;
 
-static int note_open(domus_stack *stack, void *self, const void *payload)
+static int record_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -208,7 +208,7 @@ static int note_open(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour noted = {.name = "line",
                                       .kind = DOMUS_CHANNELS,
-                                      .on_open = {note_open, 0},
+                                      .on_open = {record_open, 0},
                                       .on_read = {domt_echo, 0},
                                       .on_close = {line_close, 0}};
 

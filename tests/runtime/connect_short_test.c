@@ -270,7 +270,7 @@ static const domus_behaviour connected = {.name = "connected",
                                           .on = (const domus_on[]){{&write_type, on_write, 0}, {0}},
                                           .on_close = {on_close, 0}};
 
-static int tell_upstream(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_upstream(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_notice(stack, upstream, &write_type, NULL);
 }
@@ -280,7 +280,7 @@ static int serve_late(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
 
     domus_buffer_free(event->bytes);
-    return domus_sleep(stack, 20 * MS, tell_upstream);
+    return domus_sleep(stack, 20 * MS, send_upstream);
 }
 
 /* A service that needs the connected channel 20 ms after each datagram. */

@@ -204,7 +204,7 @@ static void count_error(int error)
     }
 }
 
-static void note_end(domus_stack *stack, connector *mine, const domus_answer *answer)
+static void record_end(domus_stack *stack, connector *mine, const domus_answer *answer)
 {
     ck_assert_uint_lt(answer->tag, CONNECTS);
     outcomes[answer->tag].ends++;
@@ -221,7 +221,7 @@ static void note_end(domus_stack *stack, connector *mine, const domus_answer *an
 static int on_all(domus_stack *stack, void *self, const domus_answer *answers)
 {
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next)
-        note_end(stack, self, answer);
+        record_end(stack, self, answer);
     return 0;
 }
 
@@ -372,7 +372,7 @@ static void act_at_random(domt_sweep *sweep)
 
 /* Check that each connect has ended once, except those of orders that were not handled because
  * their actor had been stopped. */
-static void hold_outcomes(domt_sweep *sweep, uint64_t dead)
+static void check_outcomes(domt_sweep *sweep, uint64_t dead)
 {
     uint64_t unknown = 0;
 
@@ -386,7 +386,7 @@ static void hold_outcomes(domt_sweep *sweep, uint64_t dead)
 }
 
 /* Check that no connect and no connection of this side is left on any thread. */
-static void hold_none_left(domt_sweep *sweep, uint64_t *ret_dead)
+static void check_none_left(domt_sweep *sweep, uint64_t *ret_dead)
 {
     for (uint32_t i = 0; i < sweep->kit->system->count; i++) {
         const domi_io *io = &sweep->kit->system->threads[i].io;
@@ -413,8 +413,8 @@ static int run_seed(uint64_t seed, void *context)
     if (domt_sweep_below(&sweep, 4) != 0) /* else the stop of the system ends what is under way */
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 3 * DOMT_SWEEP_SECOND) == 0);
     (void)domus_testkit_stop(sweep.kit);
-    hold_none_left(&sweep, &dead);
-    hold_outcomes(&sweep, dead);
+    check_none_left(&sweep, &dead);
+    check_outcomes(&sweep, dead);
     return domt_sweep_end(&sweep);
 }
 

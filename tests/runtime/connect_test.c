@@ -201,7 +201,7 @@ static int connect_to(domus_address actor, const char *to)
 }
 
 /* Connect to the server, and check that a byte goes there and back. */
-static void hold_line(domus_address actor)
+static void check_line(domus_address actor)
 {
     uint32_t before = atomic_load(&echoed);
     char to[DOMUS_ENDPOINT_TEXT_MAX];
@@ -227,8 +227,8 @@ DOMT_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
     for (uint32_t i = 0; i < 3; i++) {
         (void)start_server(at[i]);
         for (uint32_t thread = 0; thread < 2; thread++) {
-            hold_line(domt_spawn(system_, thread, &client, NULL));
-            hold_line(domt_spawn(system_, thread, &business, NULL));
+            check_line(domt_spawn(system_, thread, &client, NULL));
+            check_line(domt_spawn(system_, thread, &business, NULL));
         }
     }
     ck_assert_uint_eq(atomic_load(&mounted), 12);

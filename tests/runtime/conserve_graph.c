@@ -258,7 +258,7 @@ static void look_around(domus_stack *stack, const domt_node *self, const domt_to
     domt_count_by(DOMT_STRAYED, self->pinned);
 }
 
-static int take_token(domus_stack *stack, void *self_, const void *payload)
+static int handle_token(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_token *token = payload;
     domt_node *self = self_;
@@ -278,7 +278,7 @@ static int take_token(domus_stack *stack, void *self_, const void *payload)
     return domt_pass_on(stack, self);
 }
 
-static int take_letter(domus_stack *stack, void *self, const void *payload)
+static int handle_letter(domus_stack *stack, void *self, const void *payload)
 {
     look_around(stack, self, payload);
     domt_count_one(DOMT_LETTER_TAKEN);
@@ -287,7 +287,7 @@ static int take_letter(domus_stack *stack, void *self, const void *payload)
     return domt_pass_on(stack, self);
 }
 
-static int take_bell(domus_stack *stack, void *self_, const void *armed_lent)
+static int handle_bell(domus_stack *stack, void *self_, const void *armed_lent)
 {
     domt_node *self = self_;
 
@@ -299,7 +299,7 @@ static int take_bell(domus_stack *stack, void *self_, const void *armed_lent)
     return domt_pass_on(stack, self);
 }
 
-static int take_tick(domus_stack *stack, void *self_, const void *payload)
+static int handle_tick(domus_stack *stack, void *self_, const void *payload)
 {
     domt_node *self = self_;
 
@@ -333,12 +333,12 @@ static void count_stop(domus_stack *stack, void *self_)
 }
 
 static const domus_on rows[] = {
-    {&domt_token_type, take_token, 0},
+    {&domt_token_type, handle_token, 0},
     {&domt_question_type, domt_take_question, 0},
-    {&bell_type, take_bell, 0},
-    {&domt_letter_type, take_letter, 0},
+    {&bell_type, handle_bell, 0},
+    {&domt_letter_type, handle_letter, 0},
     {&domt_query_type, domt_take_query, 0},
-    {&tick_type, take_tick, 0},
+    {&tick_type, handle_tick, 0},
     {0},
 };
 

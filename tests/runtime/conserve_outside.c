@@ -15,7 +15,7 @@ static void release_alarm(void *payload)
 const domus_type domt_alarm_type = {"alarm", sizeof(domt_alarm), release_alarm};
 static const domus_type ring_type = {"ring", 0, NULL};
 
-static int take_alarm(domus_stack *stack, void *self_, const void *payload)
+static int handle_alarm(domus_stack *stack, void *self_, const void *payload)
 {
     domt_alarm *self = self_;
 
@@ -30,7 +30,7 @@ static int take_alarm(domus_stack *stack, void *self_, const void *payload)
 
 /* Feed the graph, which has fallen silent, while all threads sleep. The ring is counted after the
  * feeding: until then there is no silence. */
-static int take_ring(domus_stack *stack, void *self_, const void *payload)
+static int handle_ring(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_alarm *self = self_;
 
@@ -60,7 +60,8 @@ static void stop_alarm(domus_stack *stack, void *self)
 const domus_behaviour domt_alarm_behaviour = {
     .name = "alarm",
     .state_size = sizeof(domt_alarm),
-    .on = (const domus_on[]){{&domt_alarm_type, take_alarm, 0}, {&ring_type, take_ring, 0}, {0}},
+    .on =
+        (const domus_on[]){{&domt_alarm_type, handle_alarm, 0}, {&ring_type, handle_ring, 0}, {0}},
     .on_mount = mount_alarm,
     .on_stop = stop_alarm,
 };

@@ -408,7 +408,7 @@ static void *take_long(void *system)
     return NULL;
 }
 
-DOMT_TEST(one_is_taken_at_a_time_and_a_stop_ends_it)
+DOMT_TEST(one_profile_is_taken_at_a_time_and_a_stop_ends_it)
 {
     pthread_t thread;
 
@@ -436,7 +436,7 @@ static bool is_over_at_three(void *looks)
     return ++*(int *)looks == 3;
 }
 
-DOMT_TEST(whoever_takes_one_may_end_it)
+DOMT_TEST(any_thread_may_end_a_profile)
 {
     int looks = 0;
     const domus_cpu_profile_options options = {

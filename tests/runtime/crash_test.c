@@ -55,7 +55,7 @@ static int overflow_helper(void *none)
     return overflow(NULL, 0) & 1;
 }
 
-static int take_blow(domus_stack *stack, void *self, const void *payload)
+static int handle_blow(domus_stack *stack, void *self, const void *payload)
 {
     switch (*(const int *)payload) {
     case TOUCH:
@@ -86,7 +86,7 @@ static int take_blow(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {{.type = &blow, .handle = take_blow},
+static const domus_on rows[] = {{.type = &blow, .handle = handle_blow},
                                 {.type = &warm, .handle = domt_ignore_message},
                                 {.type = NULL}};
 static const domus_behaviour victim = {.name = "victim", .on = rows};
@@ -303,7 +303,7 @@ DOMT_TEST(a_handler_of_the_program_stays)
 }
 
 /* Each of these stands at the path of the crash file, and is left unchanged. */
-DOMT_TEST(what_is_no_file_of_its_own_is_left_alone)
+DOMT_TEST(file_that_is_no_crash_file_is_left_alone)
 {
     struct stat about;
     char other[PATH_MAX];

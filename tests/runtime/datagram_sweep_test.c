@@ -36,7 +36,7 @@ static domus_net_datagrams met;
 static domus_datagram_counters met_by_channels;
 
 /* Record the counters of a channel at its end. */
-static int note_end(domus_stack *stack, void *self, const void *payload)
+static int record_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -77,7 +77,7 @@ static int answer_datagram(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour answering = {.name = "answering",
                                           .kind = DOMUS_CHANNELS,
                                           .on_read = {answer_datagram, 0},
-                                          .on_close = {note_end, 0},
+                                          .on_close = {record_end, 0},
                                           .on = (const domus_on[]){{&wake_type, go_on, 0}, {0}}};
 
 static int open_it(domus_stack *stack, void *self)
@@ -281,7 +281,7 @@ static void add_counts(domus_datagram_counters *sum, const domus_datagram_counte
 }
 
 /* Compare the counters of the channels with those of the network, after the end. */
-static void hold_counts(domt_sweep *sweep, domus_net_datagrams all)
+static void check_counts(domt_sweep *sweep, domus_net_datagrams all)
 {
     domus_datagram_counters sum = {0};
     uint64_t sent = 0, got = 0;
@@ -330,7 +330,7 @@ static int run_seed(uint64_t seed, void *context)
         let_all_arrive(&sweep);
     hold_answers(&sweep);
     (void)domus_testkit_stop(sweep.kit);
-    hold_counts(&sweep, domus_testkit_net_datagrams(sweep.kit));
+    check_counts(&sweep, domus_testkit_net_datagrams(sweep.kit));
     return domt_sweep_end(&sweep);
 }
 

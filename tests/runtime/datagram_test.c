@@ -71,7 +71,7 @@ DOMT_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
     domt_end(domt_datagram_system);
 }
 
-static void hold_named(int fd, const domus_endpoint *own, const domus_endpoint *at)
+static void check_named(int fd, const domus_endpoint *own, const domus_endpoint *at)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     size_t length = domus_endpoint_text(own, text, sizeof text);
@@ -96,7 +96,7 @@ DOMT_TEST(each_datagram_tells_its_sender)
         for (int i = 0; i < 3; i++)
             fds[i] = domt_socket(places[p], &own[i]);
         for (int i = 0; i < 9; i++)
-            hold_named(fds[i % 3], &own[i % 3], &at);
+            check_named(fds[i % 3], &own[i % 3], &at);
         for (int i = 0; i < 3; i++)
             (void)close(fds[i]);
     }
@@ -141,7 +141,7 @@ DOMT_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
         atomic_store(&domt_answers_now, DOMT_NAME);
         ck_assert_int_eq(domt_open(places[p], NULL, NULL, &at), 0);
         ck_assert_int_eq(domt_open(places[p], NULL, NULL, NULL), -EADDRINUSE);
-        hold_named(fd, &own, &at);
+        check_named(fd, &own, &at);
         ck_assert_int_eq(atomic_load(&domt_last_name), 0);
         atomic_store(&domt_answers_now, DOMT_ECHO);
         domt_post(unnamed, &at, "", 0);
@@ -174,12 +174,12 @@ DOMT_TEST(kernel_chooses_the_name_of_a_unix_channel)
     ck_assert_uint_ge(at.size, 2);
     ck_assert_uint_eq(at.bytes[0], 0);
     int fd = domt_socket(place, &own);
-    hold_named(fd, &own, &at);
+    check_named(fd, &own, &at);
     (void)close(fd);
     domt_end(domt_datagram_system);
 }
 
-static int note_opened(domus_stack *stack, void *ret_opened)
+static int record_opened(domus_stack *stack, void *ret_opened)
 {
     atomic_store((_Atomic uint32_t *)ret_opened, atomic_load(&domt_datagrams_opened));
     return domus_channel_reset(stack, domus_channel_running(stack), -EPROTO);
@@ -192,7 +192,7 @@ static int open_and_tell(domus_stack *stack, void *ret_opened)
 
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     int error = domus_datagram_open(stack, &at, NULL, &channel, NULL);
-    return error != 0 ? error : domt_tell(stack, channel, note_opened, ret_opened);
+    return error != 0 ? error : domt_tell(stack, channel, record_opened, ret_opened);
 }
 
 DOMT_TEST(channel_opens_before_its_first_message)

@@ -63,7 +63,7 @@ static int hand_out(domus_stack *stack, queue *self)
 /* how the last conversation that slept for a peer ended; 1: not ended yet */
 static _Atomic int ended;
 
-static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ended = answer->error;
     return answer->error != 0 ? answer->error : reply_text(stack, "slept");
@@ -77,7 +77,7 @@ static int on_line(domus_stack *stack, void *self_, const void *payload)
     if (line.size > 3 && memcmp(domus_slice_data(line), "PUT", 3) == 0)
         return hand_out(stack, self);
     if (domus_slice_equals(line, "SLEEP", 5))
-        return domus_sleep(stack, SECOND, hear_sleep);
+        return domus_sleep(stack, SECOND, handle_end_of_sleep);
     ck_assert_uint_lt(self->count, WAITERS);
     return (domus_slice_equals(line, "WORK", 4) ? domus_keep_working
                                                 : domus_keep)(stack, &self->waiters[self->count++]);
@@ -250,7 +250,7 @@ static void expect_gone(const way *chosen, leave how)
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(nobody_who_has_left_is_handed_a_job)
+DOMT_TEST(no_worker_that_has_left_is_handed_a_job)
 {
     static const leave leaves[] = {domus_peer_close, domus_peer_reset};
 
@@ -258,7 +258,7 @@ DOMT_TEST(nobody_who_has_left_is_handed_a_job)
         expect_gone(&ways[i / 2], leaves[i % 2]);
 }
 
-DOMT_TEST(waiter_who_is_there_is_handed_a_job)
+DOMT_TEST(waiter_that_is_there_is_handed_a_job)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
@@ -349,7 +349,7 @@ DOMT_TEST(work_that_outlives_its_connection_goes_on)
 }
 
 /* A peer that finishes sending, and waits for work that takes long, gets the answer. */
-DOMT_TEST(half_closed_peer_gets_what_was_worked_for_it)
+DOMT_TEST(half_closed_peer_gets_the_answer_to_its_request)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
@@ -396,7 +396,7 @@ static int go_on_without_bound(domus_stack *stack, void *self, const domus_answe
     const domus_channel_options options = {.half_close_kept_ns = DOMUS_NONE};
 
     int error = domus_channel_set_options(stack, domus_channel_running(stack), &options);
-    return error != 0 ? error : domus_sleep(stack, SECOND, hear_sleep);
+    return error != 0 ? error : domus_sleep(stack, SECOND, handle_end_of_sleep);
 }
 
 static int change_bound(domus_stack *stack, void *self, const void *payload)

@@ -228,7 +228,7 @@ static void run_owner(struct raid *raid)
 static bool no_growth; /* allocations of the owner fail in the next raids */
 
 /* Let an owner push all items and take what it gets, while thieves steal. */
-static void hold_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool halves)
+static void check_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool halves)
 {
     static struct raid raid;
     thief crew[THIEVES_MOST];
@@ -264,30 +264,30 @@ static void hold_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool 
     free(raid.taken);
 }
 
-static void hold_raid(uint32_t thieves, uint32_t burst, bool halves)
+static void check_raid(uint32_t thieves, uint32_t burst, bool halves)
 {
-    hold_raid_of(domt_more_if_long(DOMT_SCALE(200000, 15000)), thieves, burst, halves);
+    check_raid_of(domt_more_if_long(DOMT_SCALE(200000, 15000)), thieves, burst, halves);
 }
 
 DOMT_TEST(an_item_is_taken_once_by_the_owner_or_a_thief)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
         for (uint32_t burst = 1; burst <= 3; burst++)
-            hold_raid(thieves, burst, false);
+            check_raid(thieves, burst, false);
 }
 
 DOMT_TEST(an_item_is_taken_once_though_thieves_take_half)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
         for (uint32_t burst = 2; burst <= 8; burst += 3)
-            hold_raid(thieves, burst, true);
+            check_raid(thieves, burst, true);
 }
 
 DOMT_TEST(an_item_is_taken_once_while_the_deque_grows)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++) {
-        hold_raid(thieves, 5000, false);
-        hold_raid(thieves, 5000, true);
+        check_raid(thieves, 5000, false);
+        check_raid(thieves, 5000, true);
     }
 }
 
@@ -298,7 +298,7 @@ DOMT_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
     uint32_t raids = domt_more_if_long(DOMT_SCALE(100, 20));
 
     for (uint32_t i = 0; i < raids; i++)
-        hold_raid_of(10000, 1 + i % 2, 5000, i % 4 < 2);
+        check_raid_of(10000, 1 + i % 2, 5000, i % 4 < 2);
 }
 
 /* The slot of each item that is stolen is used again at once. */
@@ -306,8 +306,8 @@ DOMT_TEST(an_item_is_taken_once_from_a_full_deque_that_cannot_grow)
 {
     for (uint32_t thieves = 1; thieves <= 2; thieves++) {
         no_growth = true;
-        hold_raid(thieves, 1000, false);
-        hold_raid(thieves, 1000, true);
+        check_raid(thieves, 1000, false);
+        check_raid(thieves, 1000, true);
         no_growth = false;
     }
 }

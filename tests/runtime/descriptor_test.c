@@ -122,7 +122,7 @@ DOMT_TEST(readiness_comes_once_for_each_byte)
     end_test();
 }
 
-DOMT_TEST(what_is_left_unread_comes_again)
+DOMT_TEST(readiness_comes_again_while_bytes_are_unread)
 {
     start_test();
     ck_assert_int_eq(write(ends[1], "three", 3), 3);

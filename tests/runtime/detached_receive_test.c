@@ -233,7 +233,7 @@ static void end_system(domus_system *system, uint32_t expected)
     ck_assert_uint_eq(atomic_load(&releases), expected);
 }
 
-DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken)
+DOMT_TEST(message_of_a_receive_that_returns_is_released_by_the_next_unless_taken)
 {
     domus_system *system = start_system(&owner, MAILBOX);
     void *memory;
@@ -253,7 +253,7 @@ DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_tak
     end_system(system, 3);
 }
 
-DOMT_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
+DOMT_TEST(received_message_ends_with_its_handler_and_not_with_the_run)
 {
     domus_system *system = start_system(&owner, MAILBOX);
     void *memory[2] = {malloc(100), malloc(100)};

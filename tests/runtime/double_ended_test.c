@@ -133,7 +133,7 @@ static void *run_traveller(void *context)
     return NULL;
 }
 
-static void hold_circle(uint32_t count)
+static void check_circle(uint32_t count)
 {
     static struct circle circle;
     traveller crew[TRAVELLERS];
@@ -162,7 +162,7 @@ DOMT_TEST(jobs_go_round_from_both_ends_and_none_is_lost)
     static const uint32_t counts[] = {1, 3, 4, 5, 6, 7, 8, 10, JOBS_MOST};
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        hold_circle(counts[i]);
+        check_circle(counts[i]);
 }
 
 DOMT_SUITE(120)

@@ -99,7 +99,7 @@ static uint64_t find_median(uint64_t *values)
     return values[SAMPLES / 2];
 }
 
-static void holds_time(const char *what, domt_load load, uint32_t ratio, uint64_t *ns)
+static void check_time(const char *what, domt_load load, uint32_t ratio, uint64_t *ns)
 {
     uint64_t took_ns = find_median(ns);
 
@@ -110,7 +110,7 @@ static void holds_time(const char *what, domt_load load, uint32_t ratio, uint64_
                (unsigned long)(took_ns / 1000), (unsigned long)(ns[SAMPLES - 1] / 1000));
 }
 
-static void holds_echo(domus_system *system, uint16_t port, domt_load load, uint32_t ratio)
+static void check_echo(domus_system *system, uint16_t port, domt_load load, uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
     uint64_t iterations[SAMPLES];
@@ -125,14 +125,14 @@ static void holds_echo(domus_system *system, uint16_t port, domt_load load, uint
         ns[i] = domt_now_ns() - began_ns;
     }
     (void)close(fd);
-    holds_time("echo", load, ratio, ns);
+    check_time("echo", load, ratio, ns);
     uint64_t took = find_median(iterations);
     ck_assert_msg(took <= ITERATIONS_MAX || find_median(ns) <= SHORT_NS,
                   "beside %s, ioRatio %u: read after %lu iterations", domt_load_names[load], ratio,
                   (unsigned long)took);
 }
 
-static void holds_answer(domus_system *system, domus_address witness, domt_load load,
+static void check_answer(domus_system *system, domus_address witness, domt_load load,
                          uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
@@ -143,10 +143,10 @@ static void holds_answer(domus_system *system, domus_address witness, domt_load 
         ck_assert_int_eq(domus_outside_ask(system, witness, &hello_type, NULL, 0, &reply), 0);
         ns[i] = domt_now_ns() - began_ns;
     }
-    holds_time("answer", load, ratio, ns);
+    check_time("answer", load, ratio, ns);
 }
 
-static void holds_timer(domt_load load, uint32_t ratio)
+static void check_timer(domt_load load, uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
     uint64_t before = atomic_load(&seen.ticks);
@@ -154,10 +154,10 @@ static void holds_timer(domt_load load, uint32_t ratio)
     DOMT_WAIT_FOR(20, atomic_load(&seen.ticks) >= before + SAMPLES);
     for (uint32_t i = 0; i < SAMPLES; i++)
         ns[i] = atomic_load(&seen.late_ns[i]);
-    holds_time("timer", load, ratio, ns);
+    check_time("timer", load, ratio, ns);
 }
 
-static void holds_at(domt_load load, uint32_t ratio)
+static void check_at(domt_load load, uint32_t ratio)
 {
     const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:0", .backlog = 16};
@@ -173,9 +173,9 @@ static void holds_at(domt_load load, uint32_t ratio)
     domt_load_begin(system, load);
     DOMT_WAIT_FOR(20, atomic_load(&domt_load_handled) > 2000);
     uint64_t before = atomic_load(&domt_load_handled);
-    holds_echo(system, port, load, ratio);
-    holds_answer(system, witness, load, ratio);
-    holds_timer(load, ratio);
+    check_echo(system, port, load, ratio);
+    check_answer(system, witness, load, ratio);
+    check_timer(load, ratio);
     ck_assert_uint_gt(atomic_load(&domt_load_handled), before); /* the load worked all this time */
     if (load == DOMT_FLOOD_OF_ASKS || load == DOMT_FLOOD_OF_NOTICES)
         ck_assert_uint_gt(atomic_load(&domt_load_ticks), 0);
@@ -183,44 +183,44 @@ static void holds_at(domt_load load, uint32_t ratio)
     domt_end(system);
 }
 
-static void holds_beside(domt_load load)
+static void check_beside(domt_load load)
 {
     size_t count = DOMT_SANITIZED ? 2 : sizeof ratios / sizeof ratios[0];
 
     for (size_t i = 0; i < count; i++)
-        holds_at(load, ratios[i]);
+        check_at(load, ratios[i]);
 }
 
 DOMT_TEST(flood_of_notices_delays_nobody_for_long)
 {
-    holds_beside(DOMT_FLOOD_OF_NOTICES);
+    check_beside(DOMT_FLOOD_OF_NOTICES);
 }
 
 DOMT_TEST(flood_of_asks_delays_nobody_for_long)
 {
-    holds_beside(DOMT_FLOOD_OF_ASKS);
+    check_beside(DOMT_FLOOD_OF_ASKS);
 }
 
 DOMT_TEST(state_actors_that_answer_each_other_delay_nobody_for_long)
 {
-    holds_beside(DOMT_STATE_PING);
+    check_beside(DOMT_STATE_PING);
 }
 
 DOMT_TEST(channels_actors_that_answer_each_other_delay_nobody_for_long)
 {
-    holds_beside(DOMT_CHANNELS_PING);
-    holds_beside(DOMT_CHANNELS_RING);
+    check_beside(DOMT_CHANNELS_PING);
+    check_beside(DOMT_CHANNELS_RING);
 }
 
 DOMT_TEST(self_senders_delay_nobody_for_long)
 {
-    holds_beside(DOMT_STATE_SELF);
-    holds_beside(DOMT_CHANNELS_SELF);
+    check_beside(DOMT_STATE_SELF);
+    check_beside(DOMT_CHANNELS_SELF);
 }
 
 DOMT_TEST(hundred_thousand_ready_delay_nobody_for_long)
 {
-    holds_beside(DOMT_MANY_READY);
+    check_beside(DOMT_MANY_READY);
 }
 
 DOMT_SUITE(60)

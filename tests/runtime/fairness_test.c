@@ -248,7 +248,7 @@ static void begin_load(domt_stepped *stepped, const domus_config *config, domt_l
 
 /* Check how long witnesses wait behind the houses `ahead` of them: their level gets 3 takes of 4,
  * or every 4th. */
-static void holds_waits(domt_load load)
+static void check_waits(domt_load load)
 {
     uint64_t many = domt_load_state_houses(load);
     uint64_t light_max = (many + 2) * 4 / 3 + 1; /* the ticker counts, too */
@@ -262,7 +262,7 @@ static void holds_waits(domt_load load)
     ck_assert_uint_le(witnesses[MIDDLEMAN].wait_runs, middleman_max);
 }
 
-static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
+static void check_with(domt_load load, uint32_t ratio, uint32_t completions)
 {
     domus_config config = domt_config(1);
     domt_stepped stepped;
@@ -272,7 +272,7 @@ static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
     config.scheduler.channels_runs_per_iteration = RUNS_PER_ITERATION;
     begin_load(&stepped, &config, load);
     take_iterations(load, ratio, completions);
-    holds_waits(load);
+    check_waits(load);
     ck_assert(load == DOMT_LOAD_NONE || atomic_load(&domt_load_handled) != 0);
     /* With more houses, the ticker's run may come as late as its time. */
     if (domt_load_state_houses(load) <= 2) {
@@ -287,11 +287,11 @@ static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
 static void check_fairness(domt_load load)
 {
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
-        holds_with(load, ratios[i], 5);
+        check_with(load, ratios[i], 5);
         if (domt_load_state_houses(load) > 2)
             continue; /* loads of many houses take long, so they run only once */
-        holds_with(load, ratios[i], 0);
-        holds_with(load, ratios[i], 2000);
+        check_with(load, ratios[i], 0);
+        check_with(load, ratios[i], 2000);
     }
 }
 

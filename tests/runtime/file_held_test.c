@@ -72,7 +72,7 @@ static const domus_type end_type = {.name = "end"};
 static _Atomic uint32_t begun, resumed, stopped;
 static _Atomic int last_error;
 
-static int note_end(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&resumed, 1);
@@ -85,17 +85,17 @@ static int begin_deed(domus_stack *stack, const domt_deed *deed)
 
     switch (deed->kind) {
     case DOMT_OPEN:
-        return domus_file_open(stack, deed->file, deed->path, deed->flags, 0600, note_end);
+        return domus_file_open(stack, deed->file, deed->path, deed->flags, 0600, record_end);
     case DOMT_STAT:
-        return domus_file_stat(stack, deed->file, note_end);
+        return domus_file_stat(stack, deed->file, record_end);
     case DOMT_LIST:
-        return domus_file_list(stack, deed->file, 1, note_end);
+        return domus_file_list(stack, deed->file, 1, record_end);
     case DOMT_WRITE:
         (void)domus_slice_copy("abc", 3, &bytes);
-        return domus_file_write(stack, deed->file, 0, bytes, note_end);
+        return domus_file_write(stack, deed->file, 0, bytes, record_end);
     default:
         return domus_file_read(stack, deed->file, 0, deed->size != 0 ? (uint32_t)deed->size : 100,
-                               note_end);
+                               record_end);
     }
 }
 
@@ -119,7 +119,7 @@ static int end_oneself(domus_stack *stack, void *self, const void *payload)
     return domus_stop(stack, domus_self(stack));
 }
 
-static void note_stop(domus_stack *stack, void *self)
+static void record_stop(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&stopped, 1);
 }
@@ -131,7 +131,7 @@ static const domus_behaviour patient = {
                              {&cancel_type, cancel_one, 0},
                              {&end_type, end_oneself, 0},
                              {0}},
-    .on_stop = note_stop,
+    .on_stop = record_stop,
 };
 
 static domus_file *file;
@@ -227,7 +227,7 @@ DOMT_TEST(actor_stops_without_waiting_for_a_disk)
     }
 }
 
-DOMT_TEST(what_has_not_begun_is_not_begun_after_a_cancel)
+DOMT_TEST(operation_that_has_not_begun_is_not_begun_after_a_cancel)
 {
     domus_config config = domt_config(2);
 

@@ -63,7 +63,7 @@ static void expect_load(const char *path, const char *text, bool is_kept)
     domus_slice_free(done.bytes);
 }
 
-static void hold_error(const char *path, int error)
+static void check_error(const char *path, int error)
 {
     ck_assert_int_eq(load_kept(PATHS(path), 100).error, error);
 }
@@ -193,7 +193,7 @@ DOMT_TEST(changed_file_is_seen_at_once)
     load_until_kept(
         "a", "OTHER"); /* the new bytes have the old time, but the file's change time differs */
     ck_assert_int_eq(unlink(domt_file_path("a")), 0);
-    hold_error("a", -ENOENT);
+    check_error("a", -ENOENT);
     domt_tree_write(&domt_files_now.tree, "a", "again");
     load_until_kept("a", "again");
     ck_assert_int_eq(unlink(domt_file_path("a")), 0);
@@ -217,20 +217,20 @@ DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
     load_until_kept("link", "other");
     ck_assert_int_eq(unlink(domt_file_path("link")), 0);
     ck_assert_int_eq(symlink("/etc/passwd", domt_file_path("link")), 0);
-    hold_error("link", -EXDEV);
+    check_error("link", -EXDEV);
 
     load_until_kept("folder/c", "inner");
     snprintf(from, sizeof from, "%s", domt_file_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
-    hold_error("folder/c", -ENOENT);
+    check_error("folder/c", -ENOENT);
     snprintf(from, sizeof from, "%s", domt_file_path("second"));
     ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
     load_until_kept("folder/c", "outer");
     snprintf(from, sizeof from, "%s", domt_file_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_path("second")), 0);
     ck_assert_int_eq(symlink("/etc", domt_file_path("folder")), 0);
-    hold_error("folder/c", -EXDEV);
-    hold_error("folder/passwd", -EXDEV);
+    check_error("folder/c", -EXDEV);
+    check_error("folder/passwd", -EXDEV);
     domt_files_end();
 }
 
@@ -301,8 +301,8 @@ DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
     ck_assert_int_eq(unlink(domt_file_path("b")), 0);
     expect_load("b", "other", true);
     wait_ms(1000);
-    hold_error("b", -ENOENT);
-    hold_error("b", -ENOENT);
+    check_error("b", -ENOENT);
+    check_error("b", -ENOENT);
     domt_files_end();
 }
 

@@ -46,7 +46,7 @@ static int make_in(const char *path, uint32_t flags)
                                 .mode = 0755});
 }
 
-static void hold_names(void)
+static void check_names(void)
 {
     domus_file *root = domt_files_now.root;
 
@@ -82,11 +82,11 @@ static void hold_names(void)
 
 DOMT_TEST(names_are_changed)
 {
-    domt_files_in_both(hold_names);
+    domt_files_in_both(check_names);
 }
 
 /* Check that no path reaches a file outside of `inside`. */
-static void hold_beneath(void)
+static void check_beneath(void)
 {
     domt_tree *tree = &domt_files_now.tree;
     const uint32_t beneath = DOMUS_FILE_BENEATH;
@@ -158,14 +158,14 @@ static void hold_beneath(void)
 
 DOMT_TEST(nothing_leads_out_of_a_directory)
 {
-    domt_files_in_both(hold_beneath);
+    domt_files_in_both(check_beneath);
 }
 
 /* --- listings --------------------------------------------------------------------------------- */
 
 /* List the directory in pieces of up to `most` entries; check that each of `count` files is there
  * once. Returns the number of pieces. */
-static uint32_t hold_listing(uint32_t count, uint32_t most)
+static uint32_t check_listing(uint32_t count, uint32_t most)
 {
     static bool seen[2000];
     domt_deed deed = {.kind = DOMT_LIST, .file = domt_files_now.root};
@@ -225,22 +225,22 @@ DOMT_TEST(directories_are_listed_in_pieces)
         domus_config config = domt_config(2);
         config.files.list_max = 7;
         domt_files_begin(&config, kit != 0);
-        ck_assert_uint_eq(hold_listing(0, 7), 1);
+        ck_assert_uint_eq(check_listing(0, 7), 1);
         make_entries(0, 7, "");
-        ck_assert_uint_le(hold_listing(7, 7), 2);
+        ck_assert_uint_le(check_listing(7, 7), 2);
         make_entries(7, 100, "");
-        ck_assert_uint_ge(hold_listing(100, 7), 15);
+        ck_assert_uint_ge(check_listing(100, 7), 15);
         domt_files_end();
 
         config.files.list_max = 4096;
         domt_files_begin(&config, kit != 0);
         make_entries(0, 300, tail);
-        ck_assert_uint_ge(hold_listing(300, 16384 / 200), 4); /* each piece has at most 16 KiB */
+        ck_assert_uint_ge(check_listing(300, 16384 / 200), 4); /* each piece has at most 16 KiB */
         domt_files_end();
 
         domt_files_begin(NULL, kit != 0);
         make_entries(0, 1000, "");
-        ck_assert_uint_ge(hold_listing(1000, 256), 4);
+        ck_assert_uint_ge(check_listing(1000, 256), 4);
         domt_files_end();
     }
 }
@@ -268,7 +268,7 @@ static int link_to(domus_file *file, const char *name, uint32_t flags)
         .error;
 }
 
-static void hold_files(void)
+static void check_files(void)
 {
     domt_tree_write(&domt_files_now.tree, "taken", "taken");
     domt_tree_write(&domt_files_now.tree, "folder/one", "1");
@@ -299,10 +299,10 @@ static void hold_files(void)
 
 DOMT_TEST(files_get_a_name_that_is_free)
 {
-    domt_files_in_both(hold_files);
+    domt_files_in_both(check_files);
 }
 
-static void hold_refusals(void)
+static void check_refusals(void)
 {
     static const struct {
         uint32_t flags;
@@ -335,7 +335,7 @@ static void hold_refusals(void)
 
 DOMT_TEST(wrong_flags_are_refused)
 {
-    domt_files_in_both(hold_refusals);
+    domt_files_in_both(check_refusals);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
@@ -368,8 +368,8 @@ static domt_done load_first(domt_deed_kind kind, const char *const *paths, uint3
     return done.error == -EAGAIN ? ask_clerk(DOMT_LOAD, paths, flags, size) : done;
 }
 
-static void hold_bytes(domt_deed_kind kind, const char *const *paths, uint32_t index,
-                       const char *text)
+static void check_bytes(domt_deed_kind kind, const char *const *paths, uint32_t index,
+                        const char *text)
 {
     domt_done done = load_first(kind, paths, BENEATH, 100);
 
@@ -405,15 +405,15 @@ static void make_files(void)
     ck_assert_int_eq(symlink("/etc", domt_file_path("out")), 0);
 }
 
-static void hold_all(domt_deed_kind kind)
+static void check_all(domt_deed_kind kind)
 {
     struct stat status;
 
-    hold_bytes(kind, PATHS("a"), 0, "hello");
-    hold_bytes(kind, PATHS("empty"), 0, "");
-    hold_bytes(kind, PATHS("folder/b", "a"), 0, "world");
-    hold_bytes(kind, PATHS("none", "a/b", "folder", "a"), 3, "hello");
-    hold_bytes(kind, PATHS("fifo", "out/passwd", "a", "none"), 2, "hello");
+    check_bytes(kind, PATHS("a"), 0, "hello");
+    check_bytes(kind, PATHS("empty"), 0, "");
+    check_bytes(kind, PATHS("folder/b", "a"), 0, "world");
+    check_bytes(kind, PATHS("none", "a/b", "folder", "a"), 3, "hello");
+    check_bytes(kind, PATHS("fifo", "out/passwd", "a", "none"), 2, "hello");
     hold_open(kind, "a", 4, false);
     hold_open(kind, "a", 0, false);
     hold_open(kind, "folder", 100, true);
@@ -432,7 +432,7 @@ static void hold_all(domt_deed_kind kind)
     ck_assert_int_eq(load_first(kind, PATHS("../a"), BENEATH, 1).error, -EXDEV);
 }
 
-static void hold_wrong(domt_deed_kind kind)
+static void check_wrong(domt_deed_kind kind)
 {
     static char path[4097];
 
@@ -444,7 +444,7 @@ static void hold_wrong(domt_deed_kind kind)
     ck_assert_int_eq(load_first(kind, PATHS("a"), DOMUS_FILE_READ, 1).returned, -EINVAL);
     ck_assert_int_eq(load_first(kind, PATHS(path), 0, 1).returned, -ENAMETOOLONG);
     ck_assert_int_eq(load_first(kind, PATHS("a"), 0, (1u << 20) + 1).returned, -EMSGSIZE);
-    hold_bytes(kind, PATHS("n", "n", "n", "a"), 3, "hello");
+    check_bytes(kind, PATHS("n", "n", "n", "a"), 3, "hello");
     domt_done done = load_first(kind, PATHS("a"), 0, 1u << 20);
     ck_assert_uint_eq(done.bytes.size, 5);
     domus_slice_free(done.bytes);
@@ -455,15 +455,15 @@ DOMT_TEST(file_is_loaded_in_the_call_and_by_a_helper)
     for (int in_kit = 0; in_kit < 2; in_kit++) {
         domt_files_begin(NULL, in_kit != 0);
         make_files();
-        hold_all(DOMT_LOAD_NOW);
+        check_all(DOMT_LOAD_NOW);
         uint64_t helped = domt_helped();
-        hold_bytes(DOMT_LOAD_NOW, PATHS("none", "folder", "a"), 2, "hello");
+        check_bytes(DOMT_LOAD_NOW, PATHS("none", "folder", "a"), 2, "hello");
         hold_open(DOMT_LOAD_NOW, "folder", 100, true);
         ck_assert_uint_eq(domt_helped(), helped);
-        hold_all(DOMT_LOAD);
+        check_all(DOMT_LOAD);
         ck_assert(in_kit != 0 || domt_helped() > helped);
-        hold_wrong(DOMT_LOAD_NOW);
-        hold_wrong(DOMT_LOAD);
+        check_wrong(DOMT_LOAD_NOW);
+        check_wrong(DOMT_LOAD);
         domt_files_end();
     }
 }
@@ -479,7 +479,7 @@ DOMT_TEST(open_files_are_bounded)
     ck_assert_int_eq(first.error, 0);
     ck_assert_int_eq(load_first(DOMT_LOAD_NOW, PATHS("a"), 0, 0).error, -EMFILE);
     ck_assert_int_eq(load_first(DOMT_LOAD, PATHS("a"), 0, 0).error, -EMFILE);
-    hold_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello"); /* the file is closed when this returns */
+    check_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello"); /* the file is closed when this returns */
     domus_file_close(first.file);
     hold_open(DOMT_LOAD, "a", 0, false);
     domt_files_end();

@@ -50,7 +50,7 @@ static domus_file *make_file(const char *name)
     return file;
 }
 
-static void hold_read(uint32_t clerk, domus_file *file, uint64_t position, uint32_t size)
+static void check_read(uint32_t clerk, domus_file *file, uint64_t position, uint32_t size)
 {
     domt_done done = domt_file_do_at(
         clerk, (domt_deed){.kind = DOMT_READ, .file = file, .position = position, .size = size});
@@ -69,10 +69,10 @@ DOMT_TEST(bytes_in_memory_need_no_helper)
     uint64_t helped = domt_helped();
 
     for (uint32_t i = 0; i < 100; i++) {
-        hold_read(i % 2, file, i * 1001, 4096);
-        hold_read(i % 2, file, FILE_BYTES - 100 + i, 4096);
+        check_read(i % 2, file, i * 1001, 4096);
+        check_read(i % 2, file, FILE_BYTES - 100 + i, 4096);
     }
-    hold_read(0, file, 0, FILE_BYTES);
+    check_read(0, file, 0, FILE_BYTES);
     ck_assert_uint_eq(domt_helped(), helped);
 
     /* A name that was just looked up. */
@@ -94,9 +94,9 @@ DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
     for (uint32_t i = 0; i < 20; i++) {
         ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
         ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
-        hold_read(0, file, 4096, 4096);           /* now one part of the file is in memory */
-        hold_read(1, file, 0, FILE_BYTES);        /* some parts of this range are in memory */
-        hold_read(0, file, 8191 + i * 999, 9999); /* all of this range is in memory */
+        check_read(0, file, 4096, 4096);           /* now one part of the file is in memory */
+        check_read(1, file, 0, FILE_BYTES);        /* some parts of this range are in memory */
+        check_read(0, file, 8191 + i * 999, 9999); /* all of this range is in memory */
     }
     close(fd);
     ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
@@ -349,7 +349,7 @@ static _Atomic bool is_over;
 
 static int try_again(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int note_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == -EBUSY)
         atomic_fetch_add(&refused, 1);
@@ -367,8 +367,8 @@ static int try_again(domus_stack *stack, void *self, const domus_answer *answer)
         return 0;
     }
     return atomic_fetch_add(&tried, 1) % 2 == 0
-               ? domus_file_read(stack, shared_file, 0, 1, note_error)
-               : domus_file_list(stack, shared_file, 0, note_error);
+               ? domus_file_read(stack, shared_file, 0, 1, record_error)
+               : domus_file_list(stack, shared_file, 0, record_error);
 }
 
 static int begin_tries(domus_stack *stack, void *self, const void *payload)

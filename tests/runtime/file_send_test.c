@@ -127,8 +127,8 @@ static void end_kit(domus_testkit *kit)
     domt_pipes_end(kit);
 }
 
-static void hold_answer(domus_testkit *kit, uint64_t size, uint64_t position, uint64_t comes,
-                        const char *tail)
+static void check_answer(domus_testkit *kit, uint64_t size, uint64_t position, uint64_t comes,
+                         const char *tail)
 {
     static const char *const ways[] = {"reply", "far"};
 
@@ -150,13 +150,13 @@ DOMT_TEST(files_are_sent_in_pieces)
 {
     domus_testkit *kit = begin_kit(NULL, 400000);
 
-    hold_answer(kit, 400000, 0, 400000, "0:");
-    hold_answer(kit, PIECE, 0, PIECE, "0:");
-    hold_answer(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
-    hold_answer(kit, 1, 399999, 1, "0:");
-    hold_answer(kit, 100, 777, 100, "0:");
-    hold_answer(kit, 0, 0, 0, "0:");
-    hold_answer(kit, 0, 900000, 0, "0:");
+    check_answer(kit, 400000, 0, 400000, "0:");
+    check_answer(kit, PIECE, 0, PIECE, "0:");
+    check_answer(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
+    check_answer(kit, 1, 399999, 1, "0:");
+    check_answer(kit, 100, 777, 100, "0:");
+    check_answer(kit, 0, 0, 0, "0:");
+    check_answer(kit, 0, 900000, 0, "0:");
     ck_assert_uint_eq(atomic_load(&ended), 14);
     end_kit(kit);
 }
@@ -165,12 +165,12 @@ DOMT_TEST(a_file_that_ends_too_early_cuts_the_stream)
 {
     domus_testkit *kit = begin_kit(NULL, 200000);
 
-    hold_answer(kit, 200001, 0, 200000, "!ENODATA\n");
-    hold_answer(kit, 2000000, 0, 200000, "!ENODATA\n");
-    hold_answer(kit, 1, 200000, 0, "!ENODATA\n");
-    hold_answer(kit, 1, 400000, 0, "!ENODATA\n");
-    hold_answer(kit, INT64_MAX, 0, 200000, "!ENODATA\n");
-    hold_answer(kit, INT64_MAX, 1, 0, "!EINVAL\n");
+    check_answer(kit, 200001, 0, 200000, "!ENODATA\n");
+    check_answer(kit, 2000000, 0, 200000, "!ENODATA\n");
+    check_answer(kit, 1, 200000, 0, "!ENODATA\n");
+    check_answer(kit, 1, 400000, 0, "!ENODATA\n");
+    check_answer(kit, INT64_MAX, 0, 200000, "!ENODATA\n");
+    check_answer(kit, INT64_MAX, 1, 0, "!EINVAL\n");
     end_kit(kit);
 }
 

@@ -23,7 +23,7 @@
 
 #define RW (DOMUS_FILE_READ | DOMUS_FILE_WRITE)
 
-static void hold_bytes(void)
+static void check_bytes(void)
 {
     domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE | DOMUS_FILE_EXCLUSIVE);
     domus_file *other;
@@ -75,7 +75,7 @@ static void hold_bytes(void)
 
 DOMT_TEST(bytes_are_written_and_read_at_their_positions)
 {
-    domt_files_in_both(hold_bytes);
+    domt_files_in_both(check_bytes);
 }
 
 static int error_of(domt_deed deed)
@@ -96,7 +96,7 @@ static int returned_of(domt_deed deed)
     return done.returned;
 }
 
-static void hold_refusals(void)
+static void check_refusals(void)
 {
     domus_file *root = domt_files_now.root;
     domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
@@ -161,10 +161,10 @@ static void hold_refusals(void)
 
 DOMT_TEST(wrong_arguments_are_refused)
 {
-    domt_files_in_both(hold_refusals);
+    domt_files_in_both(check_refusals);
 }
 
-static void hold_errors(void)
+static void check_errors(void)
 {
     domus_file *root = domt_files_now.root;
     domus_file *none;
@@ -215,7 +215,7 @@ static void hold_errors(void)
 
 DOMT_TEST(errors_of_the_kernel_are_told)
 {
-    domt_files_in_both(hold_errors);
+    domt_files_in_both(check_errors);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ DOMT_TEST(reads_have_a_limit)
 }
 
 /* The kernel writes a part, and refuses the rest. */
-static void hold_part(void)
+static void check_part(void)
 {
     static char bytes[10000];
     struct rlimit before, less;
@@ -294,7 +294,7 @@ DOMT_TEST(a_write_tells_how_much_was_written)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     ck_assert_int_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
-    domt_files_in_both(hold_part);
+    domt_files_in_both(check_part);
 }
 
 /* --- without memory --------------------------------------------------------------------------- */

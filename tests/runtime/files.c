@@ -26,7 +26,7 @@ const domus_type domt_deed_type = {.name = "deed", .size = sizeof(domt_deed)};
 static const domus_type done_type = {
     .name = "done", .size = sizeof(domt_done), .release = release_done};
 
-static void note_loaded(domt_done *done, const domus_file_loaded *loaded)
+static void record_loaded(domt_done *done, const domus_file_loaded *loaded)
 {
     done->file = loaded->file;
     done->bytes = loaded->bytes;
@@ -51,7 +51,7 @@ static int report_result(domus_stack *stack, void *self, const domus_answer *ans
         else if (answer->type == &domus_file_entries_type)
             done.entries = *(const domus_file_entries *)payload;
         else if (answer->type == &domus_file_loaded_type)
-            note_loaded(&done, payload);
+            record_loaded(&done, payload);
         else if (answer->type != &domus_file_done_type)
             done.error = -EPROTO;
         if (answer->type == &domus_file_entries_type)
@@ -85,7 +85,7 @@ static int load_now(domus_stack *stack, const domt_deed *deed)
 
     if (error != 0)
         return error;
-    note_loaded(&done, &loaded);
+    record_loaded(&done, &loaded);
     return domus_reply(stack, &done_type, &done);
 }
 

@@ -89,7 +89,7 @@ static uint32_t count_of(const char *part)
 }
 
 /* Check with a parser of XML that the written graph is well-formed. */
-static void is_well_formed(void)
+static void expect_well_formed(void)
 {
     FILE *parser = popen("timeout 60 /usr/bin/python3 -c 'import sys, xml.dom.minidom as m; "
                          "m.parse(sys.stdin.buffer)'",
@@ -163,7 +163,7 @@ DOMT_TEST(deepest_stack_is_whole)
     ck_assert_uint_eq(count_of("f"), DOMI_FLAME_DEPTH_MAX);
     write_graph("deep");
     ck_assert_uint_eq(count_of("<rect x"), DOMI_FLAME_DEPTH_MAX + 1);
-    is_well_formed();
+    expect_well_formed();
     domi_flame_fini(&flame);
 }
 
@@ -182,7 +182,7 @@ DOMT_TEST(graph_is_xml_and_has_a_box_for_each_node)
     ck_assert_uint_eq(count_of("<rect x=\"10.0\" y=\"74\" width=\"885.0\""), 1);
     ck_assert_uint_eq(count_of("<rect x=\"895.0\" y=\"74\" width=\"295.0\""), 1);
     ck_assert_uint_eq(count_of("<rect x=\"10.0\" y=\"91\" width=\"1180.0\""), 1);
-    is_well_formed();
+    expect_well_formed();
     domi_flame_fini(&flame);
 }
 
@@ -205,7 +205,7 @@ DOMT_TEST(graph_of_nothing_is_xml_too)
     ck_assert_str_eq(write_folded(), "");
     write_graph("nothing");
     ck_assert_uint_eq(count_of("<g>"), 0);
-    is_well_formed();
+    expect_well_formed();
     domi_flame_fini(&flame);
 }
 

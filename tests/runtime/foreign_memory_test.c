@@ -208,7 +208,7 @@ static int watch(domus_stack *stack, void *self)
     return domus_watch_memory(stack);
 }
 
-static int hear_change(domus_stack *stack, void *self, const void *payload)
+static int handle_change(domus_stack *stack, void *self, const void *payload)
 {
     const domus_memory_change *change = payload;
 
@@ -222,7 +222,7 @@ static int hear_change(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour holding = {
     .name = "holding",
-    .on = (const domus_on[]){{&domus_memory_type, hear_change, 0}, {0}},
+    .on = (const domus_on[]){{&domus_memory_type, handle_change, 0}, {0}},
     .on_mount = watch};
 
 static void expect_levels(domus_memory_level wanted, domus_memory_level wanted_own)
@@ -231,7 +231,7 @@ static void expect_levels(domus_memory_level wanted, domus_memory_level wanted_o
                           atomic_load(&heard_own_level) == wanted_own);
 }
 
-static void goes_with_the_levels(domus_spawn_options options, const char *pool)
+static void check_with_levels(domus_spawn_options options, const char *pool)
 {
     domus_address address;
 
@@ -255,17 +255,17 @@ static void goes_with_the_levels(domus_spawn_options options, const char *pool)
 
 DOMT_TEST(an_actor_hears_of_memory_that_others_hold_and_of_the_librarys)
 {
-    goes_with_the_levels((domus_spawn_options){0}, NULL);
+    check_with_levels((domus_spawn_options){0}, NULL);
 }
 
 DOMT_TEST(a_detached_actor_does_too)
 {
-    goes_with_the_levels((domus_spawn_options){.detached = true}, NULL);
+    check_with_levels((domus_spawn_options){.detached = true}, NULL);
 }
 
 DOMT_TEST(an_actor_of_a_pool_does_too)
 {
-    goes_with_the_levels((domus_spawn_options){0}, "work");
+    check_with_levels((domus_spawn_options){0}, "work");
 }
 
 DOMT_SUITE(60)

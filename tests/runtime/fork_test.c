@@ -48,7 +48,7 @@ static const domus_behaviour forking = {
 
 static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
 
-static void goes_on(domus_system *system, domus_address to)
+static void expect_going_on(domus_system *system, domus_address to)
 {
     int number = 0;
     domus_outside_reply reply = {.buffer = &number, .size = sizeof number};
@@ -105,7 +105,7 @@ static void use_as_child(void *parents_)
 
 static char child_said[DOMT_SAID_MAX];
 
-static void holds_in_a_child(struct busy *parents)
+static void check_in_child(struct busy *parents)
 {
     ck_assert_int_eq(domt_run_in_child(use_as_child, parents, child_said), 0);
 }
@@ -123,8 +123,8 @@ DOMT_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
     domus_system *system = domt_start_threads(2);
     struct busy parents = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
 
-    holds_in_a_child(&parents);
-    goes_on(system, parents.to);
+    check_in_child(&parents);
+    expect_going_on(system, parents.to);
     domt_end(system);
 }
 
@@ -147,7 +147,7 @@ DOMT_TEST(a_child_waits_for_nobody)
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, keep_busy, &busy), 0);
     for (int i = 0; i < (DOMT_SANITIZED ? 5 : 50); i++)
-        holds_in_a_child(&busy);
+        check_in_child(&busy);
     atomic_store(&busy.ends, true);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
@@ -172,13 +172,13 @@ DOMT_TEST(a_handler_may_fork_if_the_child_does_not_return)
     ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);
     int status = wait_for_child(fork_in_handler(system, to, EXIT));
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
-    goes_on(system, to);
+    expect_going_on(system, to);
     status = wait_for_child(fork_in_handler(system, to, RETURN));
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     char text[256] = "";
     ck_assert_int_gt(read(said[0], text, sizeof text - 1), 0);
     ck_assert_ptr_nonnull(strstr(text, "!domi_system_is_forked"));
-    goes_on(system, to);
+    expect_going_on(system, to);
     domt_end(system);
 }
 
@@ -214,7 +214,7 @@ DOMT_TEST(a_system_may_be_started_after_a_fork)
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
     ck_assert_int_eq(domt_run_in_child(start_as_child, system, child_said), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
-    goes_on(system, domt_spawn(system, 0, &forking, NULL));
+    expect_going_on(system, domt_spawn(system, 0, &forking, NULL));
     domt_end(system);
     ck_assert_int_eq(domt_run_in_child(make_and_free, &config, child_said), 0);
 }

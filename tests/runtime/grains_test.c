@@ -242,7 +242,7 @@ static void *send_from_outside(void *id)
     return NULL;
 }
 
-DOMT_TEST(one_lives_at_a_time_and_nothing_is_lost_or_doubled)
+DOMT_TEST(one_life_of_a_grain_at_a_time_and_no_message_is_lost_or_doubled)
 {
     pthread_t foreign[2];
 

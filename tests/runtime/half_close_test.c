@@ -107,7 +107,7 @@ static void ask_and_finish(int fd)
 }
 
 /* Check all bytes until the service closes the connection. */
-static void hold_answer(int fd)
+static void check_answer(int fd)
 {
     char answer[64] = "";
     size_t length = 0;
@@ -134,7 +134,7 @@ static domus_system *start_service(uint16_t *ret_port)
     return system;
 }
 
-DOMT_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
+DOMT_TEST(answer_by_a_conversation_reaches_a_peer_that_has_finished_sending)
 {
     uint16_t port = 0;
     int fds[CLIENTS];
@@ -145,7 +145,7 @@ DOMT_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
         ask_and_finish(fds[i]);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
-        hold_answer(fds[i]);
+        check_answer(fds[i]);
     ck_assert_uint_ge(atomic_load(&begun), CLIENTS);
     DOMT_WAIT_FOR(30, domt_profile_all(system).channels_closed == CLIENTS);
     ck_assert_uint_eq(atomic_load(&closes_with_error), 0);
@@ -161,7 +161,7 @@ DOMT_TEST(answer_reaches_it_in_a_drain_too)
     ask_and_finish(fd);
     DOMT_WAIT_FOR(30, atomic_load(&begun) != 0);
     domt_end(system); /* the end checks that no channel was cut */
-    hold_answer(fd);
+    check_answer(fd);
 }
 
 /* --- a shard that hangs ----------------------------------------------------------------------- */

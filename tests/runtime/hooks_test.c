@@ -195,7 +195,7 @@ static void use_system(domus_system *system, bool connects)
     }
 }
 
-DOMT_TEST(what_is_lent_comes_back)
+DOMT_TEST(allocated_memory_comes_back)
 {
     domus_config config = config_of();
     domus_system *systems[3] = {NULL, NULL, NULL};
@@ -226,7 +226,7 @@ DOMT_TEST(what_is_lent_comes_back)
     }
 }
 
-DOMT_TEST(what_never_started_gives_back_too)
+DOMT_TEST(system_that_never_started_gives_its_memory_back)
 {
     domus_config config = config_of();
     domus_system *system = NULL;
@@ -412,7 +412,7 @@ static int begin_blocking(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour hanging = {
     .name = "hanging", .on = (const domus_on[]){{&begin_type, begin_blocking, 0}, {0}}};
 
-DOMT_TEST(who_is_left_at_a_stop_is_said)
+DOMT_TEST(actor_that_is_left_at_a_stop_is_logged)
 {
     domus_config config = domt_config(1);
     config.shutdown.actor_timeout_ns = 50 * DOMT_MS;

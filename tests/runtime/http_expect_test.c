@@ -84,7 +84,7 @@ static bool expect_answer(unsigned status, const char *body)
 
 /* Check that the server gets the head of a request to `path` that announces "ab", and no byte
  * behind it. */
-static void sees_announced(const char *path)
+static void expect_announced(const char *path)
 {
     char head[256];
 
@@ -112,7 +112,7 @@ DOMT_TEST(a_body_waits_until_the_server_wants_it)
         send_announcing("/");
         if (i == 0)
             accept_next();
-        sees_announced("/");
+        expect_announced("/");
         send_answer("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
         domt_net_ok(kit, domus_peer_expect_nothing(server, 100 * MS));
         send_answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
@@ -134,13 +134,13 @@ DOMT_TEST(a_body_waits_no_longer_than_it_may)
     begin_kit();
     send_announcing("/");
     accept_next();
-    sees_announced("/");
+    expect_announced("/");
     domt_net_ok(kit, domus_peer_expect_nothing(server, 450 * MS));
     expect_request("ab");
     send_answer("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
     ck_assert(!expect_answer(200, "ok"));
     send_announcing("/");
-    sees_announced("/");
+    expect_announced("/");
     send_answer("HTTP/1.1 100 Continue\r\n\r\n");
     expect_request("ab");
     send_answer(OK("ok"));
@@ -155,7 +155,7 @@ DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
     begin_kit();
     send_announcing("/");
     accept_next();
-    sees_announced("/");
+    expect_announced("/");
     send_answer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
     domt_net_ok(kit, domus_peer_expect_nothing(server, 2 * DOMT_NET_SECOND));
     send_answer("no");
@@ -175,7 +175,7 @@ DOMT_TEST(an_expectation_that_is_not_met_is_left_away)
     begin_kit();
     send_announcing("/");
     accept_next();
-    sees_announced("/");
+    expect_announced("/");
     send_answer("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
     domus_peer *before = server;
     accept_next();
@@ -191,14 +191,14 @@ DOMT_TEST(a_body_waits_at_each_redirect)
     begin_kit();
     send_announcing("/");
     accept_next();
-    sees_announced("/");
+    expect_announced("/");
     send_answer("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n");
     accept_next();
-    sees_announced("/b");
+    expect_announced("/b");
     send_answer("HTTP/1.1 100 Continue\r\n\r\n");
     expect_request("ab");
     send_answer("HTTP/1.1 308 X\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n");
-    sees_announced("/c");
+    expect_announced("/c");
     send_answer("HTTP/1.1 100 Continue\r\n\r\n");
     expect_request("ab");
     send_answer("HTTP/1.1 303 X\r\nLocation: /d\r\nContent-Length: 0\r\n\r\n");

@@ -176,7 +176,7 @@ static domus_peer *send_ahead(void)
 }
 
 /* Check that the answers to send_ahead() come in order. */
-static void hold_answers(domus_peer *peer)
+static void check_answers(domus_peer *peer)
 {
     static char answers[AHEAD * (PART + 600)];
     static const char *const begins[] = {"HTTP/1.1 206 ", "HTTP/1.1 200 ", "HTTP/1.1 404 ",
@@ -230,8 +230,8 @@ DOMT_TEST(requests_that_are_sent_ahead_hold_one_file)
         ck_assert_uint_eq(count_open(), 1 + 3);
         hold_large("", 200, 0, DOMT_SITE_LARGE);
         domus_peer_reset(peers[1]);
-        hold_answers(peers[0]);
-        hold_answers(peers[2]);
+        check_answers(peers[0]);
+        check_answers(peers[2]);
         domus_peer_close(peers[0]);
         domus_peer_close(peers[2]);
         ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);

@@ -286,7 +286,7 @@ DOMT_TEST(single_range_is_heeded)
 
 /* --- compressed files ------------------------------------------------------------------------- */
 
-DOMT_TEST(compressed_file_is_sent_to_those_who_accept_it)
+DOMT_TEST(compressed_file_is_sent_to_clients_that_accept_it)
 {
     char plain[128];
 

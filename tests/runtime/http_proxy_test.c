@@ -34,7 +34,7 @@ DOMT_TEST(requests_and_answers_are_passed_on)
     domt_proxied_end();
 }
 
-DOMT_TEST(what_proxies_before_have_said_is_kept)
+DOMT_TEST(fields_of_earlier_proxies_are_kept)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_edge.proxy.name = "edge";
@@ -271,7 +271,7 @@ static void passes(const char *fields, const char *expected)
     domt_proxied_comes_empty();
 }
 
-DOMT_TEST(strangers_do_not_say_who_has_asked)
+DOMT_TEST(strangers_cannot_set_the_address_of_the_client)
 {
     domt_proxied_begin(&domt_proxied_edge);
     passes("X-Forwarded-For: 1.2.3.4\r\nx-forwarded-proto: https\r\nX-Forwarded-Host: evil\r\n"

@@ -118,7 +118,7 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
 
 /* Send a request for an upgrade that does not pass, and check that the server gets a request
  * without it. */
-static void hold_without_upgrade(const char *sent, const char *got)
+static void check_without_upgrade(const char *sent, const char *got)
 {
     domt_proxied_goes(sent, got);
     domt_proxied_comes_empty();
@@ -130,16 +130,16 @@ DOMT_TEST(only_named_protocols_pass)
     static const char *const none[] = {NULL};
 
     domt_proxied_begin(&domt_proxied_edge);
-    hold_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade, http2-settings\r\n"
-                         "Upgrade: h2c\r\nHTTP2-Settings: a\r\n\r\n",
-                         GOT);
+    check_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade, http2-settings\r\n"
+                          "Upgrade: h2c\r\nHTTP2-Settings: a\r\n\r\n",
+                          GOT);
     domt_edge.proxy.upgrades = own;
-    hold_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
-                         "\r\n",
-                         GOT);
-    hold_without_upgrade("POST /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n"
-                         "Content-Length: 1\r\n\r\na",
-                         "POST /a HTTP/1.1\r\nContent-Length: 1\r\nHost: h\r\n" ADDED "a");
+    check_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
+                          "\r\n",
+                          GOT);
+    check_without_upgrade("POST /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n"
+                          "Content-Length: 1\r\n\r\na",
+                          "POST /a HTTP/1.1\r\nContent-Length: 1\r\nHost: h\r\n" ADDED "a");
     domt_edge.proxy.upgrades = none;
     domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
     domt_proxied_fails("HTTP/1.1 501 Not Implemented\r\n");
@@ -350,7 +350,7 @@ DOMT_TEST(a_drain_waits_for_tunnels)
 DOMT_TEST(a_connection_that_was_kept_may_be_gone)
 {
     domt_proxied_begin(&domt_proxied_edge);
-    hold_without_upgrade(GET, GOT);
+    check_without_upgrade(GET, GOT);
     domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
     domus_peer_finish(domt_edge.server); /* the server closes before the request has come */
     domt_edge.server = NULL;

@@ -267,7 +267,7 @@ DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
     domt_end(system);
 }
 
-DOMT_TEST(who_has_gone_or_wants_no_more_hears_nothing)
+DOMT_TEST(subscriber_that_has_ended_or_unsubscribed_gets_no_letters)
 {
     domus_system *system = domt_start_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);

@@ -40,7 +40,7 @@ static const domus_behaviour sleeps_in_mount = {
     .on_close = {domt_misuse_close, 0},
 };
 
-DOMT_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
+DOMT_TEST(mount_that_listens_and_waits_serves_clients_that_come_meanwhile)
 {
     begin_with(&sleeps_in_mount);
     ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);

@@ -130,7 +130,7 @@ static int connect_there(void)
     return -1;
 }
 
-static void hold_echo(int fd)
+static void check_echo(int fd)
 {
     char byte = 'x';
 
@@ -146,7 +146,7 @@ static int echo_there(void)
     int fd = connect_there();
 
     ck_assert_int_ge(fd, 0);
-    hold_echo(fd);
+    check_echo(fd);
     return fd;
 }
 
@@ -162,10 +162,10 @@ DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
     int again = 0;
     DOMT_WAIT_FOR(10, (again = connect_there()) < 0 || close(again) != 0);
     ck_assert_int_eq(errno, ECONNREFUSED);
-    hold_echo(fd);
+    check_echo(fd);
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0); /* a second listener */
     again = echo_there();
-    hold_echo(fd);
+    check_echo(fd);
     (void)close(fd);
     (void)close(again);
     domt_end(system_);
@@ -189,7 +189,7 @@ DOMT_TEST(listeners_of_actors_are_counted_together)
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
         fds[i] = connect_there();
-        hold_echo(fds[i]);
+        check_echo(fds[i]);
     }
     profile = read_own();
     ck_assert_str_eq(profile.name, "");
@@ -277,7 +277,7 @@ DOMT_TEST(thread_has_so_many_listeners_and_no_more)
     domt_end(system_); /* the stop of the system closes all listeners */
 }
 
-DOMT_TEST(who_may_not_listen_is_told)
+DOMT_TEST(actor_that_may_not_listen_gets_an_error)
 {
     domus_address actor = start_test(&business);
 

@@ -53,7 +53,7 @@ static uint32_t brings = 5;
 
 /* Check one iteration in which io takes `io_ns`: phase 3 gets `budget_ns`, and exceeds it by at
  * most one look. */
-static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
+static void check_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
                                  uint64_t budget_ns)
 {
     static domus_address addresses[HOUSES];
@@ -87,24 +87,24 @@ static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_n
     domt_stepped_fini(&stepped);
 }
 
-static void holds_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
+static void check_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
 {
-    holds_budget_at_most(10 * DOMT_MS, ratio, io_ns, budget_ns);
+    check_budget_at_most(10 * DOMT_MS, ratio, io_ns, budget_ns);
 }
 
 DOMT_TEST(phase_3_keeps_its_deadline_at_every_ratio)
 {
     uint64_t io_ns = 100 * 1000;
 
-    holds_budget(1, io_ns, io_ns * 99);
-    holds_budget(50, io_ns, io_ns);
-    holds_budget(60, io_ns, io_ns * 40 / 60);
-    holds_budget(99, io_ns, 50 * 1000); /* bounded by minBudgetBusy */
-    holds_budget(99, io_ns * 100, io_ns * 100 / 99);
-    holds_budget(50, 0, 50 * 1000); /* minBudget, because phase 1 found nothing */
+    check_budget(1, io_ns, io_ns * 99);
+    check_budget(50, io_ns, io_ns);
+    check_budget(60, io_ns, io_ns * 40 / 60);
+    check_budget(99, io_ns, 50 * 1000); /* bounded by minBudgetBusy */
+    check_budget(99, io_ns * 100, io_ns * 100 / 99);
+    check_budget(50, 0, 50 * 1000); /* minBudget, because phase 1 found nothing */
     /* not 49.5 ms, because timers and io wait no longer than this */
-    holds_budget(1, io_ns * 5, 10 * DOMT_MS);
-    holds_budget_at_most(DOMT_MS, 1, io_ns, DOMT_MS);
+    check_budget(1, io_ns * 5, 10 * DOMT_MS);
+    check_budget_at_most(DOMT_MS, 1, io_ns, DOMT_MS);
 }
 
 static int arm_alarm(domus_stack *stack, void *self)
@@ -176,10 +176,10 @@ DOMT_TEST(wake_up_alone_is_no_io)
 {
     wakes = 1;
     brings = 0;
-    holds_budget(1, 100 * 1000, 50 * 1000); /* bounded by minBudget */
+    check_budget(1, 100 * 1000, 50 * 1000); /* bounded by minBudget */
     brings = 1;
-    holds_budget(99, 100 * 1000, 50 * 1000);
-    holds_budget(1, 100 * 1000, 9900 * 1000);
+    check_budget(99, 100 * 1000, 50 * 1000);
+    check_budget(1, 100 * 1000, 9900 * 1000);
 }
 
 DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)

@@ -95,7 +95,7 @@ static void print_stop(domus_system *system, void *argument)
     print_hook(spawn_resident(system) == 0 ? "stop" : "stop of nothing");
 }
 
-static void say_end(domus_system *system, void *argument)
+static void append_end(domus_system *system, void *argument)
 {
     print_hook(spawn_resident(system) == -ESHUTDOWN ? "end" : "end too soon");
 }
@@ -104,7 +104,7 @@ static const domus_program hooked = {.name = "hooked",
                                      .start = print_start,
                                      .reload = print_reload,
                                      .stop = print_stop,
-                                     .end = say_end,
+                                     .end = append_end,
                                      .options = options,
                                      .section = &section,
                                      .settings = &settings};
@@ -166,7 +166,7 @@ static void hang_at_stop(domus_system *system, void *argument)
     domt_pause_ns(60000 * DOMT_MS);
 }
 
-static void ends_by_a_second_signal(const domus_program *program)
+static void check_end_by_second_signal(const domus_program *program)
 {
     domt_program own;
 
@@ -190,10 +190,10 @@ DOMT_TEST(second_signal_ends_a_program_whose_stop_hangs)
     domus_program program = hooked;
 
     program.stop = hang_at_stop;
-    ends_by_a_second_signal(&program);
+    check_end_by_second_signal(&program);
     program = hooked;
     program.end = hang_at_stop;
-    ends_by_a_second_signal(&program);
+    check_end_by_second_signal(&program);
 }
 
 /* --- reload ----------------------------------------------------------------------------------- */

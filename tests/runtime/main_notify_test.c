@@ -83,7 +83,7 @@ static uint64_t number_in(const char *message, const char *name)
     return strtoull(at + strlen(name) + 1, NULL, 10);
 }
 
-static void ends_well(domt_program *own)
+static void expect_good_end(domt_program *own)
 {
     ck_assert_int_eq(kill(own->pid, SIGTERM), 0);
     (void)domt_supervisor_expects("STOPPING=1\n");
@@ -93,7 +93,7 @@ static void ends_well(domt_program *own)
 
 /* --- states ----------------------------------------------------------------------------------- */
 
-DOMT_TEST(it_is_ready_reads_again_and_stops)
+DOMT_TEST(program_reports_ready_reload_and_stop)
 {
     static const char *const arguments[] = {"--set", "shutdown.drainTimeout=7s", "--set",
                                             "shutdown.actorTimeout=2s", NULL};
@@ -183,7 +183,7 @@ DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
     (void)domt_supervisor_expects("RELOADING=1\n");
     (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
     (void)domt_supervisor_expects("WATCHDOG=1");
-    ends_well(&own);
+    expect_good_end(&own);
 }
 
 /* --- starts that fail ------------------------------------------------------------------------- */
@@ -252,7 +252,7 @@ DOMT_TEST(a_start_without_a_log_leaves_no_socket_open)
     domt_supervise_end();
 }
 
-static void is_refused(const domus_program *of, const char *const *arguments)
+static void expect_refused(const domus_program *of, const char *const *arguments)
 {
     domt_program own;
 
@@ -266,7 +266,7 @@ static void is_refused(const domus_program *of, const char *const *arguments)
     (void)domt_supervisor_expects("READY=1\nSTATUS=the reload was refused");
     if (arguments[0] != NULL) /* the next line of rates shows the same */
         domt_has(domt_supervisor_expects(" messages/s, "), "; the last reload was refused");
-    ends_well(&own);
+    expect_good_end(&own);
 }
 
 DOMT_TEST(a_reload_that_is_refused_ends_and_is_told)
@@ -277,8 +277,8 @@ DOMT_TEST(a_reload_that_is_refused_ends_and_is_told)
 
     ck_assert_int_ge(fd, 0);
     close(fd);
-    is_refused(&program, arguments);
-    is_refused(&refusing, domt_no_arguments);
+    expect_refused(&program, arguments);
+    expect_refused(&refusing, domt_no_arguments);
 }
 
 /* --- the watchdog ----------------------------------------------------------------------------- */
@@ -349,7 +349,7 @@ static void set_variables(void)
         setenv("WATCHDOG_PID", strcmp(row->pid, "own") == 0 ? own : row->pid, 1);
 }
 
-static void reads_as_its_row(void)
+static void check_row(void)
 {
     domt_program own;
 
@@ -374,7 +374,7 @@ static void reads_as_its_row(void)
 DOMT_TEST(variables_are_read_strictly)
 {
     for (row = table; row < table + sizeof table / sizeof table[0]; row++)
-        reads_as_its_row();
+        check_row();
 }
 
 /* The other threads of a program go on, and its end is not held up for long. */
@@ -424,7 +424,7 @@ DOMT_TEST(a_program_without_supervisor_has_no_thread_for_it)
     domt_supervise(false);
     domt_program_start(&own, &program, domt_no_arguments, NULL);
     DOMT_WAIT_FOR(20, has_notifier(&own));
-    ends_well(&own);
+    expect_good_end(&own);
 }
 
 /* --- rates ------------------------------------------------------------------------------------ */

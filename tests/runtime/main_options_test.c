@@ -197,7 +197,7 @@ DOMT_TEST(help_has_the_options_of_both)
 
 /* --- tables that are wrong -------------------------------------------------------------------- */
 
-static void refuses_table(const domus_option *table, const char *wanted)
+static void expect_table_refused(const domus_option *table, const char *wanted)
 {
     const domus_program program = {.name = "wrong", .start = print_settings, .options = table};
     domt_program own;
@@ -207,11 +207,11 @@ static void refuses_table(const domus_option *table, const char *wanted)
     ck_assert_str_eq(own.out_text, "");
 }
 
-static void refuses_option(domus_option option, const char *wanted)
+static void expect_option_refused(domus_option option, const char *wanted)
 {
     const domus_option table[] = {options[0], option, {.name = NULL}};
 
-    refuses_table(table, wanted);
+    expect_table_refused(table, wanted);
 }
 
 DOMT_TEST(wrong_table_is_refused)
@@ -220,27 +220,27 @@ DOMT_TEST(wrong_table_is_refused)
     domus_option option = good;
 
     option.name = "-bad";
-    refuses_option(option, "wrong: option '-bad': the name is none\n");
+    expect_option_refused(option, "wrong: option '-bad': the name is none\n");
     option.name = "set";
-    refuses_option(option, "has its name or its letter");
+    expect_option_refused(option, "has its name or its letter");
     option.name = "timeout";
-    refuses_option(option, "has its name or its letter");
+    expect_option_refused(option, "has its name or its letter");
     option = good;
     option.letter = 'h';
-    refuses_option(option, "has its name or its letter");
+    expect_option_refused(option, "has its name or its letter");
     option.letter = 't';
-    refuses_option(option, "has its name or its letter");
+    expect_option_refused(option, "has its name or its letter");
     option.letter = '-';
-    refuses_option(option, "the letter is none");
+    expect_option_refused(option, "the letter is none");
     option = good;
     option.help = NULL;
-    refuses_option(option, "no help");
+    expect_option_refused(option, "no help");
     option = good;
     option.take = record_value;
-    refuses_option(option, "either a key or a function");
+    expect_option_refused(option, "either a key or a function");
     option.take = NULL;
     option.key = NULL;
-    refuses_option(option, "either a key or a function");
+    expect_option_refused(option, "either a key or a function");
 }
 
 DOMT_TEST(table_has_a_greatest_length)
@@ -257,7 +257,7 @@ DOMT_TEST(table_has_a_greatest_length)
     }
     domt_program_exits(&own, &program, 0, "--o31", NULL);
     table[DOMUS_OPTIONS_MAX] = options[0];
-    refuses_table(table, "option 'timeout': there are too many options\n");
+    expect_table_refused(table, "option 'timeout': there are too many options\n");
 }
 
 DOMT_TEST(section_without_settings_is_refused)
@@ -322,8 +322,8 @@ static const domus_program program = {
 
 /* Run the program with these arguments, and check its exit status, and that it has started nothing.
  * Its output is in `out_text` and `err_text`. */
-static void is_told(domt_program *own, const domus_program *which, int status,
-                    const char *const *arguments)
+static void expect_told(domt_program *own, const domus_program *which, int status,
+                        const char *const *arguments)
 {
     ck_assert_int_eq(domt_program_run(own, which, arguments), status);
     ck_assert_ptr_null(strstr(own->out_text, "started"));
@@ -366,8 +366,8 @@ DOMT_TEST(keys_are_told_with_their_facts)
     };
     domt_program own;
 
-    is_told(&own, &program, 0,
-            (const char *const[]){"--tell", "keys", "--config", "/nonexistent", NULL});
+    expect_told(&own, &program, 0,
+                (const char *const[]){"--tell", "keys", "--config", "/nonexistent", NULL});
     ck_assert_str_eq(own.err_text, "");
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         domt_has(own.out_text, wanted[i]);
@@ -381,7 +381,7 @@ DOMT_TEST(every_key_is_told)
     domt_program own;
     char wanted[256];
 
-    is_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
+    expect_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
         snprintf(wanted, sizeof wanted, "{\"key\": \"%s\", \"field\": \"%s\", \"kind\":", key->path,
                  key->field);
@@ -397,13 +397,13 @@ DOMT_TEST(section_of_a_program_that_reloads_is_live)
     domt_program own;
 
     reloading.reload = reload_nothing;
-    is_told(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
+    expect_told(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4, \"live\": true}");
     domt_has(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"field\": "
                            "\"domus_config.scheduler.normal_every\", \"kind\": \"count\", "
                            "\"minimum\": \"2\", \"maximum\": \"65536\", \"least\": \"2\", "
                            "\"most\": \"65536\", \"default\": \"4\", \"live\": true}");
-    is_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
+    expect_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4}");
 }
 
@@ -418,9 +418,9 @@ DOMT_TEST(values_are_told_with_their_origins)
         &tree, "a.yaml",
         "scheduler:\n  ioRatio: 60\nchat:\n  needed: \"x\"\n  password: \"so secret\"\n");
     snprintf(path, sizeof path, "%s/a.yaml", tree.root);
-    is_told(&own, &program, 0,
-            (const char *const[]){"--config", path, "--set", "chat.timeout=5us", "--tell", "values",
-                                  NULL});
+    expect_told(&own, &program, 0,
+                (const char *const[]){"--config", path, "--set", "chat.timeout=5us", "--tell",
+                                      "values", NULL});
     ck_assert_str_eq(own.err_text, "");
     domt_has(own.out_text, "{\"tell\": \"values\", \"program\": \"a \\\"b\\\"\", \"right\": true, "
                            "\"keys\": [\n{\"key\": \"system.threads\", \"value\": \"auto\", "
@@ -457,9 +457,9 @@ DOMT_TEST(wrong_configurations_are_told)
 
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
         for (int check = 0; check < 2; check++) {
-            is_told(&own, &program, 2,
-                    (const char *const[]){"--set", "chat.needed=x", "--set", each[i].set, "--tell",
-                                          check ? "check" : "values", NULL});
+            expect_told(&own, &program, 2,
+                        (const char *const[]){"--set", "chat.needed=x", "--set", each[i].set,
+                                              "--tell", check ? "check" : "values", NULL});
             domt_has(own.err_text, each[i].error);
             ck_assert_str_eq(own.out_text,
                              check ? "{\"tell\": \"check\", \"program\": \"a \\\"b\\\"\", "
@@ -472,11 +472,11 @@ DOMT_TEST(wrong_configurations_are_told)
     clustered.cluster = &member;
     const char *const check[] = {"--set", "chat.needed=x", "--tell", "check", NULL};
     const char *const values[] = {"--set", "chat.needed=x", "--tell", "values", NULL};
-    is_told(&own, &clustered, 2, check);
+    expect_told(&own, &clustered, 2, check);
     domt_has(own.err_text, "cluster.name: it is refused");
     domt_has(own.out_text, "\"right\": false");
-    is_told(&own, &clustered, 0, values);
-    is_told(&own, &program, 0, check);
+    expect_told(&own, &clustered, 0, values);
+    expect_told(&own, &program, 0, check);
     ck_assert_str_eq(own.out_text,
                      "{\"tell\": \"check\", \"program\": \"a \\\"b\\\"\", \"right\": true}\n");
     ck_assert_str_eq(own.err_text, "");
@@ -488,13 +488,13 @@ DOMT_TEST(only_some_words_can_be_told)
     domt_program own;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        is_told(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
+        expect_told(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
         domt_has(own.err_text, "--tell takes keys, values or check");
         ck_assert_ptr_null(strchr(own.err_text, '\x1b'));
     }
-    is_told(&own, &program, 2, (const char *const[]){"--tell", NULL});
+    expect_told(&own, &program, 2, (const char *const[]){"--tell", NULL});
     domt_has(own.err_text, "its value is missing");
-    is_told(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
+    expect_told(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
 }
 
 DOMT_SUITE(60)

@@ -122,7 +122,7 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-static void is_answered(int fd)
+static void expect_answered(int fd)
 {
     char byte = 0;
 
@@ -158,8 +158,8 @@ DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
                  "listener echo serves 127.0.0.1:%u, which was passed, and not 192.0.2.1:1\n",
                  port);
         domt_program_complains(&own, said, 1);
-        is_answered(client);
-        is_answered(connect_to(port));
+        expect_answered(client);
+        expect_answered(connect_to(port));
         domt_program_ends_by(&own, SIGTERM, 0);
         ck_assert_ptr_null(strstr(own.err_text, "nothing takes it"));
     }

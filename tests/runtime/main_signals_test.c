@@ -22,14 +22,14 @@
 
 static const domus_type block_type = {.name = "block", .size = sizeof(int)};
 
-static int say_ready(domus_system *system, void *argument)
+static int print_ready(domus_system *system, void *argument)
 {
     printf("ready\n");
     fflush(stdout);
     return 0;
 }
 
-static const domus_program idle = {.name = "idle", .start = say_ready};
+static const domus_program idle = {.name = "idle", .start = print_ready};
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
@@ -87,7 +87,7 @@ DOMT_TEST(a_later_signal_ends_at_once)
     domt_has(own.err_text, "a second signal: ending at once\n");
 }
 
-static void say_level(domus_system *system, void *argument)
+static void print_level(domus_system *system, void *argument)
 {
     printf("level %d\n", (int)domus_system_profile_level(system));
     fflush(stdout);
@@ -106,8 +106,8 @@ static const domus_section own_section = {
 DOMT_TEST(sighup_changes_the_level_of_any_program)
 {
     const domus_program program = {.name = "idle",
-                                   .start = say_ready,
-                                   .stop = say_level,
+                                   .start = print_ready,
+                                   .stop = print_level,
                                    .section = &own_section,
                                    .settings = &own_settings};
     domt_program own;
@@ -141,7 +141,7 @@ static int spawn_noted(domus_system *system, void *argument)
     domus_address address;
     int result = domus_outside_spawn(system, &noted, NULL, &address);
 
-    return result != 0 ? result : say_ready(system, argument);
+    return result != 0 ? result : print_ready(system, argument);
 }
 
 DOMT_TEST(sigquit_prints_the_dump_and_drains)
@@ -280,7 +280,7 @@ static int write_to_nobody(domus_system *system, void *argument)
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
     ck_assert_int_eq(write(ends[1], ".", 1), -1);
-    return say_ready(system, NULL);
+    return print_ready(system, NULL);
 }
 
 static void catch_nothing(int number)
@@ -298,7 +298,7 @@ static int has_its_handler(domus_system *system, void *argument)
     struct sigaction action;
 
     ck_assert_int_eq(sigaction(SIGPIPE, NULL, &action), 0);
-    return action.sa_handler == catch_nothing ? say_ready(system, NULL) : -EINVAL;
+    return action.sa_handler == catch_nothing ? print_ready(system, NULL) : -EINVAL;
 }
 
 DOMT_TEST(sigpipe_is_ignored_unless_the_program_has_it)

@@ -355,7 +355,7 @@ DOMT_TEST(quit_from_a_foreign_thread_ends_with_its_status)
     domt_program_exits(&own, &program, 3, NULL);
 }
 
-static int say_started(domus_system *system, void *argument)
+static int print_started(domus_system *system, void *argument)
 {
     printf("started\n");
     fflush(stdout);
@@ -369,7 +369,7 @@ static void quit_early(void)
 
 DOMT_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
 {
-    const domus_program program = {.name = "quitting", .start = say_started};
+    const domus_program program = {.name = "quitting", .start = print_started};
     domt_program own;
 
     domt_program_start(&own, &program, domt_no_arguments, quit_early);
@@ -385,7 +385,7 @@ static void quit_early_below_zero(void)
 
 DOMT_TEST(quit_with_a_negative_status_is_remembered_too)
 {
-    const domus_program program = {.name = "quitting", .start = say_started};
+    const domus_program program = {.name = "quitting", .start = print_started};
     domt_program own;
 
     domt_program_start(&own, &program, domt_no_arguments, quit_early_below_zero);

@@ -192,7 +192,7 @@ static void let_fail(domus_system *system)
     }
 }
 
-static void is_said(uint32_t failures, uint32_t ends)
+static void expect_logged(uint32_t failures, uint32_t ends)
 {
     ck_assert_uint_eq(domt_lines("actor failing", "has failed: EPROTO"), failures);
     ck_assert_uint_eq(domt_lines("actor unborn", "is ended"), ends);
@@ -207,14 +207,14 @@ DOMT_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
     domus_system *system = domt_start_logging(&config);
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_ERROR);
     let_fail(system);
-    is_said(0, 2);
+    expect_logged(0, 2);
     ck_assert_int_eq(domus_system_set_log_level(system, DOMUS_LOG_WARNING), 0);
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_WARNING);
     let_fail(system);
-    is_said(2, 4);
+    expect_logged(2, 4);
     ck_assert_int_eq(domus_system_set_log_level(system, DOMUS_LOG_ERROR), 0);
     let_fail(system);
-    is_said(2, 6);
+    expect_logged(2, 6);
     domt_end(system);
 }
 
@@ -254,7 +254,7 @@ static int stop_sender(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour attacker = {.name = "attacker",
                                          .on = (const domus_on[]){{&go_type, stop_sender, 0}, {0}}};
 
-DOMT_TEST(who_asks_from_outside_is_nobody_and_nobody_stops_him)
+DOMT_TEST(outside_asker_is_nobody_and_cannot_be_stopped)
 {
     domus_system *system = domt_start_threads(1);
     domus_address address = domt_spawn(system, 0, &attacker, NULL);

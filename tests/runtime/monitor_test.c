@@ -75,7 +75,7 @@ DOMT_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
 }
 
 /* A thread that often falls asleep and wakes does not wake the monitor each time. */
-DOMT_TEST(who_wakes_often_finds_it_awake)
+DOMT_TEST(thread_that_wakes_often_finds_the_monitor_awake)
 {
     domus_config config = config_of(1);
     domus_system *system = domt_start_logging(&config);

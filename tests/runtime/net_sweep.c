@@ -305,7 +305,7 @@ static bool is_reliable(const domt_sweep *sweep)
 }
 
 /* Check that the service has seen as many resets as clients have made. */
-static void hold_resets(domt_sweep *sweep)
+static void check_resets(domt_sweep *sweep)
 {
     uint64_t resets = 0, made = 0;
     domus_profile profile;
@@ -364,7 +364,7 @@ void domt_sweep_settle(domt_sweep *sweep)
         }
     }
     if (sweep->faults.ends == 0)
-        hold_resets(sweep);
+        check_resets(sweep);
 }
 
 uint64_t domt_sweep_discarded(const domt_sweep *sweep)
@@ -381,7 +381,7 @@ uint64_t domt_sweep_discarded(const domt_sweep *sweep)
 
 /* --- books ------------------------------------------------------------------------------------ */
 
-static void hold_nothing_left(domt_sweep *sweep)
+static void check_nothing_left(domt_sweep *sweep)
 {
     const domus_system *system = sweep->kit->system;
 
@@ -397,7 +397,7 @@ static void hold_nothing_left(domt_sweep *sweep)
     }
 }
 
-static void hold_counters(domt_sweep *sweep)
+static void check_counters(domt_sweep *sweep)
 {
     domus_net_totals totals = domus_testkit_net_totals(sweep->kit);
     uint64_t received = 0, opened = 0, closed = 0, of_peers = 0, discarded = 0;
@@ -427,8 +427,8 @@ static void hold_counters(domt_sweep *sweep)
 int domt_sweep_end(domt_sweep *sweep)
 {
     (void)domus_testkit_stop(sweep->kit);
-    hold_counters(sweep);
-    hold_nothing_left(sweep);
+    check_counters(sweep);
+    check_nothing_left(sweep);
     domus_testkit_free(sweep->kit);
     sweep->kit = NULL;
     return sweep->has_failed ? 1 : 0;

@@ -206,7 +206,7 @@ static void visit_keys(const void *from, domus_config_visit *visit, void *contex
     visit(context, &(domus_config_shown){"profile.level", "counters", "default"});
 }
 
-DOMT_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
+DOMT_TEST(config_of_a_program_is_shown_until_it_hands_over_a_new_one)
 {
     static char value[DOMUS_CONFIG_VALUE_SIZE];
     domus_config config = domt_config(1);

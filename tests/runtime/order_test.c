@@ -177,7 +177,7 @@ static void take_what_waits(domus_system *system, uint32_t threads)
     DOMT_WAIT_FOR(20, atomic_load(&answered) == (uint64_t)CHUNK * SENDERS);
 }
 
-static void was_in_order(void)
+static void check_order(void)
 {
     ck_assert_uint_eq(it.up, 0);
     ck_assert_uint_eq(it.out_of_order, 0);
@@ -193,7 +193,7 @@ DOMT_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
     receiver = domt_spawn(system, 2, &receiving, NULL);
     take_what_waits(system, 2);
     domt_end(system);
-    was_in_order();
+    check_order();
 }
 
 DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
@@ -204,7 +204,7 @@ DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
         receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
         take_what_waits(domt_pooled.system, 2);
         domt_end(domt_pooled.system);
-        was_in_order();
+        check_order();
     }
 }
 

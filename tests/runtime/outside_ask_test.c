@@ -341,7 +341,7 @@ static void begin_to_wait(domus_system *system)
 }
 
 /* Only the stop of the system can end the wait. */
-DOMT_TEST(who_waits_when_the_system_stops_is_told)
+DOMT_TEST(asker_that_waits_when_the_system_stops_gets_an_error)
 {
     domus_system *system = start_system(2);
     begin_to_wait(system);

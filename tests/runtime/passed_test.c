@@ -48,7 +48,7 @@ static int connect_to(const struct sockaddr_in *at)
 }
 
 /* Wait until the byte of a client comes back; then close the connection. */
-static void is_answered(int fd)
+static void expect_answered(int fd)
 {
     char byte = 0;
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
@@ -78,13 +78,13 @@ static domus_system *start_with(int listening, uint32_t connections_max)
     return system;
 }
 
-static void is_open(int fd, bool open)
+static void expect_open(int fd, bool open)
 {
     ck_assert_int_eq(fcntl(fd, F_GETFD) >= 0, open);
 }
 
 /* Clients that connect between two systems, or during a drain, wait in the backlog. */
-DOMT_TEST(no_connection_is_lost_between_two_who_serve)
+DOMT_TEST(no_connection_is_lost_between_two_systems_that_serve)
 {
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), clients[CLIENTS];
@@ -96,7 +96,7 @@ DOMT_TEST(no_connection_is_lost_between_two_who_serve)
             clients[i] = connect_to(&at);
         domus_system *system = start_with(listening, 1000);
         for (int i = 0; i < CLIENTS; i++)
-            is_answered(clients[i]);
+            expect_answered(clients[i]);
         domus_listener_profile profile;
         ck_assert_int_eq(domus_system_listener(system, 0, &profile), 0);
         ck_assert_int_eq(profile.port, ntohs(at.sin_port));
@@ -113,7 +113,7 @@ DOMT_TEST(no_connection_is_lost_between_two_who_serve)
 /* A listener that made its socket accepts all connections of its backlog when it stops; this one
  * must not. The first client has the only place, so the others wait, except a few that came before
  * the acceptor paused. */
-DOMT_TEST(what_waits_in_a_stop_stays_in_the_backlog)
+DOMT_TEST(connections_that_wait_in_a_stop_stay_in_the_backlog)
 {
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), clients[CLIENTS];
@@ -130,7 +130,7 @@ DOMT_TEST(what_waits_in_a_stop_stays_in_the_backlog)
     domt_end(system);
     system = start_with(listening, 1000);
     for (int i = 0; i < CLIENTS; i++)
-        is_answered(clients[i]);
+        expect_answered(clients[i]);
     domt_end(system);
     close(listening);
 }
@@ -154,7 +154,7 @@ DOMT_TEST(its_options_are_those_of_the_configuration)
     ck_assert_int_eq(getsockopt(listening, SOL_SOCKET, SO_RCVBUF, &size, &length), 0);
     ck_assert_int_eq(size, 2 * 65536);
     domt_end(system);
-    is_open(options.listening, false); /* the library has closed its descriptor */
+    expect_open(options.listening, false); /* the library has closed its descriptor */
     close(listening);
 }
 
@@ -222,7 +222,7 @@ DOMT_TEST(a_unix_socket_is_served_too)
     int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(client, (struct sockaddr *)&at, sizeof at), 0);
     ck_assert_int_eq(send(client, "x", 1, MSG_NOSIGNAL), 1);
-    is_answered(client);
+    expect_answered(client);
     ck_assert_int_eq(domus_system_listener(system, 0, &profile), 0);
     ck_assert_msg(strncmp(profile.address, "unix:@domus-passed-", 19) == 0, "%s", profile.address);
     ck_assert_int_eq(profile.port, 0);
@@ -239,7 +239,7 @@ static int try_to_serve(domus_system *system, int fd)
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), "listener echo: descriptor "));
     ck_assert(!domus_listener_is_served(system, "echo"));
     if (result != -EBADF) {
-        is_open(fd, true);
+        expect_open(fd, true);
         close(fd);
     }
     return result;

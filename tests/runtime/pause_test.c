@@ -139,12 +139,12 @@ static void pause_it(const domus_behaviour *behaviour)
         close(fds[i]);
 }
 
-DOMT_TEST(what_arrived_during_a_pause_is_told_before_the_timer)
+DOMT_TEST(events_that_arrived_during_a_pause_come_before_the_timer)
 {
     pause_it(&watcher);
 }
 
-DOMT_TEST(what_arrived_during_a_pause_is_told_before_an_ask_expires)
+DOMT_TEST(events_that_arrived_during_a_pause_come_before_an_ask_expires)
 {
     pause_it(&asker);
 }

@@ -244,7 +244,7 @@ DOMT_TEST(a_peer_that_goes_cancels_the_conversations)
     domt_pipe_end();
 }
 
-DOMT_TEST(what_outlives_the_connection_goes_on_to_its_end)
+DOMT_TEST(conversation_that_outlives_the_connection_goes_on_to_its_end)
 {
     domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
@@ -357,7 +357,7 @@ DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 /* --- drains ----------------------------------------------------------------------------------- */
 
 /* Check that every request that was read is answered before the system ends. */
-static void hold_drain(const char *asked, const char *answers)
+static void check_drain(const char *asked, const char *answers)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, seed);
@@ -375,20 +375,20 @@ static void hold_drain(const char *asked, const char *answers)
 
 DOMT_TEST(a_drain_waits_for_forwarded_requests)
 {
-    hold_drain("ffar 50 a\n", "a\n");
-    hold_drain("fnear 50 a\nffar 20 b\nkffar 5 c\n", "a\nb\nc\n");
+    check_drain("ffar 50 a\n", "a\n");
+    check_drain("fnear 50 a\nffar 20 b\nkffar 5 c\n", "a\nb\nc\n");
 }
 
 DOMT_TEST(a_drain_waits_for_what_is_read_and_not_begun)
 {
-    hold_drain("sleep 20 a\n!ffar 20 b\nnow 0 c\n", "a\nb\nc\n");
-    hold_drain("!ffar 20 a\n!ffar 20 b\nffar 0 c\n!now 0 d\n", "a\nb\nc\nd\n");
+    check_drain("sleep 20 a\n!ffar 20 b\nnow 0 c\n", "a\nb\nc\n");
+    check_drain("!ffar 20 a\n!ffar 20 b\nffar 0 c\n!now 0 d\n", "a\nb\nc\nd\n");
 }
 
 DOMT_TEST(a_drain_sees_conversations)
 {
-    hold_drain("sleep 20 a\nfar 30 b\nkeep 10 c\n", "a\nb\nc\n");
-    hold_drain("now 0 a\n", "a\n");
+    check_drain("sleep 20 a\nfar 30 b\nkeep 10 c\n", "a\nb\nc\n");
+    check_drain("now 0 a\n", "a\n");
 }
 
 DOMT_SUITE(120)

@@ -250,7 +250,7 @@ static const domus_behaviour piece_by_piece = CHANNEL(&all);
 #define SENT 100000u
 
 /* Send many bytes, and check that no step makes more than `calls_max` calls of the stage. */
-static void hold_calls_of_a_step(const domus_behaviour *behaviour, uint32_t calls_max)
+static void check_calls_of_a_step(const domus_behaviour *behaviour, uint32_t calls_max)
 {
     static char bytes[SENT];
 
@@ -284,12 +284,12 @@ static void hold_calls_of_a_step(const domus_behaviour *behaviour, uint32_t call
 
 DOMT_TEST(calls_of_a_stage_in_one_turn_are_bounded)
 {
-    hold_calls_of_a_step(&byte_by_byte, 2 * 64);
+    check_calls_of_a_step(&byte_by_byte, 2 * 64);
 }
 
 DOMT_TEST(pieces_of_one_turn_are_bounded)
 {
-    hold_calls_of_a_step(&piece_by_piece, 2 * 8);
+    check_calls_of_a_step(&piece_by_piece, 2 * 8);
 }
 
 DOMT_SUITE(60)

@@ -285,7 +285,7 @@ DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
 }
 
 /* Check four asks: two are with the peer when its connection ends, and two were not sent. */
-static void hold_end(void (*end)(domus_peer *), const char *answers, uint32_t answered)
+static void check_end(void (*end)(domus_peer *), const char *answers, uint32_t answered)
 {
     begin_client();
     for (int i = 0; i < 4; i++)
@@ -308,22 +308,22 @@ static void hold_end(void (*end)(domus_peer *), const char *answers, uint32_t an
 
 DOMT_TEST(asks_fail_when_the_peer_resets)
 {
-    hold_end(domus_peer_reset, "", 0);
+    check_end(domus_peer_reset, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_finishes)
 {
-    hold_end(domus_peer_finish, "", 0);
+    check_end(domus_peer_finish, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_closes)
 {
-    hold_end(domus_peer_close, "", 0);
+    check_end(domus_peer_close, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_finishes_within_an_answer)
 {
-    hold_end(domus_peer_finish, "par", 0);
+    check_end(domus_peer_finish, "par", 0);
 }
 
 DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)

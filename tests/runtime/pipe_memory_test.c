@@ -79,13 +79,13 @@ static uint32_t marks_of(const void *payload)
     return domus_slice_data(line)[0] == '+' ? DOMUS_OUTLIVES : 0;
 }
 
-static int note_open(domus_stack *stack, void *self, const void *payload)
+static int record_open(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.opened++;
     return 0;
 }
 
-static int note_close(domus_stack *stack, void *self, const void *payload)
+static int record_close(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -102,8 +102,8 @@ static const domus_behaviour service = {
     .on_peer = (const domus_on_peer[]){{&domus_packet_type, wait_without_memory, sizeof(waiting), 0,
                                         marks_of},
                                        {.type = NULL}},
-    .on_open = {note_open, 0},
-    .on_close = {note_close, 0}};
+    .on_open = {record_open, 0},
+    .on_close = {record_close, 0}};
 
 /* Write a request of this size. Returns how many bytes it has. */
 static size_t write_request(char *to, char mark, uint32_t size)

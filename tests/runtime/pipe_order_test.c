@@ -93,7 +93,7 @@ static void send_in_pieces(domus_peer *peer, const talk *dialogue, domi_random *
     }
 }
 
-static void hold_order(uint64_t seed, bool is_framed)
+static void check_order(uint64_t seed, bool is_framed)
 {
     static talk dialogue;
     domi_random random;
@@ -127,7 +127,7 @@ static void hold_order(uint64_t seed, bool is_framed)
 DOMT_TEST(answers_leave_in_the_order_of_requests)
 {
     for (uint64_t seed = 1; seed <= DOMT_SCALE(300, 40); seed++)
-        hold_order(seed, seed % 2 == 0);
+        check_order(seed, seed % 2 == 0);
 }
 
 DOMT_TEST(every_split_point)
@@ -325,7 +325,7 @@ static int answer_later(domus_stack *stack, void *self, const domus_answer *answ
     return answer->error != 0 ? answer->error : domus_reply(stack, &small_type, domus_frame(stack));
 }
 
-static int take_small(domus_stack *stack, void *self, const void *payload)
+static int handle_small(domus_stack *stack, void *self, const void *payload)
 {
     char letter = *(const char *)payload;
     *(char *)domus_frame(stack) = letter;
@@ -334,7 +334,7 @@ static int take_small(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &small_type, payload);
 }
 
-static int take_large(domus_stack *stack, void *self, const void *payload)
+static int handle_large(domus_stack *stack, void *self, const void *payload)
 {
     const large *message = payload;
     for (uint32_t i = 1; i < LARGE_BYTES; i++)
@@ -349,8 +349,8 @@ static const domus_behaviour speller = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &letters,
     .on_peer =
-        (const domus_on_peer[]){{.type = &small_type, .handle = take_small, .peer_frame_size = 1},
-                                {.type = &large_type, .handle = take_large},
+        (const domus_on_peer[]){{.type = &small_type, .handle = handle_small, .peer_frame_size = 1},
+                                {.type = &large_type, .handle = handle_large},
                                 {.type = NULL}}};
 
 /* The envelope that was freed last is a small one, beside those of requests that wait. */

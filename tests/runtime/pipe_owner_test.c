@@ -126,7 +126,7 @@ static void check_end_of_owner(const char *const *sent, size_t count, bool is_st
     domt_pipe_end();
 }
 
-static void hold_all(bool stops)
+static void check_all(bool stops)
 {
     static const uint64_t afters[] = {0, 3 * MS, 100 * MS};
     for (size_t i = 0; i < sizeof afters / sizeof afters[0]; i++) {
@@ -137,12 +137,12 @@ static void hold_all(bool stops)
 
 DOMT_TEST(a_restart_ends_requests_and_streams)
 {
-    hold_all(false);
+    check_all(false);
 }
 
 DOMT_TEST(a_stop_ends_requests_and_streams)
 {
-    hold_all(true);
+    check_all(true);
 }
 
 /* --- without memory --------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-DOMT_TEST(one_that_hangs_lets_no_more_than_requests_max_begin)
+DOMT_TEST(request_that_hangs_lets_no_more_than_requests_max_begin)
 {
     domus_config config = domt_pipe_config();
     config.channel.requests_max = 128;
@@ -269,7 +269,7 @@ static const char some_of_all[] =
 
 /* Whichever allocation fails, the channel answers in order or is reset, and nothing is left. The
  * requests come at once, or byte by byte, or on more than one connection. */
-static void hold_memory(uint32_t pieces, bool is_long)
+static void check_memory(uint32_t pieces, bool is_long)
 {
     char *line = line_of("far 0 ", 5000);
     uint32_t failed = 0;
@@ -314,13 +314,13 @@ static void hold_memory(uint32_t pieces, bool is_long)
 
 DOMT_TEST(every_allocation_may_fail)
 {
-    hold_memory(1, false);
-    hold_memory(1, true);
+    check_memory(1, false);
+    check_memory(1, true);
 }
 
 DOMT_TEST(every_allocation_may_fail_while_bytes_drip)
 {
-    hold_memory(DOMT_SCALE(70, 20), false);
+    check_memory(DOMT_SCALE(70, 20), false);
 }
 
 DOMT_SUITE(120)

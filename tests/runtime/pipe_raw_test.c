@@ -200,7 +200,7 @@ static int write_greeting(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-DOMT_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
+DOMT_TEST(bytes_that_an_actor_writes_pass_its_byte_stages)
 {
     begin_with_pipeline(&sealed, write_greeting);
     ck_assert_int_eq(domus_peer_expect(peer, "<3:one<4:four<3:\0\0\0<3000:", 25, SECOND), 0);
@@ -237,7 +237,7 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
     ck_abort();
 }
 
-DOMT_TEST(what_an_actor_writes_itself_is_bounded)
+DOMT_TEST(bytes_that_an_actor_writes_are_bounded)
 {
     domus_config config = domt_pipe_config();
     send_max = config.channel.send_max_bytes;
@@ -340,7 +340,7 @@ static domus_channel *first; /* the channel of the first connection */
 static int on_open_result, results[5];
 static domus_body body;
 
-static int note_open(domus_stack *stack, void *self, const void *payload)
+static int record_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     first = first == NULL ? event->channel : first;
@@ -348,7 +348,7 @@ static int note_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int note_close(domus_stack *stack, void *self, const void *payload)
+static int record_close(domus_stack *stack, void *self, const void *payload)
 {
     first = NULL;
     return 0;
@@ -386,8 +386,8 @@ static const domus_behaviour service = {
     .name = "rest",
     .kind = DOMUS_CHANNELS,
     .pipeline = &web,
-    .on_open = {note_open, 0},
-    .on_close = {note_close, 0},
+    .on_open = {record_open, 0},
+    .on_close = {record_close, 0},
     .on_peer = (const domus_on_peer[]){{&domus_http_request_type, on_request, 0, 0, marks_of},
                                        {.type = NULL}}};
 

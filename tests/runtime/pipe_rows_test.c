@@ -43,7 +43,7 @@ static uint32_t no_marks(const void *payload)
 }
 
 /* A message gets the marks of its row, and not those of the message before it. */
-DOMT_TEST(a_row_has_its_marks_whatever_its_messages_have)
+DOMT_TEST(a_row_has_its_own_marks_and_not_those_of_messages)
 {
     domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
     domus_behaviour behaviour = domt_pipe_framed;
@@ -68,7 +68,7 @@ DOMT_TEST(a_row_has_its_marks_whatever_its_messages_have)
 
 static _Atomic uint32_t ends_heard;
 
-static int hear_end(domus_stack *stack, void *self, const void *payload)
+static int handle_end(domus_stack *stack, void *self, const void *payload)
 {
     ends_heard++;
     return 0;
@@ -82,7 +82,7 @@ static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t h
     domus_behaviour behaviour = domt_pipe_framed;
     rows[0].marks = marks;
     behaviour.on_peer = rows;
-    behaviour.on_end = (domus_call){hear_end, 0};
+    behaviour.on_end = (domus_call){handle_end, 0};
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     ends_heard = 0;
@@ -114,7 +114,7 @@ static void finish_and_end(uint32_t marks, const char *text, bool hears)
     rows[0].marks = marks;
     behaviour.on_peer = rows;
     if (hears)
-        behaviour.on_end = (domus_call){hear_end, 0};
+        behaviour.on_end = (domus_call){handle_end, 0};
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     ends_heard = 0;

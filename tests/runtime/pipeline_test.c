@@ -248,7 +248,7 @@ static const domus_type up_type = {.name = "up"}, down_type = {.name = "down"};
 static const domus_type both_type = {.name = "both"};
 static const domus_type write_type = {.name = "write", .size = sizeof(domus_request)};
 
-static int note_done(int error)
+static int record_done(int error)
 {
     atomic_store(&outcome, error);
     atomic_fetch_add(&done, 1);
@@ -264,16 +264,17 @@ DOMUS_SEQUENCE(up, write_frame)
     (void)message;
     DOMUS_AWAIT(domus_request_begin(stack, pool, &domt_line_type, &head, 0, then));
     if (answer->error != 0)
-        return note_done(answer->error);
+        return record_done(answer->error);
     frame->request = *(const domus_request *)answer->payload;
     while (answer->error == 0 && frame->bytes != body_bytes)
         DOMUS_AWAIT(domus_request_write(stack, frame->request, next_piece(frame), then));
     DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
     if (answer->error != 0)
-        return note_done(answer->error);
+        return record_done(answer->error);
     snprintf(text, sizeof text, "%llu %llu", (unsigned long long)body_bytes,
              (unsigned long long)(frame->sum % 1000000));
-    return note_done(strcmp(((const domt_line *)answer->payload)->text, text) == 0 ? 0 : -EBADMSG);
+    return record_done(strcmp(((const domt_line *)answer->payload)->text, text) == 0 ? 0
+                                                                                     : -EBADMSG);
     DOMUS_END;
 }
 
@@ -286,15 +287,15 @@ DOMUS_SEQUENCE(down, write_frame)
     snprintf(ask.text, sizeof ask.text, "Q give %llu", (unsigned long long)body_bytes);
     DOMUS_ASK(pool, &domt_line_type, &ask);
     if (answer->error != 0)
-        return note_done(answer->error);
+        return record_done(answer->error);
     frame->body = ((const domt_line *)answer->payload)->body;
     while (!frame->ended) {
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         if (answer->error != 0)
-            return note_done(answer->error);
+            return record_done(answer->error);
         take_piece(frame, answer);
     }
-    return note_done(frame->bytes == body_bytes ? 0 : -EBADMSG);
+    return record_done(frame->bytes == body_bytes ? 0 : -EBADMSG);
     DOMUS_END;
 }
 
@@ -307,25 +308,25 @@ DOMUS_SEQUENCE(both, write_frame)
     (void)message;
     DOMUS_AWAIT(domus_request_begin(stack, pool, &domt_line_type, &head, 0, then));
     if (answer->error != 0)
-        return note_done(answer->error);
+        return record_done(answer->error);
     frame->request = *(const domus_request *)answer->payload;
     ck_assert_int_eq(domus_ask_add(stack, writer, &write_type, &frame->request, 0, 1), 0);
     DOMUS_WAIT_FIRST(); /* the answer comes before its body, whose end comes behind the request's */
     ck_assert_uint_eq(answer->tag, 0);
     if (answer->error != 0)
-        return note_done(answer->error);
+        return record_done(answer->error);
     frame->body = ((const domt_line *)answer->payload)->body;
     while (!frame->ended) {
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         if (answer->error != 0)
-            return note_done(answer->error);
+            return record_done(answer->error);
         take_piece(frame, answer);
     }
     DOMUS_WAIT_FIRST();
     ck_assert_uint_eq(answer->tag, 1);
     if (answer->error != 0)
-        return note_done(answer->error);
-    return note_done(frame->bytes == body_bytes ? 0 : -EBADMSG);
+        return record_done(answer->error);
+    return record_done(frame->bytes == body_bytes ? 0 : -EBADMSG);
     DOMUS_END;
 }
 

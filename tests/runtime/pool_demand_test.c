@@ -47,7 +47,7 @@ DOMT_TEST(a_connection_is_made_when_it_is_needed)
     domt_pool_end();
 }
 
-DOMT_TEST(an_ask_waits_for_whatever_connection_has_room)
+DOMT_TEST(an_ask_waits_for_any_connection_with_room)
 {
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
     static const char *const texts[] = {"a", "b", "c", "d", "e"};
@@ -212,7 +212,7 @@ DOMT_TEST(a_connection_is_idle_only_without_an_ask)
 static domus_address channels[8];
 static uint32_t opened;
 
-static int note_channel(domus_stack *stack, void *self, const void *payload)
+static int record_channel(domus_stack *stack, void *self, const void *payload)
 {
     channels[opened++] = domus_self(stack);
     return 0;
@@ -223,9 +223,9 @@ static const domus_pipeline narrow = {
 static const domus_behaviour line = {.name = "line",
                                      .kind = DOMUS_CHANNELS,
                                      .pipeline = &domt_line_pipeline,
-                                     .on_open = {note_channel, 0}};
+                                     .on_open = {record_channel, 0}};
 static const domus_behaviour narrow_line = {
-    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &narrow, .on_open = {note_channel, 0}};
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &narrow, .on_open = {record_channel, 0}};
 
 static domus_peer_listener *begin_pool(void)
 {
@@ -242,7 +242,7 @@ static int outcomes[4];
 static uint32_t ended;
 static bool asks_pool;
 
-static int note_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcomes[ended++] = answer->error;
     return 0;
@@ -255,7 +255,7 @@ static int ask_once(domus_stack *stack, void *self, const void *payload)
 
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
     int result = domus_ask(stack, asks_pool ? domt_pool : channels[0], &domus_packet_type, &packet,
-                           note_outcome);
+                           record_outcome);
     if (asks_pool)
         ck_assert_int_eq(domus_notice(stack, stopper, &stop_type, NULL), 0);
     else

@@ -142,7 +142,7 @@ static int hold_turn(domus_stack *stack, void *self, const void *payload)
     return domus_keep(stack, &held);
 }
 
-static int note_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcome = answer->error;
     return 0;
@@ -152,7 +152,7 @@ static int ask_once(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
-    int result = domus_ask(stack, domt_pool, &domus_packet_type, &packet, note_outcome);
+    int result = domus_ask(stack, domt_pool, &domus_packet_type, &packet, record_outcome);
     ck_assert_int_eq(domus_kept_reply(stack, held, &turn_type, NULL), 0);
     return result;
 }

@@ -75,7 +75,7 @@ static void end_pool(void)
     close(pipes[1]);
 }
 
-static void is_answered(domus_address address)
+static void expect_answered(domus_address address)
 {
     uint32_t before = atomic_load(&answers);
     domt_notice(domt_pooled.system, address, &ask_type, NULL);
@@ -92,18 +92,18 @@ static void run_actors_answer_while_all_runners_sleep(const char *policy)
 {
     start_pool(policy, 2, 3);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    is_answered(address);
+    expect_answered(address);
     for (uint32_t spell = 1; spell <= 2; spell++) {
         ck_assert_uint_eq(count_spares(), 0);
         block_handlers(2);
         for (uint32_t i = 0; i < 20; i++)
-            is_answered(address);
+            expect_answered(address);
         ck_assert_uint_ge(count_spares(), 1);
         /* Logged once in a spell, with the actor that blocks. */
         ck_assert_uint_eq(domt_lines("pool work: all 2 runners are blocked", "in reader"), spell);
         unblock_handlers(2);
         DOMT_WAIT_FOR(20, count_spares() == 0);
-        is_answered(address);
+        expect_answered(address);
     }
     end_pool();
 }
@@ -189,21 +189,21 @@ DOMT_TEST(a_pool_without_spares_has_none)
 static domus_address told;
 
 /* Give the own runner a job, and then block. */
-static int tell_and_read(domus_stack *stack, void *self, const void *nothing)
+static int send_and_read(domus_stack *stack, void *self, const void *nothing)
 {
     ck_assert_int_eq(domus_notice(stack, told, &ask_type, NULL), 0);
     return on_read(stack, self, nothing);
 }
 
 static const domus_behaviour teller = {
-    .name = "teller", .on = (const domus_on[]){{&read_type, tell_and_read, 0}, {0}}};
+    .name = "teller", .on = (const domus_on[]){{&read_type, send_and_read, 0}, {0}}};
 
 /* The other runner sleeps when the job is put, and no put wakes it. */
 static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *policy)
 {
     start_pool(policy, 2, 0);
     told = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    is_answered(told);
+    expect_answered(told);
     for (uint32_t i = 1; i <= 5; i++) {
         domt_pause_ns(20 * DOMT_MS); /* both runners rest */
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &teller, NULL);
@@ -309,7 +309,7 @@ DOMT_TEST(a_stop_ends_spares)
         start_pool(domt_pooled_policies[i], 1, 3);
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
         block_handlers(3);
-        is_answered(address);
+        expect_answered(address);
         for (uint32_t j = 0; j < 3; j++)
             ck_assert_int_eq(write(pipes[1], "", 1), 1);
         end_pool();

@@ -54,7 +54,7 @@ DOMT_TEST(a_stop_does_not_wait_behind_notices)
 
 static const domus_type tick_type = {.name = "tick"};
 
-static int hear_tick(domus_stack *stack, void *self, const void *nothing)
+static int handle_tick(domus_stack *stack, void *self, const void *nothing)
 {
     return 0;
 }
@@ -77,7 +77,7 @@ DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
 {
     const domus_behaviour timed = {
         .name = "timed",
-        .on = (const domus_on[]){{&tick_type, hear_tick, 0}, {0}},
+        .on = (const domus_on[]){{&tick_type, handle_tick, 0}, {0}},
         .on_mount = mount_timed,
         .on_stop = domt_count_stop,
     };
@@ -187,7 +187,7 @@ DOMT_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
-static void hold_fault(const domus_pool_config *pools, size_t count, const char *wanted)
+static void check_fault(const domus_pool_config *pools, size_t count, const char *wanted)
 {
     domus_config config = domt_config(1);
     char error[256];
@@ -202,21 +202,21 @@ DOMT_TEST(wrong_pools_are_refused_with_words)
     static const domus_policy empty = {.name = "mine"};
     const domus_pool_config twice[] = {{.name = "a"}, {.name = "a"}};
 
-    hold_fault(&(domus_pool_config){.name = ""}, 1, "pools[0].name: is missing or empty");
-    hold_fault(twice, 2, "pools[1].name: must be unique, 'a' is taken by pools[0]");
-    hold_fault(&(domus_pool_config){.name = "a", .policy = "best"}, 1,
-               "pools[0].policy: must be rings, deques, stealing or sharing, is 'best'");
-    hold_fault(&(domus_pool_config){.name = "a", .own_policy = &empty}, 1,
-               "pools[0].policy: has no central_enqueue");
-    hold_fault(&(domus_pool_config){.name = "a", .runners = 65}, 1,
-               "pools[0].runners: must be auto or 1..64, is 65");
-    hold_fault(&(domus_pool_config){.name = "a", .throughput = 65536}, 1,
-               "pools[0].throughput: must be 0 or 1..65535, is 65536");
-    hold_fault(&(domus_pool_config){.name = "a", .spares = 65}, 1,
-               "pools[0].spares: must be 0..64, is 65");
-    hold_fault(&(domus_pool_config){.name = "a", .life_beat_ns = 5}, 1,
-               "pools[0].lifeBeat: must be 0 or 1ms..1h, is 5ns");
-    hold_fault(NULL, 1, "pools: must be 0..16, and not NULL, are 1");
+    check_fault(&(domus_pool_config){.name = ""}, 1, "pools[0].name: is missing or empty");
+    check_fault(twice, 2, "pools[1].name: must be unique, 'a' is taken by pools[0]");
+    check_fault(&(domus_pool_config){.name = "a", .policy = "best"}, 1,
+                "pools[0].policy: must be rings, deques, stealing or sharing, is 'best'");
+    check_fault(&(domus_pool_config){.name = "a", .own_policy = &empty}, 1,
+                "pools[0].policy: has no central_enqueue");
+    check_fault(&(domus_pool_config){.name = "a", .runners = 65}, 1,
+                "pools[0].runners: must be auto or 1..64, is 65");
+    check_fault(&(domus_pool_config){.name = "a", .throughput = 65536}, 1,
+                "pools[0].throughput: must be 0 or 1..65535, is 65536");
+    check_fault(&(domus_pool_config){.name = "a", .spares = 65}, 1,
+                "pools[0].spares: must be 0..64, is 65");
+    check_fault(&(domus_pool_config){.name = "a", .life_beat_ns = 5}, 1,
+                "pools[0].lifeBeat: must be 0 or 1ms..1h, is 5ns");
+    check_fault(NULL, 1, "pools: must be 0..16, and not NULL, are 1");
 }
 
 static _Atomic int refused;

@@ -68,7 +68,7 @@ DOMT_TEST(hooks_are_called_around_each_turn)
 
 /* --- sleep ------------------------------------------------------------------------------------ */
 
-static int hear_go(domus_stack *stack, void *self, const void *nothing)
+static int handle_go(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&handled, 1);
     return 0;
@@ -78,7 +78,7 @@ static int hear_go(domus_stack *stack, void *self, const void *nothing)
 DOMT_TEST(a_job_from_outside_wakes_a_runner)
 {
     const domus_behaviour hearing = {.name = "hearing",
-                                     .on = (const domus_on[]){{&go_type, hear_go, 0}, {0}}};
+                                     .on = (const domus_on[]){{&go_type, handle_go, 0}, {0}}};
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         const domus_pool_config work = {.name = "work",
                                         .runners = 2,

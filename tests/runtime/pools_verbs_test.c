@@ -43,7 +43,7 @@ static int join(domus_stack *stack, void *self)
     return 0;
 }
 
-static int hear_number(domus_stack *stack, void *self, const void *number)
+static int handle_number(domus_stack *stack, void *self, const void *number)
 {
     member *mine = self;
     if (*(const uint32_t *)number != mine->next++)
@@ -52,14 +52,14 @@ static int hear_number(domus_stack *stack, void *self, const void *number)
     return 0;
 }
 
-static const domus_behaviour steady = {.name = "steady",
-                                       .state_size = sizeof(member),
-                                       .on_mount = join,
-                                       .on =
-                                           (const domus_on[]){{&number_type, hear_number, 0}, {0}}};
+static const domus_behaviour steady = {
+    .name = "steady",
+    .state_size = sizeof(member),
+    .on_mount = join,
+    .on = (const domus_on[]){{&number_type, handle_number, 0}, {0}}};
 
 /* Join, get some publications, and end: by a stop, or by leaving first. */
-static int hear_and_end(domus_stack *stack, void *self, const void *number)
+static int handle_message_and_end(domus_stack *stack, void *self, const void *number)
 {
     domus_group group;
     if (*(const uint32_t *)number % 2 == 0 && domus_group_open(stack, "all", &group) == 0)
@@ -71,7 +71,7 @@ static const domus_behaviour fleeting = {
     .name = "fleeting",
     .state_size = sizeof(member),
     .on_mount = join,
-    .on = (const domus_on[]){{&number_type, hear_and_end, 0}, {0}}};
+    .on = (const domus_on[]){{&number_type, handle_message_and_end, 0}, {0}}};
 
 /* Publish a number, with a new member that gets few of them, and go on. */
 static int publish(domus_stack *stack, void *self, const void *nothing)
@@ -155,7 +155,7 @@ static int try_all(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour trying = {.name = "trying",
                                        .on = (const domus_on[]){{&go_type, try_all, 0}, {0}}};
 
-DOMT_TEST(what_needs_a_ring_is_refused_and_told_once)
+DOMT_TEST(verbs_that_need_a_ring_are_refused_and_logged_once)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(1);
@@ -259,7 +259,7 @@ static const domus_behaviour computing = {
     .name = "holding", .on = (const domus_on[]){{&begin_type, compute_until_told, 0}, {0}}};
 
 /* Wait until a dump of the actor contains `part`. */
-static void is_told(domus_address address, const char *part)
+static void expect_told(domus_address address, const char *part)
 {
     int result = 0;
 
@@ -284,9 +284,9 @@ DOMT_TEST(actors_of_pools_are_described)
     domt_notice(domt_pooled.system, holder, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
 
-    is_told(asker, "asking");
-    is_told(asker, "question");
-    is_told(silent_address, "silent");
+    expect_told(asker, "asking");
+    expect_told(asker, "question");
+    expect_told(silent_address, "silent");
     ck_assert_int_eq(domus_dump_actor(domt_pooled.system, holder, text, sizeof text), -ETIMEDOUT);
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, sizeof text), 0);
     ck_assert_msg(strstr(text, "is in a handler of holding") != NULL, "%s", text);
@@ -297,7 +297,7 @@ DOMT_TEST(actors_of_pools_are_described)
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN), 0);
 
     atomic_store(&computes, false);
-    is_told(holder, "holding");
+    expect_told(holder, "holding");
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, holder), 0);
     DOMT_WAIT_FOR(10, domus_dump_actor(domt_pooled.system, holder, text, sizeof text) == -ESTALE);
     domt_end(domt_pooled.system);

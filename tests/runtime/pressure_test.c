@@ -147,7 +147,7 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
 }
 
 /* An acceptor that has paused looks every 10 ms; without an acceptor no thread has a timer. */
-DOMT_TEST(who_sleeps_while_memory_is_short_sees_its_end)
+DOMT_TEST(thread_that_sleeps_while_memory_is_short_sees_its_end)
 {
     begin_with(true, false);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -186,7 +186,7 @@ DOMT_TEST(actors_are_refused_while_memory_is_critical)
     end_test();
 }
 
-DOMT_TEST(what_takes_memory_fails_when_there_is_hardly_any)
+DOMT_TEST(verbs_that_take_memory_fail_when_there_is_hardly_any)
 {
     start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -211,7 +211,7 @@ static void pretend_free_slots(uint64_t by)
     domi_spinlock_unlock(&slots->lock);
 }
 
-DOMT_TEST(what_slabs_hold_free_is_not_used)
+DOMT_TEST(free_bytes_of_slabs_do_not_count_as_used)
 {
     start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -246,7 +246,7 @@ DOMT_TEST(a_system_that_is_short_of_memory_drains)
     close(fd);
 }
 
-DOMT_TEST(who_does_not_want_it_measured_has_it_not_measured)
+DOMT_TEST(memory_is_not_measured_if_the_configuration_says_so)
 {
     start_test(false);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -332,7 +332,7 @@ DOMT_TEST(a_system_that_is_full_ends)
 static char lines[8][DOMUS_LOG_TEXT_MAX + 1];
 static uint32_t count;
 
-static void note_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void record_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
     ck_assert_uint_lt(count, 8);
     (void)snprintf(lines[count++], sizeof lines[0], "%s", text);
@@ -352,7 +352,7 @@ static void report_shed(uint64_t now_ns)
 
 DOMT_TEST(each_end_of_resets_has_its_own_figures)
 {
-    const domus_hooks hooks = {.log = note_line};
+    const domus_hooks hooks = {.log = record_line};
     const domus_config config = domt_config(1);
     char error[256];
 

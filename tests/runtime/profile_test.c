@@ -40,7 +40,7 @@ static uint64_t sum_of_phases(const domus_profile *profile)
     return sum;
 }
 
-static void is_within(uint64_t value, uint64_t wanted, double share)
+static void expect_within(uint64_t value, uint64_t wanted, double share)
 {
     ck_assert_msg((double)value >= (double)wanted * (1 - share) &&
                       (double)value <= (double)wanted * (1 + share),
@@ -73,7 +73,7 @@ DOMT_TEST(phases_sum_to_wall_time)
     for (uint32_t i = 0; i < 2; i++) {
         ck_assert_uint_eq(sum_of_phases(&before[i]), before[i].wall_ns);
         ck_assert_uint_eq(sum_of_phases(&after[i]), after[i].wall_ns);
-        is_within(after[i].wall_ns - before[i].wall_ns, took_ns, 0.01);
+        expect_within(after[i].wall_ns - before[i].wall_ns, took_ns, 0.01);
     }
     ck_assert_int_eq(domus_system_stop(system), 0);
     for (uint32_t i = 0; i < 2; i++) {

@@ -77,7 +77,7 @@ static void keep_line(void *context, domus_log_level level, uint32_t thread, con
 }
 
 /* Check that one warning was logged since the last call, however many connections were refused. */
-static void hold_warning(const char *expected)
+static void check_warning(const char *expected)
 {
     pthread_mutex_lock(&logged);
     ck_assert_str_eq(first_line, expected);
@@ -125,7 +125,7 @@ static void send_bytes(int fd, const char *bytes, size_t size)
 }
 
 /* Read one line, which must be `expected`. */
-static void hold_line(int fd, const char *expected)
+static void check_line(int fd, const char *expected)
 {
     char line[256] = "";
     size_t size = 0;
@@ -135,7 +135,7 @@ static void hold_line(int fd, const char *expected)
     ck_assert_str_eq(line, expected);
 }
 
-static void is_reset(int fd)
+static void expect_reset(int fd)
 {
     char byte;
     ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
@@ -153,16 +153,16 @@ DOMT_TEST(header_names_the_client)
     start_behind_proxies();
     int fd = connect_there();
     send_bytes(fd, sent, sizeof sent - 1);
-    hold_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
-    hold_line(fd, "hello\n");
+    check_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
+    check_line(fd, "hello\n");
     close(fd);
     fd = connect_there();
     for (size_t i = 0; i < sizeof sent - 1; i++) {
         send_bytes(fd, sent + i, 1);
         usleep(200);
     }
-    hold_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
-    hold_line(fd, "hello\n");
+    check_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
+    check_line(fd, "hello\n");
     close(fd);
     ck_assert_uint_eq(REFUSED(proxies_refused), 0);
     domt_end(system_);
@@ -178,8 +178,8 @@ DOMT_TEST(block_names_the_client)
     start_behind_proxies();
     int fd = connect_there();
     send_bytes(fd, sent, sizeof sent - 1);
-    hold_line(fd, "[2001:db8::7]:4711 127.0.0.1:1\n");
-    hold_line(fd, "hello\n");
+    check_line(fd, "[2001:db8::7]:4711 127.0.0.1:1\n");
+    check_line(fd, "hello\n");
     close(fd);
     domt_end(system_);
 }
@@ -198,15 +198,15 @@ DOMT_TEST(header_without_a_client_leaves_the_own_address)
     domt_end(system_);
 }
 
-DOMT_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
+DOMT_TEST(connection_without_a_header_is_reset_and_no_actor_learns_of_it)
 {
     start_behind_proxies();
     int fd = connect_there();
     send_bytes(fd, "GET / HTTP/1.1\r\n", 16);
-    is_reset(fd);
+    expect_reset(fd);
     fd = connect_there();
     send_bytes(fd, "PROXY TCP4 203.0.113.7 127.0.0.1 4711\r\n", 39);
-    is_reset(fd);
+    expect_reset(fd);
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 2);
     ck_assert_uint_eq(atomic_load(&opened), 0);
     ck_assert_uint_eq(atomic_load(&closed), 0);
@@ -214,7 +214,7 @@ DOMT_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
 }
 
 /* The header is right, but it is not even read. */
-DOMT_TEST(who_comes_from_elsewhere_is_reset)
+DOMT_TEST(connection_from_an_untrusted_address_is_reset)
 {
     begin_from("192.0.2.0/24", 10000 * MS);
     int fd = connect_there();
@@ -235,30 +235,31 @@ DOMT_TEST(each_refusal_is_told_once)
     for (uint32_t i = 0; i < 5; i++)
         close(connect_there());
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 5);
-    hold_warning("listener behind: 127.0.0.1 is in no network of proxyProtocol.from: its "
-                 "connections are reset");
+    check_warning("listener behind: 127.0.0.1 is in no network of proxyProtocol.from: its "
+                  "connections are reset");
     domt_end(system_);
     start_behind_proxies();
     for (uint32_t i = 0; i < 5; i++) {
         int fd = connect_there();
         send_bytes(fd, "GET / HTTP/1.1\r\n\r\n", 18);
-        is_reset(fd);
+        expect_reset(fd);
     }
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 5);
-    hold_warning("listener behind: a connection from 127.0.0.1 did not begin with a PROXY header, "
-                 "and was reset");
+    check_warning("listener behind: a connection from 127.0.0.1 did not begin with a PROXY header, "
+                  "and was reset");
     int fds[5];
     for (uint32_t i = 0; i < 5; i++) {
         fds[i] = connect_there();
         send_bytes(fds[i], "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
         if (i < 2)
-            hold_line(fds[i], "203.0.113.1:9 127.0.0.1:1\n");
+            check_line(fds[i], "203.0.113.1:9 127.0.0.1:1\n");
         else
-            is_reset(fds[i]);
+            expect_reset(fds[i]);
     }
     DOMT_WAIT_FOR(10, REFUSED(refused_by_address) == 3);
-    hold_warning("listener behind: 203.0.113.1, a client of a proxy, has as many connections as it "
-                 "may have: more are reset at once");
+    check_warning(
+        "listener behind: 203.0.113.1, a client of a proxy, has as many connections as it "
+        "may have: more are reset at once");
     close(fds[0]), close(fds[1]);
     domt_end(system_);
 }
@@ -277,17 +278,17 @@ DOMT_TEST(each_client_has_its_share)
             snprintf(header, sizeof header, "PROXY TCP4 203.0.113.%d 127.0.0.1 1 2\r\n", i / 2);
         send_bytes(fds[i], header, (size_t)size);
         (void)snprintf(header, sizeof header, "203.0.113.%d:1 127.0.0.1:1\n", i / 2);
-        hold_line(fds[i], header);
+        check_line(fds[i], header);
     }
     int more = connect_there();
     send_bytes(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
-    is_reset(more);
+    expect_reset(more);
     DOMT_WAIT_FOR(10, REFUSED(refused_by_address) == 1);
     close(fds[2]); /* gives back a place of that client */
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 1);
     more = connect_there();
     send_bytes(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
-    hold_line(more, "203.0.113.1:9 127.0.0.1:1\n");
+    check_line(more, "203.0.113.1:9 127.0.0.1:1\n");
     close(more);
     for (int i = 0; i < 6; i++)
         if (i != 2)
@@ -400,9 +401,9 @@ DOMT_TEST(haproxy_is_understood)
         ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&own, &size), 0);
         (void)snprintf(expected, sizeof expected, "127.0.0.1:%u 127.0.0.1:1\n",
                        ntohs(own.sin_port));
-        hold_line(fd, expected);
+        check_line(fd, expected);
         send_bytes(fd, "hello\n", 6);
-        hold_line(fd, "hello\n");
+        check_line(fd, "hello\n");
         close(fd);
         ck_assert_int_eq(kill(child, SIGKILL), 0);
         ck_assert_int_eq(waitpid(child, NULL, 0), child);

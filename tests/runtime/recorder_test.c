@@ -25,7 +25,7 @@ static domi_recorder *make_recorder(void)
 }
 
 /* Write a record each word of which shows the number. */
-static void note_number(domi_recorder *recorder, uint64_t number)
+static void record_number(domi_recorder *recorder, uint64_t number)
 {
     domi_record_kind kind = DOMI_RECORD_ITERATION + (number % (DOMI_RECORD_KINDS - 1));
     domi_recorder_note(recorder, kind, number, 2 * number, (const void *)(uintptr_t)number,
@@ -53,7 +53,7 @@ DOMT_TEST(a_ring_keeps_the_newest_records)
         ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), kept);
         for (uint64_t i = 0; i < kept; i++)
             check_number(&copy[i], written - kept + i);
-        note_number(recorder, written);
+        record_number(recorder, written);
     }
     domi_recorder_free(recorder);
 }
@@ -63,7 +63,7 @@ DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
     domi_recorder *recorder = make_recorder();
 
     for (uint64_t i = 0; i < 10; i++)
-        note_number(recorder, i); /* ends at 2 * i ns */
+        record_number(recorder, i); /* ends at 2 * i ns */
     ck_assert_uint_eq(domi_recorder_copy(recorder, 9, copy), 5);
     check_number(&copy[0], 5);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 10, copy), 5);
@@ -88,9 +88,9 @@ DOMT_TEST(a_spoilt_record_is_left_out)
 {
     domi_recorder *recorder = make_recorder();
 
-    note_number(recorder, 1);
-    note_number(recorder, 2);
-    note_number(recorder, 3);
+    record_number(recorder, 1);
+    record_number(recorder, 2);
+    record_number(recorder, 3);
     atomic_store(&recorder->places[1].kind_length, UINT64_MAX);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 2);
     check_number(&copy[0], 1);
@@ -209,7 +209,7 @@ DOMT_TEST(a_crash_keeps_the_memory_of_recorders)
 {
     domi_recorder *recorder = make_recorder();
 
-    note_number(recorder, 1);
+    record_number(recorder, 1);
     ck_assert(domi_recorders_begin_crash());
     ck_assert(!domi_recorders_begin_crash());
     domi_recorder_free(recorder);
@@ -233,7 +233,7 @@ static void *write_records(void *race_)
     domi_recorder_enter(race->recorder);
     for (uint64_t i = 1; i <= count; i++) {
         domi_recorder_begin(race->recorder, DOMI_RECORD_RUN, i, (const void *)(uintptr_t)i, ~i);
-        note_number(race->recorder, i);
+        record_number(race->recorder, i);
     }
     atomic_store(&race->ended, true);
     return NULL;

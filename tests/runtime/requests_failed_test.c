@@ -44,19 +44,19 @@ static int fail_with(domus_stack *stack, void *self, const domus_http_request *r
 }
 
 /* Handle the result of a read of the body. */
-static int hear_piece(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_piece(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
 
     if (answer->error != 0)
         return answer->error;
-    return domus_body_read(stack, request->stream, hear_piece);
+    return domus_body_read(stack, request->stream, handle_piece);
 }
 
 static int read_body(domus_stack *stack, void *self, const domus_http_request *request,
                      const domus_http_match *match)
 {
-    return domus_body_read(stack, request->stream, hear_piece);
+    return domus_body_read(stack, request->stream, handle_piece);
 }
 
 /* Close the connection: a handler that does so needs no answer, so this is no mistake. */
@@ -66,8 +66,8 @@ static int close_channel(domus_stack *stack, void *self, const domus_http_reques
     return domus_channel_close(stack, domus_channel_running(stack));
 }
 
-static int say_nothing(domus_stack *stack, void *self, const domus_http_request *request,
-                       const domus_http_match *match)
+static int do_nothing(domus_stack *stack, void *self, const domus_http_request *request,
+                      const domus_http_match *match)
 {
     return 0;
 }
@@ -75,7 +75,7 @@ static int say_nothing(domus_stack *stack, void *self, const domus_http_request 
 static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(POST), "/upload", 0}, read_body, NULL},
     {{DOMUS_HTTP_ON(GET), "/quit", 0}, close_channel, NULL},
-    {{DOMUS_HTTP_ON(GET), "/silent", 0}, say_nothing, NULL},
+    {{DOMUS_HTTP_ON(GET), "/silent", 0}, do_nothing, NULL},
     {{DOMUS_HTTP_ON(GET), "/busy", EBUSY}, fail_with, NULL},
     {{DOMUS_HTTP_ON(GET), "/io/{key}", EIO}, fail_with, NULL},
     {{DOMUS_HTTP_ON(GET), "/none", ENOENT}, fail_with, NULL},

@@ -51,7 +51,7 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour server = {
     .name = "server", .kind = DOMUS_CHANNELS, .on_close = {on_close, 0}};
 
-static void note_failure(void *context, int error)
+static void record_failure(void *context, int error)
 {
     ck_assert_ptr_eq(context, &failures);
     atomic_store(&failed_with, error);
@@ -61,7 +61,7 @@ static void note_failure(void *context, int error)
 /* Check a system with a connection on a thread whose ring fails with `error`: it stops. */
 static void system_stops_with(int error)
 {
-    const domus_hooks hooks = {.failed = note_failure, .failed_context = &failures};
+    const domus_hooks hooks = {.failed = record_failure, .failed_context = &failures};
     domus_config config = domt_config(1);
     domus_system *system = NULL;
     char byte;

@@ -47,7 +47,7 @@ static void make_kit(domt_sweep *sweep)
 }
 
 /* Give the peer another piece of its line, or of its next one. */
-static void say_some(domt_sweep *sweep, uint32_t index)
+static void send_some_lines(domt_sweep *sweep, uint32_t index)
 {
     teller *one = &guests[index];
     size_t length;
@@ -94,7 +94,7 @@ static void act_at_random(domt_sweep *sweep, uint32_t index)
         domus_peer_release(one->peer);
         break;
     default:
-        say_some(sweep, index);
+        send_some_lines(sweep, index);
         break;
     }
 }

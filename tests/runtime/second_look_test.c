@@ -32,7 +32,7 @@ static void let_time_pass(domt_stepped *stepped, uint32_t index)
 
 /* Check that thread 0 wants to sleep, but does not when `between` happens before the second
  * look. */
-static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
+static void expect_awake(void (*between)(domt_stepped *stepped, uint32_t index))
 {
     domt_stepped_begin(&world, 2);
     world.on_poll = between;
@@ -54,17 +54,17 @@ static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
 
 DOMT_TEST(thread_does_not_sleep_when_the_system_wants_something_new)
 {
-    stays_awake(want_more);
+    expect_awake(want_more);
 }
 
 DOMT_TEST(thread_does_not_sleep_when_a_victim_calls_it)
 {
-    stays_awake(call_thief);
+    expect_awake(call_thief);
 }
 
 DOMT_TEST(thread_does_not_sleep_when_its_time_is_over_already)
 {
-    stays_awake(let_time_pass);
+    expect_awake(let_time_pass);
 }
 
 static int outcome;

@@ -78,7 +78,7 @@ static void begin_with_actor(void)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void hold_echo(domus_peer *peer, const char *byte)
+static void check_echo(domus_peer *peer, const char *byte)
 {
     domt_net_ok(kit, domus_peer_send(peer, byte, 1));
     domt_net_ok(kit, domus_peer_expect(peer, byte, 1, MS));
@@ -87,12 +87,12 @@ static void hold_echo(domus_peer *peer, const char *byte)
 static domus_peer *connect_to(const char *to)
 {
     domus_peer *peer = domt_net_client(kit, to);
-    hold_echo(peer, "x");
+    check_echo(peer, "x");
     return peer;
 }
 
 /* Check that no peer sees an end before the idle time is over, and that each of them does then. */
-static void hold_ends(domus_peer *const *peers, uint32_t count)
+static void check_ends(domus_peer *const *peers, uint32_t count)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, IDLE - 10 * MS));
     for (uint32_t i = 0; i < count; i++)
@@ -114,8 +114,8 @@ DOMT_TEST(options_of_a_listener_hold_for_its_channels_alone)
     for (int i = 0; i < 2; i++)
         brief[i] = connect_to("127.0.0.1:2");
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), brief_listener), 0);
-    hold_ends(brief, 2);
-    hold_echo(usual, "x");
+    check_ends(brief, 2);
+    check_echo(usual, "x");
     domus_testkit_free(kit);
 }
 
@@ -148,8 +148,8 @@ DOMT_TEST(options_in_the_configuration_hold_on_all_threads)
         ck_assert_int_eq(domus_system_profile(system, i, &profile), 0);
         ck_assert_uint_ge(profile.channels_opened, 2);
     }
-    hold_ends(brief, 6);
-    hold_echo(usual, "x");
+    check_ends(brief, 6);
+    check_echo(usual, "x");
     domus_testkit_free(kit);
 }
 
@@ -157,9 +157,9 @@ DOMT_TEST(a_channel_gets_settings_of_its_own)
 {
     begin_with_actor();
     domus_peer *usual = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:1");
-    hold_echo(own, "o");
-    hold_ends(&own, 1);
-    hold_echo(usual, "x");
+    check_echo(own, "o");
+    check_ends(&own, 1);
+    check_echo(usual, "x");
     domus_testkit_free(kit);
 }
 

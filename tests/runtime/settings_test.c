@@ -79,7 +79,7 @@ static void send_order(domus_address to, const domus_type *type, const void *wha
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
-static void hold_echo(int fd)
+static void check_echo(int fd)
 {
     char byte = 'x';
     ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
@@ -119,7 +119,7 @@ DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
     domus_address other = listener;
     send_order(actor, &order_type, &(order){.has_options = false});
     int fd = domt_connect(found.port);
-    hold_echo(fd);
+    check_echo(fd);
     pthread_mutex_lock(&told);
     ck_assert_ptr_eq(its_listener.house, listener.house);
     ck_assert_uint_eq(its_listener.lease, listener.lease);
@@ -151,7 +151,7 @@ static int serve_at(const char *at)
         socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + endpoint.size);
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_eq(connect(fd, (struct sockaddr *)&name, size), 0);
-        hold_echo(fd);
+        check_echo(fd);
         pthread_mutex_lock(&told);
         ck_assert_str_eq(its_listener_name, "local");
         pthread_mutex_unlock(&told);

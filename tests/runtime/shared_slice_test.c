@@ -116,7 +116,7 @@ static void make_value(void)
     free(bytes);
 }
 
-static void hold_readers(uint32_t threads)
+static void check_readers(uint32_t threads)
 {
     domus_config config = domt_config(threads);
 
@@ -147,8 +147,8 @@ static void hold_readers(uint32_t threads)
 
 DOMT_TEST(one_value_for_many_slow_readers_counts_once)
 {
-    hold_readers(1);
-    hold_readers(2);
+    check_readers(1);
+    check_readers(2);
 }
 
 DOMT_SUITE(240)

@@ -51,7 +51,7 @@ static void fall_asleep(void)
     DOMT_WAIT_FOR(10, atomic_load(&system_->threads[0].manager.park) == DOMI_PARK_SLEEPING);
 }
 
-DOMT_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
+DOMT_TEST(message_that_comes_soon_is_caught_and_the_spin_ends_in_time)
 {
     start_test(SPIN_NS);
     domus_profile before = domt_profile(system_, 0);

@@ -34,7 +34,7 @@ static domus_system *start_logging(const domus_config *config)
 
 /* Wait until a stall with `part` was logged, and end the system. A loaded machine may have other
  * stalls, outside of handlers. */
-static void ends_told(domus_system *system, const char *part)
+static void end_when_logged(domus_system *system, const char *part)
 {
     uint64_t until_ns = domt_now_ns() + 30000 * DOMT_MS;
     for (; domt_lines(part, NULL) != 1 || !domt_trace_shows_it(); domt_pause_ns(DOMT_MS))
@@ -125,7 +125,7 @@ static const struct {
     {&waker, "in waker, which was resumed without a message", true, false},
 };
 
-DOMT_TEST(code_is_told_whatever_it_is_called_for)
+DOMT_TEST(stall_is_reported_in_each_kind_of_callback)
 {
     domus_config config = config_of();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -137,7 +137,7 @@ DOMT_TEST(code_is_told_whatever_it_is_called_for)
         DOMT_WAIT_FOR(10, domt_profile(system, 0).spawns == 2);
         if (cases[i].is_stopped)
             ck_assert_int_eq(domus_outside_stop(system, address), 0);
-        ends_told(system, cases[i].told);
+        end_when_logged(system, cases[i].told);
     }
 }
 
@@ -161,7 +161,7 @@ DOMT_TEST(a_channels_actor_is_told)
     int fd = domt_connect(port);
     ck_assert(domt_echoes(fd, "hello"));
     close(fd);
-    ends_told(system, "in reader, handling on_read");
+    end_when_logged(system, "in reader, handling on_read");
 }
 
 /* --- nobody's --------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static int on_stay(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour stuck = {.name = "stuck",
                                       .on = (const domus_on[]){{&stay_type, on_stay, 0}, {0}}};
 
-static void is_told_without(domus_system *system, const char *why)
+static void expect_told_without(domus_system *system, const char *why)
 {
     domt_notice(system, domt_spawn(system, 0, &stuck, NULL), &stay_type, NULL);
     DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", why) == 1);
@@ -230,17 +230,17 @@ DOMT_TEST(why_there_is_no_backtrace_is_said)
     domus_config config = config_of();
     const struct sigaction none = {.sa_handler = SIG_DFL};
 
-    is_told_without(domt_start_logging(&config), "has not called domus_stall_signal()");
+    expect_told_without(domt_start_logging(&config), "has not called domus_stall_signal()");
     domus_system *system = domt_start_logging(&config);
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    is_told_without(system, "was called after the start");
+    expect_told_without(system, "was called after the start");
     config.stall.signal = 0;
-    is_told_without(domt_start_logging(&config), "stall.signal is 0");
+    expect_told_without(domt_start_logging(&config), "stall.signal is 0");
     config.stall.signal = SIGNAL;
     system = domt_start_logging(&config);
     /* the signal's default would end the process */
     ck_assert_int_eq(sigaction(SIGNAL, &none, NULL), 0);
-    is_told_without(system, "has not called domus_stall_signal()");
+    expect_told_without(system, "has not called domus_stall_signal()");
 }
 
 static int block_and_stay(domus_stack *stack, void *self, const void *payload)

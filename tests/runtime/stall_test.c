@@ -71,7 +71,7 @@ static void one_stall(domus_system *system, domus_address address, stay order)
     DOMT_WAIT_FOR(30, domt_profile_all(system).stalls == domt_stalls_over(system));
 }
 
-static void is_told_once(void (*how)(uint64_t ns, const char *part))
+static void expect_told_once(void (*how)(uint64_t ns, const char *part))
 {
     domus_config config = config_of(25);
     domus_system *system = domt_start_logging(&config);
@@ -92,12 +92,12 @@ static void is_told_once(void (*how)(uint64_t ns, const char *part))
 
 DOMT_TEST(handler_that_burns_is_reported_once_with_name_type_and_place)
 {
-    is_told_once(domt_burn);
+    expect_told_once(domt_burn);
 }
 
 DOMT_TEST(handler_that_sleeps_is_reported_once_with_name_type_and_place)
 {
-    is_told_once(domt_doze);
+    expect_told_once(domt_doze);
 }
 
 /* --- who waits -------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static void expect_counts(uint32_t ratio, uint32_t signal, const char *said)
     domt_end(system);
 }
 
-DOMT_TEST(who_waits_behind_it_is_counted)
+DOMT_TEST(actors_that_wait_behind_a_stall_are_counted)
 {
     expect_counts(50, SIGNAL, "; 7 actors wait behind it");
     expect_counts(100, SIGNAL, "; 7 actors wait behind it");

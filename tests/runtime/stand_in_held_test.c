@@ -28,7 +28,7 @@ static const domus_type burn_type = {.name = "burn"};
 /* --- actors ----------------------------------------------------------------------------------- */
 
 /* Record which thread is the sleeper. */
-static int note_home(domus_stack *stack, void *self)
+static int record_home(domus_stack *stack, void *self)
 {
     atomic_store(&home, pthread_self());
     return 0;
@@ -80,7 +80,7 @@ static int tick_every_ms(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour worker = {.name = "worker",
                                        .on = (const domus_on[]){{&work_type, handle_work, 0}, {0}}};
 static const domus_behaviour speaker = {.name = "speaker",
-                                        .on_mount = note_home,
+                                        .on_mount = record_home,
                                         .on = (const domus_on[]){{&speak_type, speak_at_home, 0},
                                                                  {&begin_type, tick_every_ms, 0},
                                                                  {&tick_type, count_tick, 0},
@@ -248,7 +248,7 @@ static int burn_cpu(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int note_thread(domus_stack *stack, void *self)
+static int record_thread(domus_stack *stack, void *self)
 {
     *(pthread_t *)self = pthread_self();
     return 0;
@@ -263,7 +263,7 @@ static int send_burns(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour burner = {.name = "burner",
                                        .state_size = sizeof(pthread_t),
-                                       .on_mount = note_thread,
+                                       .on_mount = record_thread,
                                        .on = (const domus_on[]){{&burn_type, burn_cpu, 0}, {0}}};
 static const domus_behaviour burning = {
     .name = "burning", .on = (const domus_on[]){{&begin_type, send_burns, 0}, {0}}};

@@ -151,12 +151,12 @@ static int handle_message(domus_stack *stack, member *self, const numbered *mess
     return result;
 }
 
-static int take_notice(domus_stack *stack, void *self, const void *message)
+static int handle_notice(domus_stack *stack, void *self, const void *message)
 {
     return handle_message(stack, self, message, NOTICES);
 }
 
-static int take_question(domus_stack *stack, void *self, const void *message)
+static int handle_question(domus_stack *stack, void *self, const void *message)
 {
     const numbered question_of = *(const numbered *)message;
     /* The answer comes before all messages that follow from the question. */
@@ -164,11 +164,12 @@ static int take_question(domus_stack *stack, void *self, const void *message)
     return error != 0 ? error : handle_message(stack, self, &question_of, ASKS);
 }
 
-static const domus_behaviour behaviour = {
-    .name = "member",
-    .state_size = sizeof(member),
-    .on = (const domus_on[]){
-        {&small, take_notice, 0}, {&large, take_notice, 0}, {&question, take_question, 0}, {0}}};
+static const domus_behaviour behaviour = {.name = "member",
+                                          .state_size = sizeof(member),
+                                          .on = (const domus_on[]){{&small, handle_notice, 0},
+                                                                   {&large, handle_notice, 0},
+                                                                   {&question, handle_question, 0},
+                                                                   {0}}};
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
@@ -221,7 +222,7 @@ static int run_seed(uint64_t seed, void *context)
     return atomic_load(&wrong) == 0 ? 0 : -EIO;
 }
 
-DOMT_TEST(order_holds_whoever_stands_in)
+DOMT_TEST(order_holds_while_threads_stand_in)
 {
     const char *many = getenv("DOMT_LONG");
     uint64_t seed = 0;

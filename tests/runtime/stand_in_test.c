@@ -91,7 +91,7 @@ static int ignore_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static void note_stop(domus_stack *stack, void *self)
+static void record_stop(domus_stack *stack, void *self)
 {
     stopped++;
 }
@@ -101,7 +101,7 @@ static const domus_on rows[] = {{&go_type, send_work, 0},
                                 {&large_type, handle_work, 0},
                                 {&tick_type, ignore_tick, 0},
                                 {0}};
-static const domus_behaviour plain = {.name = "plain", .on = rows, .on_stop = note_stop};
+static const domus_behaviour plain = {.name = "plain", .on = rows, .on_stop = record_stop};
 static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS, .on = rows};
 
 static domus_address sender;
@@ -369,7 +369,7 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
     end_world();
 }
 
-static void note_word_and_sleep(domt_stepped *stepped, uint32_t index)
+static void record_word_and_sleep(domt_stepped *stepped, uint32_t index)
 {
     word_asleep = atomic_load(word_of(index));
     domt_stepped_advance(stepped, sleep_takes_ns < ring_of(index)->sleep_ns
@@ -394,7 +394,7 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
 
     ck_assert_uint_eq(doze_ns, 2 * DOMT_MS); /* the default doze */
     begin_world(config);
-    world.on_sleep = note_word_and_sleep;
+    world.on_sleep = record_word_and_sleep;
     expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
     expect_sleep(doze_ns - 1, SECOND, DOMI_PARK_SLEEPING);
     expect_sleep(SECOND, doze_ns, DOMI_PARK_DOZING);
@@ -406,7 +406,7 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     end_world();
     config.scheduler.idle.stand_in_ns = 0;
     begin_world(config);
-    world.on_sleep = note_word_and_sleep;
+    world.on_sleep = record_word_and_sleep;
     expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     end_world();

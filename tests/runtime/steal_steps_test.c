@@ -96,7 +96,7 @@ DOMT_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
     domt_stepped_fini(&world);
 }
 
-DOMT_TEST(what_is_shown_and_nobody_takes_is_taken_back)
+DOMT_TEST(exposed_house_that_nobody_takes_is_taken_back)
 {
     open_world();
     make_ready();
@@ -115,7 +115,7 @@ DOMT_TEST(what_is_shown_and_nobody_takes_is_taken_back)
     domt_stepped_fini(&world);
 }
 
-DOMT_TEST(what_is_shown_counts_as_ready)
+DOMT_TEST(exposed_house_counts_as_ready)
 {
     open_world();
     make_ready();

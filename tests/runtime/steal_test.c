@@ -237,7 +237,7 @@ static const domus_behaviour sending = {.name = "sender",
 
 /* Check the order of messages. Returns how many loans there were: on a loaded machine perhaps
  * none. */
-static uint64_t hold_order(uint32_t sender_thread)
+static uint64_t check_order(uint32_t sender_thread)
 {
     enum { COUNT = 200, ROUNDS = DOMT_SANITIZED ? 20 : 100 };
     domus_config config = domt_config(3);
@@ -259,7 +259,7 @@ static void hold_order_until_lent(uint32_t sender_thread)
 {
     uint64_t steals = 0;
     for (int i = 0; i < 8 && steals == 0; i++)
-        steals = hold_order(sender_thread);
+        steals = check_order(sender_thread);
     ck_assert_uint_gt(steals, 0);
 }
 

@@ -52,7 +52,7 @@ static void ring_close(void *ring)
 }
 
 /* Check M3 from the outside: each thing that a thread might forget when it goes to sleep. */
-static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
+static void check_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
 {
     domi_thread *thread = ring->thread;
     domi_manager *manager = &thread->manager;
@@ -84,7 +84,7 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     ring->queued = false;
     if (min_complete == 0)
         return 0;
-    hold_nothing_left(ring, timeout_ns);
+    check_nothing_left(ring, timeout_ns);
     ring->sleeps++;
     ring->sleep_ns = timeout_ns;
     if (current->on_sleep != NULL)

@@ -27,7 +27,7 @@ static void turn_all(void)
 }
 
 /* Check when it is quiet: each thread has begun to drain, and none listens any more. */
-static void hold_quiet(bool (*is_quiet)(const domus_system *system))
+static void check_quiet(bool (*is_quiet)(const domus_system *system))
 {
     ck_assert(!is_quiet(world.system));
     domt_stepped_iterate(&world, 0, false);
@@ -45,17 +45,17 @@ static void hold_quiet(bool (*is_quiet)(const domus_system *system))
 
 /* Check that the stop waits first for accepted connections, and then for those that this side has
  * made. */
-static void hold_served(bool (*has_served)(const domus_system *system))
+static void check_served(bool (*has_served)(const domus_system *system))
 {
     domi_io *io = &world.system->threads[1].io;
-    hold_quiet(has_served);
+    check_quiet(has_served);
     atomic_fetch_add(&io->connections, 1);
     ck_assert(!has_served(world.system));
     atomic_fetch_add(&io->outbound, 1);
     ck_assert(has_served(world.system));
 }
 
-static void hold_upstream(bool (*is_quiet)(const domus_system *system))
+static void check_upstream(bool (*is_quiet)(const domus_system *system))
 {
     domi_io *io = &world.system->threads[1].io;
 
@@ -70,7 +70,7 @@ static void hold_upstream(bool (*is_quiet)(const domus_system *system))
 
 /* Check that actors that were spawned before the stop are mounted when each thread has begun the
  * step. */
-static void hold_followed(bool (*have_followed)(const domus_system *system))
+static void check_followed(bool (*have_followed)(const domus_system *system))
 {
     uint32_t orders = atomic_load(&world.system->orders);
     ck_assert(have_followed(world.system));
@@ -81,7 +81,7 @@ static void hold_followed(bool (*have_followed)(const domus_system *system))
 
 /* Check that no process is left which is to end by itself, or that one has come which was not
  * told. */
-static void hold_finished(bool (*has_nobody_to_tell)(const domus_system *system))
+static void check_finished(bool (*has_nobody_to_tell)(const domus_system *system))
 {
     domi_processes *processes = &world.system->processes;
 
@@ -101,7 +101,7 @@ static int spawn_on(uint32_t thread)
     return domi_house_spawn(manager, manager, &idle, NULL, &address);
 }
 
-static void hold_closed(bool (*is_closed)(const domus_system *system))
+static void check_closed(bool (*is_closed)(const domus_system *system))
 {
     for (uint32_t i = 0; i < world.system->count; i++) {
         ck_assert(!is_closed(world.system));
@@ -113,7 +113,7 @@ static void hold_closed(bool (*is_closed)(const domus_system *system))
 }
 
 /* Check that every actor has stopped. */
-static void hold_empty(bool (*is_empty)(const domus_system *system))
+static void check_empty(bool (*is_empty)(const domus_system *system))
 {
     ck_assert(!is_empty(world.system));
     for (int i = 0; i < 100 && !is_empty(world.system); i++)
@@ -132,7 +132,7 @@ static bool check_wait(domi_simulator *simulator, bool (*is_done)(const domus_sy
                        uint64_t until_ns)
 {
     void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
-        hold_served, hold_upstream, hold_followed, hold_finished, hold_closed, hold_empty};
+        check_served, check_upstream, check_followed, check_finished, check_closed, check_empty};
     if (waits < sizeof hold / sizeof hold[0])
         hold[waits](is_done);
     waits++;
@@ -376,7 +376,7 @@ DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
     close(peer);
 }
 
-DOMT_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
+DOMT_TEST(memory_of_a_held_handler_stays_until_a_free_after_its_return)
 {
     uint32_t open_before = domt_entries("/proc/self/fd");
     uint32_t threads_before = domt_entries("/proc/self/task") + OWN_THREADS;

@@ -65,7 +65,7 @@ static domt_shown_kind kind_of(const domus_type *type)
 }
 
 /* Look at several answers that came at once, and take some or all of them. */
-static void hear_all(domt_step *step, const domus_answer *answers)
+static void handle_all_answers(domt_step *step, const domus_answer *answers)
 {
     bool all = domt_dice(step, 4) == 0 && domus_take(step->stack) == 0;
 
@@ -95,7 +95,7 @@ static int resume_talk(domus_stack *stack, void *self, const domus_answer *answe
     step.depth = domt_dice(&step, 4);
     if (talk->all) {
         talk->all = false;
-        hear_all(&step, answer);
+        handle_all_answers(&step, answer);
         return act_in_step(&step);
     }
     if (talk->single != 0) {

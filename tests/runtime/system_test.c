@@ -25,7 +25,7 @@ static domus_system *new_system(uint32_t threads)
     return system;
 }
 
-static void is_one_line(const char *text)
+static void expect_one_line(const char *text)
 {
     ck_assert_msg(text[0] != '\0' && strchr(text, '\n') == NULL, "not one line: '%s'", text);
 }
@@ -40,7 +40,7 @@ DOMT_TEST(every_order_of_calls_is_taken)
     ck_assert_int_eq(domus_system_stop(system), 0); /* the system does not run yet */
     ck_assert_int_eq(domus_system_start(system), 0);
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
-    is_one_line(domus_system_error(system));
+    expect_one_line(domus_system_error(system));
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
@@ -60,7 +60,7 @@ DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
 
     config.scheduler.io_ratio = 101;
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -EINVAL);
-    is_one_line(error);
+    expect_one_line(error);
     memset(cut, 'x', sizeof cut);
     ck_assert_int_eq(domus_system_new(&config, cut, sizeof cut, &system), -EINVAL);
     ck_assert_uint_eq(strlen(cut), sizeof cut - 1);
@@ -69,7 +69,7 @@ DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
     config = domt_config(1);
     config.system.cpus = "9999";
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -EINVAL);
-    is_one_line(error);
+    expect_one_line(error);
     ck_assert_ptr_null(system);
 }
 
@@ -90,7 +90,7 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
         ck_assert_int_eq(domus_system_start(system), -EMFILE);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-        is_one_line(domus_system_error(system));
+        expect_one_line(domus_system_error(system));
         ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
         ck_assert_int_eq(domus_system_stop(system), 0);
     }
@@ -139,7 +139,7 @@ DOMT_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
     /* the eventfd and ring of the first and the second thread are below */
     refuse_rings_from(next + 4);
     ck_assert_int_eq(domus_system_start(system), -EPERM);
-    is_one_line(domus_system_error(system));
+    expect_one_line(domus_system_error(system));
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), "seccomp"));
     domus_system_free(system);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
@@ -154,7 +154,7 @@ DOMT_TEST(a_system_that_cannot_be_made_says_why)
     /* A filter that does not know a system call may answer that there is no such call. */
     ck_assert_int_eq(domt_deny_call(SYS_getrandom, ENOSYS), 0);
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -ENOSYS);
-    is_one_line(error);
+    expect_one_line(error);
     ck_assert_ptr_nonnull(strstr(error, "no random numbers: getrandom: "));
     ck_assert_ptr_nonnull(strstr(error, strerror(ENOSYS)));
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), -ENOSYS);
@@ -177,7 +177,7 @@ DOMT_TEST(failed_allocation_is_an_error_wherever_it_happens)
         domi_memory_fail_after(-1, 0);
         if (result != 0) {
             ck_assert_int_eq(result, -ENOMEM);
-            is_one_line(error);
+            expect_one_line(error);
         }
         domus_system_free(system);
     }
@@ -251,14 +251,14 @@ static void on_signal(int number)
 static sigset_t seen_mask;
 static atomic_bool mask_told;
 
-static int tell_mask(domus_stack *stack, void *self)
+static int record_mask(domus_stack *stack, void *self)
 {
     pthread_sigmask(SIG_SETMASK, NULL, &seen_mask);
     atomic_store(&mask_told, true);
     return 0;
 }
 
-static const domus_behaviour mask_teller = {.name = "mask", .on_mount = tell_mask};
+static const domus_behaviour mask_teller = {.name = "mask", .on_mount = record_mask};
 
 static bool is_fault(int number)
 {
@@ -387,7 +387,7 @@ DOMT_TEST(more_threads_than_cpus_work_and_are_warned_of)
     domus_config config = domt_config(threads);
     config.system.cpus = "auto";
     domus_system *system = domt_start(&config);
-    is_one_line(domus_system_warning(system));
+    expect_one_line(domus_system_warning(system));
     for (uint32_t i = 0; i < threads; i++) {
         domus_address address = domt_spawn(system, i, &adder, &(struct adder){&sum});
         domt_notice(system, address, &add_type, &(uint64_t){1});

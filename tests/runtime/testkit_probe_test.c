@@ -38,7 +38,7 @@ static struct {
     int error; /* error of the last answer */
 } seen;
 
-static int take_number(domus_stack *stack, void *self, const void *number)
+static int handle_number(domus_stack *stack, void *self, const void *number)
 {
     seen.sender = domus_sender(stack);
     seen.number = *(const uint32_t *)number;
@@ -82,7 +82,7 @@ static int ask_back(domus_stack *stack, void *self, const void *who_)
 
 static const domus_behaviour partner = {.name = "partner",
                                         .on =
-                                            (const domus_on[]){{&number_type, take_number, 0},
+                                            (const domus_on[]){{&number_type, handle_number, 0},
                                                                {&question_type, answer_question, 0},
                                                                {&late_type, begin_late, 0},
                                                                {&tick_type, send_late, 0},
@@ -163,7 +163,7 @@ DOMT_TEST(expecting_lets_no_more_time_pass_than_it_takes)
 
 /* --- acting ----------------------------------------------------------------------------------- */
 
-DOMT_TEST(what_a_probe_sends_is_from_it)
+DOMT_TEST(message_of_a_probe_has_the_probe_as_sender)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint32_t number = 0;
@@ -180,7 +180,7 @@ DOMT_TEST(what_a_probe_sends_is_from_it)
 }
 
 /* A probe sends to its own thread and to others that sleep, and each thread is woken. */
-DOMT_TEST(a_probe_wakes_who_it_sends_to)
+DOMT_TEST(a_probe_wakes_the_thread_of_its_receiver)
 {
     domus_probe *probes[3];
 
@@ -256,7 +256,7 @@ DOMT_TEST(a_probe_answers_when_the_test_says_so)
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(what_a_stopped_probe_did_not_answer_fails)
+DOMT_TEST(ask_that_a_stopped_probe_did_not_answer_fails)
 {
     domus_address self;
 
@@ -309,7 +309,7 @@ static void release(void *payload)
 
 static const domus_type owned_type = {.name = "owned", .size = 8, .release = release};
 
-DOMT_TEST(what_is_not_taken_is_dropped_once)
+DOMT_TEST(message_that_is_not_taken_is_dropped_once)
 {
     char mine[8];
 
@@ -325,7 +325,7 @@ DOMT_TEST(what_is_not_taken_is_dropped_once)
 }
 
 /* An ask is kept until the test answers it: only one of the two releases what the ask owns. */
-DOMT_TEST(what_asks_and_replies_own_is_released_once)
+DOMT_TEST(payloads_of_asks_and_replies_are_released_once)
 {
     domus_probe *server;
     char mine[8];

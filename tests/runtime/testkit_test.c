@@ -252,7 +252,7 @@ static int notice_oneself(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour restless = {
     .name = "restless", .on = (const domus_on[]){{&tick_type, notice_oneself, 0}, {0}}};
 
-DOMT_TEST(who_never_rests_is_named)
+DOMT_TEST(actor_that_never_rests_is_named)
 {
     domus_config config;
 

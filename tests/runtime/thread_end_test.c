@@ -55,7 +55,7 @@ static uint32_t length_of(const domi_house *house, uint32_t most)
 
 /* Check that all slots are closed, and that none is in two of the lists of free ones: home's,
  * home's surplus, and the spawner's. */
-static void holds_no_slot_twice(domt_stepped *stepped)
+static void check_no_slot_twice(domt_stepped *stepped)
 {
     domi_manager *home = &domt_stepped_thread(stepped, 0)->manager;
     uint32_t slots = 0;
@@ -96,7 +96,7 @@ static void end_by(uint64_t seed, uint64_t one_of)
     ck_assert_uint_eq(stopped, ACTORS);
     ck_assert_uint_eq(released, sent);
     ck_assert_uint_gt(sent, 0);
-    holds_no_slot_twice(&stepped);
+    check_no_slot_twice(&stepped);
     domt_stepped_fini(&stepped);
 }
 
@@ -144,7 +144,7 @@ DOMT_TEST(end_finds_actors_in_every_state)
     ck_assert_uint_le(stopped, profile.spawns);
     ck_assert_uint_ge(stopped, profile.spawns / 7 * 6 - 7);
     ck_assert_uint_eq(released, 3 * stopped);
-    holds_no_slot_twice(&stepped);
+    check_no_slot_twice(&stepped);
     domt_stepped_fini(&stepped);
 }
 

@@ -39,8 +39,8 @@ static domi_recorder *make_recorder(const struct domus_system *owner, const char
     return recorder;
 }
 
-static void note_record(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_ns,
-                        uint64_t end_ns, const void *name, uint64_t value)
+static void record_record(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_ns,
+                          uint64_t end_ns, const void *name, uint64_t value)
 {
     domi_recorder_note(recorder, kind, begin_ns, end_ns, name, value);
 }
@@ -64,18 +64,18 @@ static void write_and_decode(const struct domus_system *system, uint64_t since_n
 }
 
 /* Record an iteration of two phases: a run that asks, and a steal whose run takes the answer. */
-static void note_an_iteration(domi_recorder *recorder)
+static void record_an_iteration(domi_recorder *recorder)
 {
     uint64_t type = (uintptr_t)&increment;
 
-    note_record(recorder, DOMI_RECORD_ASK_OUT, 105, 105, &increment, 77);
-    note_record(recorder, DOMI_RECORD_RUN, 100, 200, &counter, type);
-    note_record(recorder, DOMI_RECORD_RUN, 200, 200, &counter, 0);
-    note_record(recorder, DOMI_RECORD_PHASE, 100, 200, "state", 0);
-    note_record(recorder, DOMI_RECORD_ANSWER_IN, 210, 210, &increment, 77);
-    note_record(recorder, DOMI_RECORD_RUN, 205, 290, &counter, type);
-    note_record(recorder, DOMI_RECORD_STEAL, 200, 300, &counter, 2);
-    note_record(recorder, DOMI_RECORD_ITERATION, 90, 300, NULL, 300);
+    record_record(recorder, DOMI_RECORD_ASK_OUT, 105, 105, &increment, 77);
+    record_record(recorder, DOMI_RECORD_RUN, 100, 200, &counter, type);
+    record_record(recorder, DOMI_RECORD_RUN, 200, 200, &counter, 0);
+    record_record(recorder, DOMI_RECORD_PHASE, 100, 200, "state", 0);
+    record_record(recorder, DOMI_RECORD_ANSWER_IN, 210, 210, &increment, 77);
+    record_record(recorder, DOMI_RECORD_RUN, 205, 290, &counter, type);
+    record_record(recorder, DOMI_RECORD_STEAL, 200, 300, &counter, 2);
+    record_record(recorder, DOMI_RECORD_ITERATION, 90, 300, NULL, 300);
 }
 
 /* ---- protobuf's decoder ---------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static void note_an_iteration(domi_recorder *recorder)
 #define NEW(iid, txt) "interned_data { event_names { iid: " iid " name: \"" txt "\" } } "
 #define FLAGS         "sequence_flags: 2 } "
 
-/* The expected trace of note_an_iteration(). */
+/* The expected trace of record_an_iteration(). */
 static const char events[] = EVENT(
     "90") "category_iids: 1 debug_annotations { uint_value: 300 name: \"completions\" } " BEGIN("1")
     NEW("1", "iteration") FLAGS EVENT("100") "category_iids: 2 " BEGIN("2") NEW(
@@ -123,7 +123,7 @@ DOMT_TEST(protobuf_decodes_each_field)
     domi_record open[DOMI_RECORD_DEPTHS];
 
     domi_recorder_enter(recorder);
-    note_an_iteration(recorder);
+    record_an_iteration(recorder);
     length = 0;
     domi_perfetto_begin(perfetto, gather_bytes, NULL, "prog\"ram", 1234567890123);
     domi_recorder_copy_open(recorder, open);
@@ -158,9 +158,9 @@ DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
         const void *name = kind == DOMI_RECORD_PHASE ? (const void *)"state" : &counter;
         if (kind >= DOMI_RECORD_ASK_OUT)
             name = &increment;
-        note_record(recorder, kind, i << 40, (i << 40) + 1, name,
-                    kind == DOMI_RECORD_RUN || kind == DOMI_RECORD_STALL ? (uintptr_t)&increment
-                                                                         : UINT64_MAX - i);
+        record_record(recorder, kind, i << 40, (i << 40) + 1, name,
+                      kind == DOMI_RECORD_RUN || kind == DOMI_RECORD_STALL ? (uintptr_t)&increment
+                                                                           : UINT64_MAX - i);
     }
     write_and_decode(a_system, 0);
     ck_assert_uint_gt(traced.events, 4096);
@@ -183,15 +183,15 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     domi_recorder *second = make_recorder(a_system, "thread 1", 1024);
     domi_recorder *stranger = make_recorder(other, "thread 0 of the other", 64);
 
-    note_an_iteration(first);
+    record_an_iteration(first);
     domi_recorder_enter(second);
-    note_record(second, DOMI_RECORD_ASK_IN, 150, 150, &increment, 77);
-    note_record(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
-    note_record(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
-    note_record(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
+    record_record(second, DOMI_RECORD_ASK_IN, 150, 150, &increment, 77);
+    record_record(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
+    record_record(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
+    record_record(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
     /* the same as on the first thread */
-    note_record(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
-    note_record(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
+    record_record(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
+    record_record(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.threads, 2);
     ck_assert_uint_eq(traced.events, 14 + 8);
@@ -288,7 +288,7 @@ DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
         for (uint32_t i = 0; i < DOMI_LABELS_MAX + 50; i++) {
             uint64_t at_ns = 1000 * round + i;
             snprintf(names[i], sizeof names[i], "phase %u", i);
-            note_record(recorder, DOMI_RECORD_PHASE, at_ns, at_ns + 1, names[i], 0);
+            record_record(recorder, DOMI_RECORD_PHASE, at_ns, at_ns + 1, names[i], 0);
         }
     }
     write_and_decode(a_system, 0);
@@ -315,8 +315,8 @@ DOMT_TEST(a_sink_that_fails_is_not_called_again)
     int error = -ECONNRESET;
 
     for (uint64_t i = 0; i < 5000; i++) {
-        note_record(first, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
-        note_record(second, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
+        record_record(first, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
+        record_record(second, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
     }
     ck_assert_int_eq(domus_trace_write(a_system, 0, refuse_the_second, &error), -ECONNRESET);
     ck_assert_uint_eq(calls, 2);
@@ -365,8 +365,8 @@ static void crash_in_handler(void)
     sigaction(SIGSEGV, &action, NULL);
     domi_recorder_enter(first);
     for (uint64_t i = 1; i < 100; i++) {
-        note_record(first, DOMI_RECORD_RUN, 10 * i, 10 * i + 5, &counter, 0);
-        note_record(second, DOMI_RECORD_PARK, 10 * i, 10 * i + 10, NULL, 0);
+        record_record(first, DOMI_RECORD_RUN, 10 * i, 10 * i + 5, &counter, 0);
+        record_record(second, DOMI_RECORD_PARK, 10 * i, 10 * i + 10, NULL, 0);
     }
     domi_recorder_begin(first, DOMI_RECORD_PHASE, 2000, "state", 0);
     domi_recorder_begin(first, DOMI_RECORD_RUN, 2010, &counter, (uintptr_t)&increment);
@@ -421,7 +421,7 @@ static void fail_to_crash(void)
 static void crash_into_nothing(void)
 {
     domi_recorder *recorder = make_recorder(a_system, "thread 0", 64);
-    note_an_iteration(recorder);
+    record_an_iteration(recorder);
     _exit(domus_trace_crash_write(-1) == -EBADF ? 42 : 43);
 }
 

@@ -21,14 +21,14 @@ static int reply_to_any(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &question, NULL);
 }
 
-static int say_nothing(domus_stack *stack, void *self, const void *payload)
+static int ignore_message(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
 /* Handle a cancelled wait without an answer, which is no mistake: the asker has ended, and a
  * conversation that was cancelled answers nobody. */
-static int hear_of_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     atomic_fetch_add(&resumed, 1);
@@ -38,18 +38,18 @@ static int hear_of_cancel(domus_stack *stack, void *self, const domus_answer *an
 static int wait_long(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
-    return domus_sleep(stack, 10000 * DOMT_MS, hear_of_cancel);
+    return domus_sleep(stack, 10000 * DOMT_MS, handle_cancel);
 }
 
 static const domus_behaviour deaf = {
     .name = "deaf",
     .on = (const domus_on[]){{&question, reply_to_any, 0},
-                             {&silent_type, say_nothing, 0},
+                             {&silent_type, ignore_message, 0},
                              {&heard_type, wait_long, 0},
                              {NULL, NULL, 0}},
 };
 
-static int note_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&handled, 1);
@@ -58,13 +58,13 @@ static int note_error(domus_stack *stack, void *self, const domus_answer *answer
 
 static int ask_deaf(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_ask(stack, deaf_address, *(const domus_type *const *)payload, NULL, note_error);
+    return domus_ask(stack, deaf_address, *(const domus_type *const *)payload, NULL, record_error);
 }
 
 static const domus_behaviour asker = {
     .name = "asker", .on = (const domus_on[]){{&ask_type, ask_deaf, 0}, {NULL, NULL, 0}}};
 
-DOMT_TEST(what_nobody_handles_or_answers_is_told_once)
+DOMT_TEST(message_that_nobody_handles_or_answers_is_logged_once)
 {
     static const struct {
         const domus_type *type;

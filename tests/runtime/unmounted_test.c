@@ -119,7 +119,7 @@ static void open_all(bool detached)
 
 /* Check that no event comes after the mount has failed, while the parent does not decide. Three
  * notices and a publication wait. */
-static void hold_silence(domus_system *system)
+static void check_silence(domus_system *system)
 {
     domus_group group;
 
@@ -144,7 +144,7 @@ DOMT_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
         domus_address parent = domt_spawn(system, 0, &boss, NULL);
         domt_notice(system, parent, &bear_type, NULL);
         DOMT_WAIT_FOR(30, atomic_load(&mounts) == 1 && atomic_load(&is_busy));
-        hold_silence(system);
+        check_silence(system);
 
         atomic_store(&may_go_on, true);
         DOMT_WAIT_FOR(30, atomic_load(&notes) == (is_detached ? 3 : 4) && atomic_load(&ticks) >= 3);

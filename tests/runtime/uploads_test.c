@@ -132,7 +132,7 @@ static void expect_reset(void)
 }
 
 /* Check that the connection still works. */
-static void hold_goes_on(void)
+static void check_goes_on(void)
 {
     ask_by(other, client.channel, "next");
     expect_sent("next\n");
@@ -178,7 +178,7 @@ DOMT_TEST(requests_leave_in_pieces)
         serve_request("put+\n0:", "two");
         ask_sender("tail 4 5");
         serve_request("put+\n4:abcdT-end\n", "three");
-        hold_goes_on();
+        check_goes_on();
     }
 }
 
@@ -199,7 +199,7 @@ DOMT_TEST(nothing_is_asked_within_a_body)
     expect_answer("2");
     expect_by(other, "3");
     expect_answer("4");
-    hold_goes_on();
+    check_goes_on();
 }
 
 DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
@@ -230,7 +230,7 @@ DOMT_TEST(wrong_uses_are_refused)
     expect_sent("put+\n5:abcde0:");
     answer_by("x\n");
     expect_answer("ok");
-    hold_goes_on();
+    check_goes_on();
 }
 
 DOMT_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
@@ -240,7 +240,7 @@ DOMT_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
     expect_sent("put+\n3:abc!EOPNOTSUPP\n");
     expect_error(-EOPNOTSUPP);
     answer_by("late\n"); /* answers the request that was cut */
-    hold_goes_on();
+    check_goes_on();
 }
 
 /* --- cuts ------------------------------------------------------------------------------------- */
@@ -262,7 +262,7 @@ DOMT_TEST(a_request_whose_asker_gives_up_is_cut)
         else
             expect_error(i == 1 ? -ETIMEDOUT : -ESTALE);
         answer_by("late\n");
-        hold_goes_on();
+        check_goes_on();
     }
 }
 
@@ -283,7 +283,7 @@ DOMT_TEST(a_cut_by_the_asker_is_answered)
     begin_client(&pipeline, NULL, 1);
     ask_sender("stop 3");
     serve_request("put+\n3:abc!ECANCELED\n", "seen");
-    hold_goes_on();
+    check_goes_on();
     begin_client(&without_cut, NULL, 1);
     ask_sender("stop 3");
     expect_sent("put+\n3:abc");
@@ -360,7 +360,7 @@ DOMT_TEST(an_early_answer_stops_the_writer)
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     expect_answer("no");
     ck_assert_uint_eq(expect_last("!ECANCELED\n"), 1005 + 11);
-    hold_goes_on();
+    check_goes_on();
 }
 
 DOMT_TEST(an_early_answer_wakes_a_writer_that_waits)
@@ -393,7 +393,7 @@ DOMT_TEST(a_writer_may_go_on_behind_an_early_answer)
     (void)expect_last("0:behind\n");
     answer_by("yes\n");
     expect_by(other, "yes");
-    hold_goes_on();
+    check_goes_on();
 }
 
 DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)

@@ -32,7 +32,7 @@ static int mount_board(domus_stack *stack, void *self_)
     return 0;
 }
 
-static int take_wait(domus_stack *stack, void *self, const void *payload)
+static int handle_wait(domus_stack *stack, void *self, const void *payload)
 {
     return domus_waiters_keep(stack, &((struct board *)self)->waiters, *(const uint64_t *)payload);
 }
@@ -43,7 +43,7 @@ static void release_nothing(void *payload)
 
 /* Answer all askers with news, and reply how many they were. News that own something, or are too
  * large, reach nobody. */
-static int take_news(domus_stack *stack, void *self, const void *payload)
+static int handle_news(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type owning = {
         .name = "owning", .size = sizeof(uint64_t), .release = release_nothing};
@@ -64,7 +64,7 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
     .on_mount = mount_board,
-    .on = (const domus_on[]){{&wait_type, take_wait, 0}, {&news_type, take_news, 0}, {0}}};
+    .on = (const domus_on[]){{&wait_type, handle_wait, 0}, {&news_type, handle_news, 0}, {0}}};
 
 /* A step of a probe: it asks for an owner, leaves, or brings the news. */
 typedef struct step {
@@ -132,7 +132,7 @@ static void take_step(domus_testkit *kit, domus_probe *probe, const step *does)
     ck_assert_int_eq(domus_testkit_advance(kit, STEP_NS), 0);
 }
 
-DOMT_TEST(places_are_those_of_who_waits)
+DOMT_TEST(places_belong_to_askers_that_wait)
 {
     domus_testkit *kit = domt_kit_new(NULL, 1);
     domus_probe *probes[PROBES];
@@ -181,7 +181,7 @@ static const domus_behaviour asking = {
 
 /* Such an asker cancels nothing, so the list ends its ask; else the board would keep more and more
  * of these asks, and take no others. */
-DOMT_TEST(those_that_went_on_are_not_kept)
+DOMT_TEST(asks_of_conversations_that_went_on_are_not_kept)
 {
     const uint64_t nobody = 0;
     domus_address asker;

@@ -91,7 +91,7 @@ static bool is_steady(int silent)
     return true;
 }
 
-static void stays_at(int silent)
+static void expect_steady(int silent)
 {
     DOMT_WAIT_FOR(20, is_steady(silent));
 }
@@ -100,9 +100,9 @@ DOMT_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
 {
     start_test();
     domt_pause_ns(20 * DOMT_MS);
-    stays_at(0);
+    expect_steady(0);
     ck_assert_int_ge(domus_system_stop(domt_pooled.system), 0);
-    stays_at(0);
+    expect_steady(0);
     end_test();
 }
 
@@ -112,13 +112,13 @@ DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
     domt_notice(domt_pooled.system, domt_spawn(domt_pooled.system, 1, &actor, NULL), &stay_type,
                 NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
-    stays_at(1);
+    expect_steady(1);
     domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type,
                 NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 2);
     atomic_store(&may_go, true);
     DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0); /* the runner was at rest before */
-    stays_at(0);
+    expect_steady(0);
     end_test();
 }
 
@@ -132,9 +132,9 @@ DOMT_TEST(a_runner_that_stays_or_sends_and_does_not_return_is_silent)
         domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL),
                     sends ? &flood_type : &stay_type, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
-        stays_at(1);
+        expect_steady(1);
         atomic_store(&may_go, true);
-        stays_at(0);
+        expect_steady(0);
         end_test();
     }
 }
@@ -167,16 +167,16 @@ DOMT_TEST(a_sleep_that_should_be_over_is_silence)
     start_test();
     ck_assert_int_ge(domus_system_stop(domt_pooled.system), 0);
     let_sleep((int64_t)DOMI_PARK_CAP_NS);
-    stays_at(0);
+    expect_steady(0);
     let_sleep((int64_t)(DOMI_PARK_CAP_NS + 1500 * DOMT_MS));
-    stays_at(1);
+    expect_steady(1);
     let_sleep(-60 * INT64_C(1000000000)); /* so that this thread is not overdue */
-    stays_at(0);
+    expect_steady(0);
     atomic_store(&domt_pooled.system->threads[1].manager.park,
                  DOMI_PARK_NOTIFIED); /* and the woken thread does not wake */
-    stays_at(1);
+    expect_steady(1);
     atomic_store(&domt_pooled.system->threads[1].manager.park, DOMI_PARK_SPINNING);
-    stays_at(0);
+    expect_steady(0);
     atomic_store(&domt_pooled.system->threads[1].counters.cpu_end_ns, 1);
     atomic_store(&domt_pooled.system->threads[1].manager.park, DOMI_PARK_RUNNING);
     end_test();
@@ -196,7 +196,7 @@ static int in_child(domus_system *system, domus_watchdog *looked_at)
     return WEXITSTATUS(status);
 }
 
-DOMT_TEST(it_is_made_of_a_system_that_was_started_in_this_process)
+DOMT_TEST(watchdog_is_made_of_a_system_that_was_started_in_this_process)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;

@@ -379,7 +379,7 @@ static domus_system *begin_to_talk(unsigned port)
     return system_;
 }
 
-static void hold_that_it_ended_well(domus_system *system_)
+static void check_that_it_ended_well(domus_system *system_)
 {
     DOMT_WAIT_FOR(30, atomic_load(&outcome) != 0);
     ck_assert_int_eq(atomic_load(&outcome), 1);
@@ -398,7 +398,7 @@ DOMT_TEST(python_serves)
     ck_assert_ptr_nonnull(peer);
     ck_assert_int_eq(fscanf(peer, "%u", &port), 1);
     domus_system *system_ = begin_to_talk(port);
-    hold_that_it_ended_well(system_);
+    check_that_it_ended_well(system_);
     ck_assert_int_eq(pclose(peer), 0);
 }
 
@@ -455,7 +455,7 @@ DOMT_TEST(wslay_serves)
     wslay_event_context_free(context);
     close(fd);
     close(listener);
-    hold_that_it_ended_well(system_);
+    check_that_it_ended_well(system_);
 }
 #else
 DOMT_TEST(wslay_serves)

@@ -156,7 +156,7 @@ static void count_slowly(domi_job *job)
     domt_job_count(job);
 }
 
-DOMT_TEST(stop_waits_for_done_whatever_its_timeout)
+DOMT_TEST(stop_waits_for_done_with_any_timeout)
 {
     domt_task tasks[1];
     domi_workers *workers = domt_workers(0, 1, 1, DOMT_LONG_NS);

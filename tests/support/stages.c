@@ -212,7 +212,7 @@ static void append_text(domt_decoded *decoded, const void *bytes, size_t size)
 
 /* Write the head of a message as printf(3) does with "%d %u:"; fuzzers would spend a fifth of their
  * time in printf(3). */
-static void note_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t size)
+static void record_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t size)
 {
     char head[16];
     char *begin = head + sizeof head;
@@ -235,7 +235,7 @@ static int read_packets(domus_stage_kit *kit, domt_decoded *decoded, bool encode
     for (; result == 1; result = domus_stage_kit_next(kit, &message)) {
         const domus_packet *packet = message.payload;
         DOMI_CHECK(message.type == &domus_packet_type);
-        note_head(decoded, message.kind, packet->bytes.size);
+        record_head(decoded, message.kind, packet->bytes.size);
         append_text(decoded, domus_slice_data(packet->bytes), packet->bytes.size);
         decoded->count++;
         if (encodes)

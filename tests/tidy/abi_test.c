@@ -82,7 +82,7 @@ static void copy_library(void)
     ck_assert_msg(status == 0, "%s", output);
 }
 
-DOMT_TEST(what_breaks_programs_is_seen)
+DOMT_TEST(change_that_breaks_programs_is_seen)
 {
     static const struct {
         const char *change;

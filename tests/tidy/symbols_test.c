@@ -152,7 +152,7 @@ static void find_strangers(const char *archive, domt_report *strangers)
     }
 }
 
-DOMT_TEST(what_crosses_files_is_named_domi_or_domus)
+DOMT_TEST(symbol_used_in_other_files_is_named_domi_or_domus)
 {
     for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         char archive[DOMT_PATH_MAX];

@@ -131,7 +131,7 @@ static void *find_replaced(const char *name)
 
 /* Record in the place of the ring `was` (NULL: in a free place) that `uring` belongs to the calling
  * thread. */
-static void note_ring(const struct io_uring *was, struct io_uring *uring)
+static void record_ring(const struct io_uring *was, struct io_uring *uring)
 {
     size_t i = 0;
 
@@ -155,7 +155,7 @@ int io_uring_queue_init_params(unsigned entries, struct io_uring *ring,
     if (result == 0) {
         params->features &= FEATURES;
         ring->features &= FEATURES;
-        note_ring(NULL, ring);
+        record_ring(NULL, ring);
     }
     return result;
 }
@@ -165,7 +165,7 @@ void io_uring_queue_exit(struct io_uring *ring)
     void (*leave)(struct io_uring *);
 
     *(void **)&leave = find_replaced("io_uring_queue_exit");
-    note_ring(ring, NULL);
+    record_ring(ring, NULL);
     leave(ring);
 }
 
@@ -181,7 +181,7 @@ int io_uring_register(unsigned fd, unsigned operation, const void *argument, uns
     }
     pthread_mutex_unlock(&mutex);
     if (enabled != NULL)
-        note_ring(enabled, enabled); /* the caller owns the ring from now on */
+        record_ring(enabled, enabled); /* the caller owns the ring from now on */
     *(void **)&call = find_replaced("io_uring_register");
     return call(fd, operation, argument, count);
 }
