@@ -239,7 +239,7 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     ck_assert_str_eq(domt_talk.text, "at last.");
     do_by(domt_talk.other, fail_kept, &index[2]);
     ck_assert_int_eq(domt_talk.error, -ENODATA);
-    domt_talk_ask(keep_twice); /* perhaps at the same place in memory */
+    domt_talk_ask(keep_twice); /* the new actor may lie at the same place in memory */
     do_by(domt_talk.other, touch_stale, &index[1]);
     do_by(domt_talk.other, touch_stale, &index[2]);
     do_by(domt_talk.other, answer_kept, &index[0]);

@@ -289,7 +289,8 @@ DOMT_TEST(saturation_ends_with_one_conversation)
     domt_note_to(world.managers[0], one, 1);
     let_one_work();
     ck_assert_uint_eq(log0.count, 0);
-    domus_address quick = domt_recorder_new(&world, 1, &log1); /* this also settles the world */
+    /* spawning the recorder also settles the world */
+    domus_address quick = domt_recorder_new(&world, 1, &log1);
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
     domt_inquire_by(world.managers[0], one, quick, 3);
     let_one_work();

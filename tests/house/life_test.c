@@ -32,7 +32,7 @@ static domus_address spawn_recorder(domi_manager *from, uint32_t home)
 DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
 {
     domt_world_open(&world, 2);
-    for (uint32_t from = 0; from < 3; from++) { /* from home, another home, and the outside */
+    for (uint32_t from = 0; from < 3; from++) { /* spawn from home, another home, and the outside */
         log0.count = log0.mounts = 0;
         domus_address one = spawn_recorder(world.managers[from], 0);
         domt_note_to(world.managers[from], one, 1);

@@ -404,7 +404,7 @@ DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
     domt_note_to(home(), actors[0], 1);
     expose_houses(1);
     uint64_t used = domt_in_use(&world, DOMI_SLAB_64);
-    domi_spinlock_lock(&home()->loans.shared_lock); /* as if another thief held the lock */
+    domi_spinlock_lock(&home()->loans.shared_lock); /* the lock is held, as if by another thief */
     ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
     domi_spinlock_unlock(&home()->loans.shared_lock);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), used);

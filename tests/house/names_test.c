@@ -89,7 +89,8 @@ DOMT_TEST(names_differ_by_any_byte_and_by_length)
 
     open_names(DOMI_NAMES_PRESET);
     for (uint32_t length = 1; length <= DOMI_NAME_MAX; length++) {
-        for (uint32_t at = 0; at <= length; at++) { /* at the length: no byte differs */
+        /* change the byte at each place; the last place is the end, so no byte differs */
+        for (uint32_t at = 0; at <= length; at++) {
             memset(text, '~', length);
             text[at] = at < length ? '!' : '\0';
             text[length] = '\0';

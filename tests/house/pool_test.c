@@ -375,7 +375,8 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
     domt_settle(&world);
     ck_assert_uint_eq(heard.count, PAIRS);
     for (uint32_t i = 0; i < THREADS; i++)
-        ck_assert(domi_belts_rest(world.managers[i])); /* as a thread does before a park */
+        /* the test rests the belts, as a thread does before a park */
+        ck_assert(domi_belts_rest(world.managers[i]));
     for (int look = 0; look < 2; look++) {
         domt_jump(&world, LONG_NS);
         for (uint32_t i = 0; i < THREADS; i++)

@@ -123,7 +123,7 @@ DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
 {
     open_world();
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
-    domus_address beside = domt_recorder_new(&world, 0, &log1); /* by the home lane */
+    domus_address beside = domt_recorder_new(&world, 0, &log1); /* sent by the home lane */
     domt_do(&world, one, arm_timer, NULL);
     domt_inquire_by(world.managers[0], one, other, 1);
     domt_inquire_by(world.managers[0], one, failing, 2);

@@ -416,10 +416,11 @@ DOMT_TEST(mount_that_always_fails_is_given_up)
         (void)domt_kin_child(2, 3, home, &domt_kin_hearing);
         ck_assert_uint_eq(domt_kin_of[3].bad_mounts, 4);
         ck_assert_uint_eq(domt_kin_of[3].stops, 0);
-        ck_assert_uint_eq(domt_kin_of[2].mounts, 2); /* its parent has restarted */
+        ck_assert_uint_eq(domt_kin_of[2].mounts, 2); /* the parent of the child has restarted */
         ck_assert(!domt_kin_lives(3) && domt_kin_lives(2));
         domt_kin_of[3].fails = 2;
-        (void)domt_kin_child(2, 3, home, &domt_kin_hearing); /* with a new count */
+        /* the restarted parent has a new count */
+        (void)domt_kin_child(2, 3, home, &domt_kin_hearing);
         ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
         ck_assert(domt_kin_lives(3));
         domt_kin_close();

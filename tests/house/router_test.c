@@ -108,7 +108,8 @@ DOMT_TEST(least_prefers_the_empty_one)
     open_workers(8);
     spawn_many(4, DOMUS_ROUTE_LEAST);
     for (uint32_t empty = 0; empty < 4; empty++) {
-        for (uint32_t from = 0; from < 3; from++) { /* from its home, another home, and outside */
+        /* asked from the router's home, another home, and outside */
+        for (uint32_t from = 0; from < 3; from++) {
             for (uint64_t i = 0; i < 20; i++)
                 if (i % 4 != empty)
                     ck_assert_int_eq(domt_notice(domt_outside(&world), routees[i % 4], &work, &i),

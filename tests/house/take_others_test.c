@@ -288,7 +288,7 @@ DOMT_TEST(event_of_a_process_is_released_after_its_step_unless_taken)
         domt_own_do(1, spawn_process, NULL);
         yields = true;
         domt_own_do(1, send_to_process, &domt_small);
-        domt_pass(&now->world, 3 * MS); /* also the answer, and the end of the sleep */
+        domt_pass(&now->world, 3 * MS); /* the answer and the end of the sleep come, too */
         ck_assert_uint_eq(events_seen, 3);
         ck_assert_uint_eq(now->freed, takes ? 2 : 0);
         ck_assert_uint_eq(now->released, takes ? 1 : 3); /* the ask of the process */

@@ -234,7 +234,7 @@ DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
     ck_assert_uint_eq(ticks, 0);
     domt_pass(&world, 1);
     ck_assert_uint_eq(ticks, 1);
-    domt_jump(&world, 10 * MS); /* its event is under way for 15 ms */
+    domt_jump(&world, 10 * MS); /* the timer's event is under way for 15 ms */
     ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
     domt_jump(&world, 15 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home()), 0);
@@ -245,7 +245,7 @@ DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
     domt_pass(&world, 1);
     ck_assert_uint_eq(ticks, 3);
     for (unsigned i = 0; i < ticks; i++)
-        ck_assert_uint_eq(missed[i], 0); /* there is nothing to miss */
+        ck_assert_uint_eq(missed[i], 0); /* no tick is missed */
     ck_assert_int_eq(cancel_by(one, now), 0);
     domt_pass(&world, 50 * MS);
     ck_assert_uint_eq(ticks, 3);

@@ -355,7 +355,7 @@ DOMT_TEST(idle_time_does_not_pass_before_it_is_mounted)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 0);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
-    domt_pass(&domt_kin_world, 10 * MS); /* and now the timer fires */
+    domt_pass(&domt_kin_world, 10 * MS); /* now the actor's timer fires */
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
     domt_kin_close();
 }

@@ -48,7 +48,7 @@ static void fill_first_channel(uint64_t bytes)
 {
     uint64_t queue_max = bed->io.pressure.queue_max;
 
-    bed->io.pressure.queue_max = UINT64_MAX; /* so that no write is refused */
+    bed->io.pressure.queue_max = UINT64_MAX; /* no write must be refused */
     while (domi_io_queued(&bed->io) < bytes)
         ck_assert_int_eq(write_to(0, 500), 0);
     bed->io.pressure.queue_max = queue_max;

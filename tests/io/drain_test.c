@@ -145,7 +145,7 @@ DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 {
     begin_channel(DOMT_BED_KEEP);
     domi_io_drain(&bed->io);
-    bed->actor.house->marks |= DOMI_MARK_SATURATED; /* so that bytes wait for the actor */
+    bed->actor.house->marks |= DOMI_MARK_SATURATED; /* bytes must wait for the actor */
     domt_bed_feed(fd, 'x', 7);
     (void)domi_io_reap(&bed->io);
     ck_assert_int_eq(send(peer, "eleven byte", 11, 0), 11);

@@ -286,8 +286,8 @@ static const domus_pipeline behind = {
     .stages = (const domus_pipeline_stage[]){
         {&same, NULL}, {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};
 
-/* A stage behind another one leaves, too, however its bytes are split, and then does nothing any
- * more. */
+/* A stage that stands behind another one can leave: however its bytes are split, it then does
+ * nothing any more. */
 DOMT_TEST(a_stage_behind_another_one_leaves)
 {
     static const char text[] = "a line\n0\1x\n";

@@ -189,8 +189,8 @@ DOMT_TEST(a_drain_answers_what_had_come_and_then_closes)
     bed->mode = DOMT_BED_ECHO;
     domt_bed_start();
     fds[0] = drained_channel(0, &peers[0]);  /* an idle channel */
-    fds[1] = drained_channel(10, &peers[1]); /* its bytes are in the socket */
-    fds[2] = drained_channel(0, &peers[2]);  /* its bytes are in a completion */
+    fds[1] = drained_channel(10, &peers[1]); /* the bytes of this channel are in the socket */
+    fds[2] = drained_channel(0, &peers[2]);  /* the bytes of this channel are in a completion */
     domt_bed_bring(fds[2], "late");
     domi_io_drain(&bed->io);
     domi_io_drain(&bed->io);
@@ -467,7 +467,8 @@ DOMT_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
     ck_assert_ptr_eq(bed->io.acceptors[0], acceptor); /* the acceptor is mounted */
     ck_assert_int_eq(acceptor->fd, -1);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0); /* and waits for nothing */
+    /* the acceptor waits for no connection */
+    ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
     domt_bed_turn();
     ck_assert_ptr_null(bed->io.acceptors[0]);
     domt_bed_end();

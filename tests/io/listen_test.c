@@ -135,7 +135,7 @@ DOMT_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
     ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
     close(fd);
 
-    /* below the kernel's unit, in which it counts whole */
+    /* idle_ns is below a second, the kernel's unit, and is rounded up */
     config.connection.keepalive.idle_ns = UINT64_C(1);
     config.connection.keepalive.interval_ns = UINT64_C(32400000000000);
     config.connection.keepalive.count = 127;

@@ -172,7 +172,7 @@ DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
     domt_bed_ends(fd, 0);
     domt_bed_noted("A. ");
     expect_open();
-    /* and no turn looks for the byte */
+    /* no later turn looks for the first byte */
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
     domt_bed_end();
 }

@@ -286,7 +286,7 @@ DOMT_TEST(a_small_part_of_a_page_is_mostly_others)
     part.size = 16384;
     ck_assert(domi_page_is_mostly_others(part));
     part.size = 16385;
-    ck_assert(!domi_page_is_mostly_others(part)); /* that would be much to copy */
+    ck_assert(!domi_page_is_mostly_others(part)); /* a copy of this part is too large */
     domus_slice_free(whole);
     ck_assert_int_eq(domus_slice_copy(bytes, 80000, &whole), 0);
     part = whole;

@@ -152,7 +152,7 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
 /* The bytes that are held may be all that the actor has not seen yet. */
 DOMT_TEST(bytes_that_a_crowded_channel_holds_reach_the_actor)
 {
-    bed->config.io.buffers.count = 16; /* so the share is one buffer */
+    bed->config.io.buffers.count = 16; /* few buffers, so the share of a channel is one */
     begin_channel(DOMT_BED_DROP);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < 3; i++)

@@ -430,16 +430,19 @@ DOMT_TEST(connects_and_connections_have_limits)
     order_to(slow, "127.0.0.1", dark.at.port, 0, 4);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4);
     ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);
-    domus_address far = domt_spawn(system_, 1, &client, NULL); /* each thread counts its own */
+    /* each thread counts its own connects */
+    domus_address far = domt_spawn(system_, 1, &client, NULL);
     ck_assert_int_eq(connect_to(far, "127.0.0.1", at.at.port, 0), 0);
     ck_assert_int_eq(domus_outside_stop(system_, slow), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&done) == 6); /* its four connects have got their error */
+    /* the four connects of the slow actor have got their error */
+    DOMT_WAIT_FOR(10, atomic_load(&done) == 6);
     for (uint32_t i = 0; i < 6; i++)
         ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), 0);
     ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);
     ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
     first = second = at.at;
-    actor = domt_spawn(system_, 1, &business, NULL); /* its thread has room for connections */
+    /* the actor's thread has room for connections */
+    actor = domt_spawn(system_, 1, &business, NULL);
     order_to(far, "hangs", at.at.port, 0, 1);
     DOMT_WAIT_FOR(10, atomic_load(&hanging) == 1);
     order_to(far, "two", at.at.port, 0, 1);

@@ -7,9 +7,9 @@
 
 /* How a channel answers each datagram. */
 typedef enum domt_answers {
-    DOMT_ECHO,   /* with the bytes that came */
-    DOMT_NAME,   /* with the endpoint of the sender as text */
-    DOMT_SILENT, /* not at all */
+    DOMT_ECHO,   /* answers with the bytes that came */
+    DOMT_NAME,   /* answers with the endpoint of the sender as text */
+    DOMT_SILENT, /* does not answer */
 } domt_answers;
 
 extern _Atomic int domt_answers_now;

@@ -154,7 +154,7 @@ static void step_channels(domt_load load)
     ck_assert_uint_le(runs, domt_load_channels_houses(load) + 1 + RUNS_PER_ITERATION);
     ck_assert_uint_le(domt_stepped_now_ns(world) - began_ns, runs * RUN_MAX * MESSAGE_NS);
     ck_assert_uint_eq(witnesses[CHANNELS].greeted, witnesses[CHANNELS].sent);
-    /* Every timer that was due a tick before this began has put its event. */
+    /* Every timer that was due a tick before phase 2 began has put its event. */
     ck_assert(domi_wheel_next_ns(&thread->manager.timing.wheel) + DOMI_WHEEL_TICK_NS > began_ns);
 }
 

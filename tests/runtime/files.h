@@ -12,7 +12,7 @@ typedef enum domt_deed_kind {
     DOMT_OPEN,
     DOMT_READ,
     DOMT_WRITE,
-    DOMT_SYNC, /* with `flags` the data only */
+    DOMT_SYNC, /* syncs; with `flags` the data only */
     DOMT_TRUNCATE,
     DOMT_STAT,
     DOMT_RENAME,

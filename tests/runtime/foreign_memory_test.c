@@ -91,7 +91,7 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
         domt_pressed_say(early[i % 4]);
         ck_assert(domt_pressed_hears(early[i % 4], 10000));
     }
-    domt_pressed_use(20); /* and no message wakes a thread */
+    domt_pressed_use(20); /* no message wakes a thread meanwhile */
     for (int i = 0; i < 4; i++)
         ck_assert(domt_pressed_hears(late[i], 10000));
     for (int i = 0; i < 4; i++) {

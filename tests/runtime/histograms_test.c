@@ -310,7 +310,7 @@ DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
     const domt_traced_event *run = domt_traced_find(&traced, 'B', "run worker (work)");
     ck_assert_ptr_nonnull(run);
     ck_assert_str_eq(run->thread, "thread 0");
-    ck_assert_uint_eq(run->depth, 2); /* in a phase, in an iteration */
+    ck_assert_uint_eq(run->depth, 2); /* the run lies in a phase, and that in an iteration */
     check_around("run worker (work)", "state");
     check_around("park", "enter");
 

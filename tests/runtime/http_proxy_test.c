@@ -144,7 +144,7 @@ DOMT_TEST(errors_of_the_server_have_a_status)
     domt_pipes_send(domt_edge.kit, domt_edge.server,
                     "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n");
     domt_net_ok(domt_edge.kit,
-                domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server)); /* again */
+                domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server)); /* sent again */
     domt_net_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
     domus_peer_reset(domt_edge.server);
     domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");

@@ -295,7 +295,7 @@ DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
     domt_supervise(false);
     domt_program_start(&own, &hanging, arguments, want_watchdog);
     (void)domt_supervisor_expects("READY=1\n");
-    for (int i = 0; i < 4; i++) /* while all threads sleep */
+    for (int i = 0; i < 4; i++) /* the program feeds the watchdog while all threads sleep */
         (void)domt_supervisor_expects("WATCHDOG=1");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     (void)domt_supervisor_expects("READY=1\n");

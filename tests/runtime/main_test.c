@@ -163,7 +163,7 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     domt_has(own.err_text, "failing: ");
     domt_has(own.err_text, strerror(EDOM));
 
-    domt_program_exits(&own, &serving, 1, NULL); /* there is no such listener */
+    domt_program_exits(&own, &serving, 1, NULL); /* the configuration has no such listener */
     domt_has(own.err_text, "front");
 
     int fd = socket(AF_INET, SOCK_STREAM, 0);

@@ -59,7 +59,7 @@ DOMT_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
     DOMT_WAIT_FOR(10, domt_profile(system, 1).spawns == 1);
     for (int i = 0; i < 2; i++) {
         DOMT_WAIT_FOR(10, is_asleep(system));
-        domt_pause_ns(20 * DOMT_MS); /* until the monitor really sleeps */
+        domt_pause_ns(20 * DOMT_MS); /* a pause until the monitor really sleeps */
         clockid_t clock = (clockid_t)domi_counter_read(&system->monitor.cpu_clock);
         uint64_t looks = domi_counter_read(&system->monitor.looks);
         uint64_t cpu_ns = domi_clock_cpu_ns(clock);

@@ -61,7 +61,7 @@ typedef struct domt_pipe_options {
 
 extern const domus_stage domt_pipe_stage;
 extern const domus_pipeline domt_pipe_pipeline;
-extern const domus_pipeline domt_pipe_by_id; /* its messages begin with an id: "7:now 0 a" */
+extern const domus_pipeline domt_pipe_by_id; /* messages begin with an id: "7:now 0 a" */
 
 extern const domus_type domt_note_type; /* a notice; its payload is a domus_packet */
 

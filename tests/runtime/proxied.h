@@ -23,15 +23,17 @@ typedef struct domt_proxied {
     domus_testkit *kit;
     domus_peer_listener *listener;
     domus_peer *client, *server; /* the server is NULL until its connection was accepted */
-    domus_http_proxy proxy;      /* its path is "/p" at first */
+    domus_http_proxy proxy;      /* the path of the proxy is "/p" at first */
 } domt_proxied;
 
 extern domt_proxied domt_edge;
 
 extern const domus_behaviour domt_proxied_edge;           /* passes bodies on in pieces */
 extern const domus_behaviour domt_proxied_gathering_edge; /* passes bodies on as a whole */
-extern const domus_behaviour domt_proxied_frameless_edge; /* its row has no frame */
-extern const domus_behaviour domt_proxied_plain_edge;     /* its row has no marks */
+/* the row of the behaviour has no frame */
+extern const domus_behaviour domt_proxied_frameless_edge;
+/* the row of the behaviour has no marks */
+extern const domus_behaviour domt_proxied_plain_edge;
 
 /* Begin with this behaviour for the connections of clients; or also for those to the server. */
 void domt_proxied_begin(const domus_behaviour *behaviour);

@@ -456,7 +456,7 @@ DOMT_TEST(a_flow_leads_from_an_ask_to_its_answer)
         ck_assert(i == 0 || steps[i]->at_ns >= steps[i - 1]->at_ns);
         ck_assert(steps[i]->is_last == (i == 3));
     }
-    ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns); /* both belong to one run */
+    ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns); /* both events belong to one run */
     ck_assert(has_run_at("thread 0", "run asker (wander)", steps[0]->at_ns));
     ck_assert(has_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
     ck_assert(has_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));

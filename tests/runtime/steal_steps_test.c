@@ -250,7 +250,8 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
         atomic_store(&manager_of(index)->loans.lendable, 1000);
         domi_spinlock_lock(&manager_of(index)->loans.shared_lock);
     }
-    for (uint32_t tries = 1; tries <= 4; tries++) { /* from one victim to the other, and back */
+    /* the thief goes from one victim to the other, and back */
+    for (uint32_t tries = 1; tries <= 4; tries++) {
         thief_thread()->stealing.victim = 4 * (tries % 2);
         atomic_store(&manager_of(0)->loans.thieves, tries % 2 == 0);
         atomic_store(&manager_of(4)->loans.thieves, tries % 2 == 1);

@@ -260,8 +260,8 @@ DOMUS_SEQUENCE(hang, serve_frame)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Serve a request: one type stands for all sequences, so this row calls the sequence of the
- * word. */
+/* Serve a request: one row stands for all sequences, so this handler calls the sequence that the
+ * line names. */
 static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     serve_frame words;

@@ -13,8 +13,8 @@
 typedef struct domt_traced_event {
     char thread[DOMT_TRACED_TEXT];   /* name of the event's track */
     char type;                       /* 'B' begin, 'E' end, 'I' instant */
-    char text[DOMT_TRACED_TEXT];     /* its text; for an end, the text of its begin */
-    char category[DOMT_TRACED_TEXT]; /* its category; for an end, that of its begin */
+    char text[DOMT_TRACED_TEXT];     /* text of the event; for an end, that of its begin */
+    char category[DOMT_TRACED_TEXT]; /* category of the event; for an end, that of its begin */
     uint64_t at_ns;
     uint32_t depth; /* number of begins around the event on its track */
     uint64_t flow;  /* number of the flow; 0: none */

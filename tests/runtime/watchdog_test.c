@@ -170,10 +170,11 @@ DOMT_TEST(a_sleep_that_should_be_over_is_silence)
     expect_steady(0);
     let_sleep((int64_t)(DOMI_PARK_CAP_NS + 1500 * DOMT_MS));
     expect_steady(1);
-    let_sleep(-60 * INT64_C(1000000000)); /* so that this thread is not overdue */
+    /* the wake-up lies in the future, so this thread is not overdue */
+    let_sleep(-60 * INT64_C(1000000000));
     expect_steady(0);
     atomic_store(&domt_pooled.system->threads[1].manager.park,
-                 DOMI_PARK_NOTIFIED); /* and the woken thread does not wake */
+                 DOMI_PARK_NOTIFIED); /* the woken thread does not wake */
     expect_steady(1);
     atomic_store(&domt_pooled.system->threads[1].manager.park, DOMI_PARK_SPINNING);
     expect_steady(0);

@@ -321,7 +321,7 @@ DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
         cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    /* as a thread of a system is pinned */
+    /* pins this thread, as a thread of a system is */
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     domt_jobs_prepare(tasks, 1, look_around);
     domt_jobs_submit(workers, tasks, 1);

@@ -48,7 +48,7 @@ static _Noreturn void become_program(const domt_service *service, const char *co
         _exit(127);
     if (service->prepare != NULL)
         service->prepare();
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* again, because a change of user clears it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* set again, because a change of user clears it */
     fexecve(program, (char *const *)(uintptr_t)arguments, environ);
     _exit(127);
 }
