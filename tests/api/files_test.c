@@ -1,5 +1,5 @@
-/* Files of examples/api: all together have their bound, also if many come at a time, and each that
- * is kept has its row. They are on the real disk. */
+/* Files of examples/api: the disk bounds all files together, also if several uploads come at a
+ * time, and each file that is kept has its row in the database. The files are on the real disk. */
 #include "base/memory.h"
 #include "tests/api/tracker.h"
 #include "tests/support/kits.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
-#define BLOCK  4096u /* a file takes its bytes in blocks of this size, and one more */
+#define BLOCK  4096u /* bytes of a block; a file occupies whole blocks, and one block more */
 #define DISK   (5 * BLOCK)
 #define LARGE  30000u /* bytes of one file at most */
 
@@ -26,11 +26,11 @@ struct world {
     char cookie[256];
 };
 
-/* An actor opens files, because in a kit api_files_begin() cannot. */
+/* An actor opens a file of the test, because in a test kit api_files_begin() cannot. */
 static struct opening {
     const char *path;
     uint32_t flags;
-    domus_file *file; /* then */
+    domus_file *file; /* the opened file, set by the answer */
 } opening;
 
 static int opened(domus_stack *stack, void *self, const domus_answer *answer)
@@ -60,7 +60,7 @@ static domus_file *open_now(domus_testkit *kit, const char *path, uint32_t flags
     return opening.file;
 }
 
-/* Begin with an issue, by somebody who is logged in. */
+/* Begin with a database that has one issue, and log a user in. */
 static void begin(struct world *world)
 {
     domt_tree_make(&world->tree);
@@ -89,7 +89,7 @@ static void end(struct world *world)
     "0123456789012345678901234567890123456789012345678901234567890123"                             \
     "0123456789012345678901234567890123456789012345678901234567890123"
 
-static const char *filename = "f"; /* of what is sent */
+static const char *filename = "f"; /* name of the file in the next upload */
 
 /* Send a file of this size for an issue. */
 static void send_file(const struct world *world, domus_peer *peer, const char *issue, uint32_t size)
@@ -113,7 +113,8 @@ static void send_file(const struct world *world, domus_peer *peer, const char *i
     domt_kit_send(peer, text);
 }
 
-/* Take the answer that a peer has got. It is valid until the next one. */
+/* Return the answer that a peer has received, and clear it. The text is valid until the next
+ * call. */
 static const char *take_answer(domus_peer *peer)
 {
     static char text[4096];
@@ -161,7 +162,8 @@ static int64_t ask_database(const struct world *world, const char *text)
     return number;
 }
 
-/* Hold that so many files are there, which take so many blocks. */
+/* Check that the directory and the database have `files` files, and that these occupy `blocks`
+ * blocks. */
 static void hold_files(const struct world *world, uint32_t files, uint32_t blocks)
 {
     ck_assert_uint_eq(count_files(world), files);
@@ -169,16 +171,16 @@ static void hold_files(const struct world *world, uint32_t files, uint32_t block
     ck_assert_int_eq(ask_database(world, "SELECT used FROM disk"), (int64_t)blocks * BLOCK);
 }
 
-/* Uploads in their order, with a disk of DISK bytes. */
+/* Uploads that follow each other, to a disk of DISK bytes. */
 static const struct {
-    bool begins; /* with an empty disk */
+    bool begins; /* this row begins with an empty disk */
     const char *issue;
     uint32_t size;
     const char *status;
-    uint32_t files, blocks; /* then */
+    uint32_t files, blocks; /* files and blocks on the disk after the upload */
 } rows[] = {
     {true, "1", LARGE + 1, "413", 0, 0},
-    {false, "1", LARGE, "507", 0, 0}, /* alone it is larger than the disk */
+    {false, "1", LARGE, "507", 0, 0}, /* this file alone is larger than the disk */
     {false, "1", 4 * BLOCK + 1, "507", 0, 0},
     {false, "2", 100, "404", 0, 0},
     {false, "1", 4 * BLOCK, "201", 1, 5},
@@ -204,13 +206,13 @@ DOMT_TEST(all_files_have_a_bound)
                           strncmp(answer + 9, rows[i].status, 3) == 0,
                       "row %zu: %s", i, answer);
         hold_files(&world, rows[i].files, rows[i].blocks);
-        if (strcmp(rows[i].status, "413") == 0) /* and the connection is closed */
+        if (strcmp(rows[i].status, "413") == 0) /* the server has closed this connection */
             world.peer = domt_kit_peer(world.kit, "127.0.0.1:80");
     }
     end(&world);
 }
 
-/* Files that come at a time, of which two have room. */
+/* Several files are uploaded at a time; the disk has room for two of them. */
 DOMT_TEST(files_at_a_time_have_the_same_bound)
 {
     domus_peer *peers[6];
@@ -235,8 +237,8 @@ DOMT_TEST(files_at_a_time_have_the_same_bound)
     end(&world);
 }
 
-/* A file that gets no name loses its row, and the bytes that it would have taken are free again:
- * when its bytes have come, there is no directory for the name any more. */
+/* A file that cannot get its name loses its row, and the bytes that the row had reserved are free
+ * again. The test removes the directory for the name before the last bytes come. */
 DOMT_TEST(file_that_gets_no_name_leaves_nothing)
 {
     struct world world;
@@ -259,8 +261,8 @@ DOMT_TEST(file_that_gets_no_name_leaves_nothing)
     end(&world);
 }
 
-/* An upload gives back all that it has (end() looks at it), wherever memory is missing once. Its
- * name is so long that to ask for its row takes memory. */
+/* An upload for which one allocation fails leaves nothing behind, whichever allocation it is; end()
+ * checks that. The name of the file is so long that the query for its row allocates memory. */
 DOMT_TEST(upload_without_memory_leaves_nothing)
 {
     bool is_kept = false;
@@ -276,7 +278,8 @@ DOMT_TEST(upload_without_memory_leaves_nothing)
         domi_memory_fail_after(-1, 0);
         (void)domus_testkit_run(world.kit);
         is_kept = strncmp(take_answer(world.peer), "HTTP/1.1 201 ", 13) == 0;
-        uint32_t files = count_files(&world); /* memory may be missing for the answer alone */
+        /* the file is kept if only its answer lacked memory */
+        uint32_t files = count_files(&world);
         hold_files(&world, files, 2 * files);
         ck_assert(files == 1 || !is_kept);
         ck_assert_int_lt(count, 1000);
@@ -284,11 +287,11 @@ DOMT_TEST(upload_without_memory_leaves_nothing)
     }
 }
 
-/* Static files pass the chain as all answers do: with the name of their request, and their failures
- * as problem details. `%s` is the path of a file that was kept. */
+/* Answers with static files pass the chain: they carry the identifier of their request, and
+ * failures are problem details. `%s` is the path of a file that was kept. */
 static const struct {
     const char *line;
-    const char *fields; /* behind a cookie */
+    const char *fields; /* fields of the request after its cookie */
     const char *status;
     const char *part;
 } reads[] = {

@@ -1,6 +1,6 @@
-/* The handlers of examples/api in a test kit, with a database in memory: what a program that was
- * copied from it begins its own tests with. Requests are written as they come over a connection,
- * and each row says what has to be in the answer. */
+/* The handlers of examples/api in a test kit, with a database in memory: a first test for programs
+ * that are copied from this example. Requests are written as bytes of a connection, and each row
+ * says what the answer has to contain. */
 #include "base/memory.h"
 #include "tests/api/tracker.h"
 #include "tests/support/kits.h"
@@ -19,7 +19,7 @@
     "\"title\":\"It leaks\",\"body\":\"Run it.\",\"state\":\"open\",\"priority\":2,"               \
     "\"author\":\"ada\""
 
-/* Requests in their order, and what their answers have in them. */
+/* Requests in the order in which they are sent, and texts that their answers contain. */
 static const struct {
     const char *line;
     bool logged_in;
@@ -82,8 +82,8 @@ DOMT_TEST(each_request_gets_its_answer)
         run_rows(seed);
 }
 
-/* Bodies that a browser sends for another site without asking are none of JSON. One whose length is
- * not said is gathered. */
+/* A browser may send some types of bodies to another site without asking that site; the service
+ * takes none of these types as JSON. A body without a length is collected first. */
 DOMT_TEST(a_body_says_that_it_is_json)
 {
     static const struct {
@@ -143,9 +143,10 @@ DOMT_TEST(each_page_hears_of_an_issue)
     const char *head = tracker_ask(kit, page, "GET /events", "", "");
     ck_assert_ptr_nonnull(strstr(head, "text/event-stream"));
     (void)tracker_ask(kit, peer, "POST /issues", cookie, DRAFT);
-    (void)tracker_ask(kit, peer, "HEAD /issues/1", "", ""); /* it changes nothing */
+    (void)tracker_ask(kit, peer, "HEAD /issues/1", "", ""); /* a HEAD request publishes no event */
     domt_kit_expect(kit, page, "16\r\nevent: issue\ndata: 1\n\n\r\n");
-    domt_kit_expect(kit, page, "3\r\n:\n\n\r\n"); /* a sign of life, 15 s later */
+    /* an empty comment keeps the stream alive, 15 s later */
+    domt_kit_expect(kit, page, "3\r\n:\n\n\r\n");
     tracker_end(kit);
 }
 
@@ -160,7 +161,8 @@ static bool listens(domus_testkit *kit, const char *from)
     return strstr(head, "\r\n0\r\n\r\n") == NULL;
 }
 
-/* The places of one client are 100 of the 1,000, and those of pages that have gone are free. */
+/* One client has at most 100 of the 1,000 places for streams of events, and a place is free again
+ * when its page has disconnected. */
 DOMT_TEST(one_client_does_not_take_all_places)
 {
     domus_testkit *kit = tracker_begin(1, 1000);
@@ -182,8 +184,8 @@ DOMT_TEST(one_client_does_not_take_all_places)
     tracker_end(kit);
 }
 
-/* Send a query while the allocation behind `count` others fails. Returns the status; 0: none. The
- * network of the kit is of the same memory, so it may have failed, too. */
+/* Send a query; `count` allocations succeed, and the next one fails. Returns the status, or 0 if no
+ * answer came: the network of the kit allocates from the same memory and may have failed. */
 static int ask_without_memory(int64_t count)
 {
     domus_testkit *kit = tracker_begin(1, 1000);
@@ -203,7 +205,8 @@ static int ask_without_memory(int64_t count)
     return status;
 }
 
-/* Memory that is missing is no fault of the query. */
+/* A query that lacks memory is answered with a status of 500 or more: the client has made no
+ * mistake. */
 DOMT_TEST(a_query_without_memory_is_not_refused)
 {
     unsigned refused = 0;
@@ -216,7 +219,7 @@ DOMT_TEST(a_query_without_memory_is_not_refused)
     ck_assert_uint_gt(refused, 0);
 }
 
-/* A tag that fits any answer is as good as the right one here. */
+/* "If-None-Match: *" matches any answer, so it is answered as the right tag is. */
 DOMT_TEST(answer_that_did_not_change_is_not_sent_again)
 {
     static const char *const lines[] = {"GET /issues", "GET /issues/1"};

@@ -1,24 +1,25 @@
-/* The service of examples/api in a test kit, with a database in memory: what a program that was
- * copied from it begins its own tests with. */
+/* The service of examples/api in a test kit, with a database in memory. Programs that are copied
+ * from this example can begin their tests with it. */
 #ifndef DOMT_API_TRACKER_H
 #define DOMT_API_TRACKER_H
 
 #include <domus/testkit_net.h>
 
-/* Begin the service, with what api_settings has (files of 1 MiB if it does not say), and so many
- * requests a second. */
+/* Begin the service with the settings in api_settings (files of at most 1 MiB by default), and
+ * allow `rate` requests in a second. */
 domus_testkit *tracker_begin(uint64_t seed, uint32_t rate);
 void tracker_end(domus_testkit *kit);
 
-/* Send bytes, and return what has come by then, as a text. It is valid until the next call. */
+/* Send bytes, and return all bytes that the peer has received, as text. The text is valid until the
+ * next call. */
 const char *tracker_ask_raw(domus_testkit *kit, domus_peer *peer, const char *bytes);
 
-/* Send a request with a body of JSON, and return what has come by then, as a text. It is valid
- * until the next one. */
+/* Send a request with a body of JSON, and return all bytes that the peer has received, as text. The
+ * text is valid until the next call. */
 const char *tracker_ask(domus_testkit *kit, domus_peer *peer, const char *line, const char *cookie,
                         const char *body);
 
-/* Log in. `cookie` gets the pair that the browser sends back. */
+/* Log a user in. `cookie` gets the pair of name and value that the browser sends back. */
 void tracker_log_in(domus_testkit *kit, domus_peer *peer, const char *name, char cookie[256]);
 
 #endif

@@ -1,6 +1,6 @@
-/* `bench cluster` believes no contender more than it has to: it reads the clocks of the processes
- * itself, ends a run whose side ends or says nothing, and leaves no process. The sides of most
- * tests are scripts of the shell. */
+/* `bench cluster` trusts its contenders as little as possible: it reads the CPU clocks of their
+ * processes itself, ends a run if a side ends or is silent, and leaves no process. In most tests
+ * both sides are shell scripts. */
 #include "tests/support/suite.h"
 
 #include "bench/cluster_pair.h"
@@ -18,7 +18,7 @@ static const char *who;
 static struct cluster_result result;
 static uint32_t seconds_max = 30;
 
-/* Run both sides as scripts of the shell. */
+/* Run two shell scripts as the sides. */
 static int run_pair(const char *responder, const char *requester)
 {
     char script[] = "/tmp/cluster-test-XXXXXX";
@@ -38,7 +38,7 @@ static int run_pair(const char *responder, const char *requester)
     int error = cluster_pair_run(&contender, &work, &result, &who);
     unlink(script);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-    ck_assert_int_eq(errno, ECHILD); /* nobody is left */
+    ck_assert_int_eq(errno, ECHILD); /* no child process is left */
     ck_assert(error == 0 || result.took_ns == 77);
     return error;
 }
@@ -55,8 +55,8 @@ DOMT_TEST(pair_that_does_its_work_has_a_result)
     ck_assert_uint_eq(result.broker_cpu_ns, 0);
 }
 
-/* One side computes while the other one waits; what it does before it is ready counts nowhere. The
- * requester waits for a file, which the responder makes when it has computed. */
+/* One side computes while the other one waits. The CPU time that a side uses before it is ready is
+ * not counted. The requester waits for a file that the responder makes after it has computed. */
 DOMT_TEST(clock_of_each_side_is_its_own_and_begins_at_go)
 {
 #define COMPUTE "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
@@ -124,7 +124,8 @@ static int run_bench(char *contender, struct command_result *ret_result)
     return command_run(&command, ret_result);
 }
 
-/* Counts are not multiples of what is under way; notices are more than may be under way. */
+/* The counts are no multiples of the number of asks under way, and more notices are sent than may
+ * be under way. */
 DOMT_TEST(bench_measures_domus_and_the_bare_protocol)
 {
     char *const contenders[] = {(char[]){"domus"}, (char[]){"bare"}, (char[]){"bare_batch"}};

@@ -1,5 +1,5 @@
-/* The checks of `bench cluster` are strict: which lines of a requester it refuses, and which
- * numbers and notices the sides refuse. */
+/* `bench cluster` checks strictly: the tests show which lines of a requester it refuses, and which
+ * numbers and notices each side refuses. */
 #include "tests/support/suite.h"
 
 #include "bench/cluster_result.h"
@@ -84,7 +84,7 @@ DOMT_TEST(quantiles_lie_between_the_values)
 
 /* ---- What the sides have in common ----------------------------------------------------------- */
 
-/* Read a command line whose words are parted by single spaces. */
+/* Read a command line, whose words are separated by single spaces. */
 static bool parses(const char *line, struct cluster_side *side)
 {
     static char text[128];
@@ -133,7 +133,7 @@ DOMT_TEST(command_line_that_is_none_is_refused)
         ck_assert_msg(!parses(lines[i], &side), "%s", lines[i]);
 }
 
-/* A peer answers what is under way, here the newest first. */
+/* The peer answers the asks that are under way; here it answers the newest ask first. */
 DOMT_TEST(asks_are_answered_once_each_in_any_order)
 {
     static const uint64_t counts[] = {1, 63, 64, 65, 1000};
@@ -158,8 +158,10 @@ DOMT_TEST(answer_to_nothing_and_answer_that_is_wrong_are_refused)
     struct cluster_asks asks;
 
     cluster_asks_begin(&asks, 100);
-    ck_assert(!cluster_asks_take(&asks, (struct cluster_words){5, 0})); /* the ask itself */
-    ck_assert(!cluster_asks_take(&asks, (struct cluster_words){64, ~UINT64_C(64)})); /* not sent */
+    /* these words are those of an ask, not of its answer */
+    ck_assert(!cluster_asks_take(&asks, (struct cluster_words){5, 0}));
+    /* no ask with the number 64 was sent */
+    ck_assert(!cluster_asks_take(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
     ck_assert(!cluster_asks_take(&asks, (struct cluster_words){100, ~UINT64_C(100)}));
     ck_assert(!cluster_asks_take(
         &asks, (struct cluster_words){CLUSTER_COUNT_MAX, ~(uint64_t)CLUSTER_COUNT_MAX}));

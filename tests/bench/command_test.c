@@ -1,5 +1,5 @@
-/* bench/support/command.c runs a program, reads its figures, sees its end, holds its limits, and
- * tells when the program is missing. */
+/* bench/support/command.c runs a program, reads the figures it prints, notices its end, enforces
+ * its limits, and reports a missing program. */
 #include "tests/support/suite.h"
 
 #include "bench/support/contender.h"
@@ -102,7 +102,7 @@ DOMT_TEST(command_runs_on_its_cpus_within_its_memory)
     ck_assert(command_figure(&result, "kib") == 3 << 20);
 }
 
-/* Contenders are looked for beside this program, where none of them lies. */
+/* The bench looks for contenders in the directory of this program, where there are none. */
 DOMT_TEST(contenders_that_are_not_there_are_left_out)
 {
     struct contest contest = {

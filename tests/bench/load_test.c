@@ -1,7 +1,6 @@
-/* The load generator against an echo service of one thread that can be told to misbehave once.
- *
- * A bench that does not notice a wrong answer measures nothing, so most of this is about faults:
- * each is one that a broken server could make, at a chosen byte of the whole traffic. */
+/* The load generator runs against an echo service of one thread that can be told to make one
+ * mistake. A bench that does not notice a wrong answer measures nothing, so most tests are about
+ * faults: each is one that a broken server could make, at a chosen byte of the whole traffic. */
 #include "bench/load.h"
 #include "bench/support/histogram.h"
 #include "bench/support/measure.h"
@@ -20,18 +19,20 @@
 #define CLIENTS_MAX 16
 #define CHUNK       65536
 #define PAUSE_MS    50
-#define AT_BYTE     300 /* of all bytes received: in the first round, whatever the machine does */
+/* the received byte at which the fault happens; every run receives it in its first round */
+#define AT_BYTE 300
 
 enum fault { NONE, CORRUPT, SWALLOW, SURPLUS, SWAP, CLOSE, SURPLUS_AT_END, NEVER_END, LATE, PAUSE };
 
 struct echo {
     enum fault fault;
-    int fds[2 + CLIENTS_MAX]; /* [0] becomes readable to stop it, [1] is the listener */
+    /* fds[0] becomes readable to stop the thread, fds[1] is the listener */
+    int fds[2 + CLIENTS_MAX];
     int count;
     int stop;
     uint16_t port;
     uint64_t bytes;
-    size_t largest; /* the largest chunk received at once */
+    size_t largest; /* bytes of the largest chunk received at once */
     pthread_t thread;
 };
 
@@ -41,13 +42,14 @@ static void send_all(int fd, const char *bytes, size_t length)
         ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
 
         if (sent <= 0)
-            return; /* the load has hung up, as it may after a fault */
+            return; /* the load has closed the connection, as it may after a fault */
         bytes += sent;
         length -= (size_t)sent;
     }
 }
 
-/* One byte differs, the last is kept back, one too many follows, or the halves are exchanged. */
+/* Apply a fault to a chunk: change one byte, drop the last byte, append a byte, or exchange the
+ * halves. Returns the new length. */
 static size_t spoil(enum fault fault, char *bytes, size_t length)
 {
     char half[CHUNK / 2];
@@ -68,8 +70,8 @@ static size_t spoil(enum fault fault, char *bytes, size_t length)
     return length;
 }
 
-/* This is not a fault, but a hard case: the service takes in a whole large message before the first
- * byte goes back. */
+/* LATE is no fault but a hard case: the service receives a whole large message before it sends the
+ * first byte back. */
 static void answer_late(struct echo *echo, int fd, const char *bytes, size_t length)
 {
     static char held[LOAD_IN_FLIGHT_MAX];
@@ -80,7 +82,7 @@ static void answer_late(struct echo *echo, int fd, const char *bytes, size_t len
         send_all(fd, held, sizeof held);
 }
 
-/* Returns false when the connection is done with. */
+/* Answer one chunk. Returns false when the connection has ended. */
 static bool answer(struct echo *echo, int fd)
 {
     char bytes[CHUNK + 1];
@@ -114,7 +116,7 @@ static bool answer(struct echo *echo, int fd)
 static void release_client(struct echo *echo, int i)
 {
     if (echo->fault == NEVER_END)
-        shutdown(echo->fds[i], SHUT_RD); /* half of it: the client never hears of it */
+        shutdown(echo->fds[i], SHUT_RD); /* shuts only receiving down, so the client sees no end */
     else
         close(echo->fds[i]);
     echo->fds[i] = echo->fds[--echo->count];
@@ -133,7 +135,8 @@ static void *echo_thread(void *echo_)
         poll(polls, (nfds_t)count, -1);
         if (polls[0].revents != 0)
             return NULL;
-        /* Downwards: dropping one moves only one that was looked at already. */
+        /* The loop goes downwards, because releasing a client moves the last entry, which was
+         * examined already, into its place. */
         for (int i = count - 1; i >= 2; i--)
             if (polls[i].revents != 0 && !answer(echo, echo->fds[i]))
                 release_client(echo, i);
@@ -149,7 +152,8 @@ static void echo_start(struct echo *echo, enum fault fault)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     socklen_t length = sizeof address;
-    int small_segment = 1000; /* keeps the load's send buffer far below a large message */
+    /* small segments keep the send buffer of the load far smaller than a large message */
+    int small_segment = 1000;
     int stop[2];
     int listener = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -192,8 +196,8 @@ static struct load_options options_for(uint16_t port)
     };
 }
 
-/* Returns the error with which a load on a service with this fault ends. Holds that a load that
- * fails leaves the result alone. */
+/* Returns the error of a load against a service with this fault. Checks that a failed load leaves
+ * `result` unchanged. */
 static int verdict_on(enum fault fault, uint64_t stall_ns)
 {
     struct echo echo;
@@ -221,7 +225,7 @@ DOMT_TEST(load_counts_every_round_trip)
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_ge(result.messages, options.connections);
     ck_assert(result.rate > 0);
-    /* Messages of the last moment come back after the time is up, at most one per connection. */
+    /* Each connection may receive one message after the end of the measured time. */
     ck_assert(result.rate * 0.030 <= (double)result.messages);
     ck_assert(result.p50_us > 0 && result.p50_us <= result.p99_us);
     ck_assert(result.p99_us <= result.p999_us && result.p999_us < 20e6);
@@ -240,7 +244,7 @@ DOMT_TEST(load_keeps_depth_messages_in_flight)
     ck_assert_int_eq(load_run(&options, &result), 0);
     echo_stop(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
-    /* The first send is all of them at once, and no chunk can ever hold more. */
+    /* The load sends all its messages at once at first, and no later chunk can be larger. */
     ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
 }
 
@@ -274,7 +278,8 @@ DOMT_TEST(paced_load_offers_its_rate_in_batches)
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_eq(result.messages % options.depth, 0);
     ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
-    /* 40 batches, and one at the start; the machine may be busy, and the load behind */
+    /* Expected are 40 batches and the first one; fewer if the machine is busy and the load is
+     * late. */
     ck_assert_uint_le(result.messages, 205);
     ck_assert_uint_ge(result.messages, 50);
     ck_assert_uint_ge(result.elapsed_ns, 200000000);
@@ -283,7 +288,7 @@ DOMT_TEST(paced_load_offers_its_rate_in_batches)
     ck_assert(load_busy(&result) < 1);
 }
 
-/* While the service pauses, 50 messages become due that no connection is free for. */
+/* While the service pauses, 50 messages become due and no connection is free for them. */
 DOMT_TEST(paced_load_counts_from_when_a_message_was_due)
 {
     struct echo echo;
@@ -297,7 +302,7 @@ DOMT_TEST(paced_load_counts_from_when_a_message_was_due)
     ck_assert_int_eq(load_run(&options, &result), 0);
     echo_stop(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
-    /* without that, one message of 200 at most would be late */
+    /* If the load measured from sending, at most one message of 200 would be late. */
     ck_assert(result.p99_us > PAUSE_MS * 1000 / 10);
 }
 

@@ -1,5 +1,5 @@
-/* bench/support/quiet.c reads the line of /proc/stat, and takes what the bench itself used from
- * what was used. */
+/* bench/support/quiet.c reads the first line of /proc/stat, and subtracts the CPU time of the bench
+ * itself from the CPU time of the machine. */
 #include "bench/support/quiet.h"
 
 #include "tests/support/suite.h"

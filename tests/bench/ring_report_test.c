@@ -49,7 +49,7 @@ DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
     points[0].of[0][CONTENDER_THREADS].passes_s = 77.86e3;
     points[0].of[0][CONTENDER_THREADS].startup_s = 0.25;
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    /* Without the program or the script there is a page all the same, and an error. */
+    /* If gnuplot or its script is missing, the page is written anyway, and an error is returned. */
     ck_assert_int_lt(ring_report(directory, "/nonexistent.gp", points, 2, 5, true, "A note.\n"), 0);
     read_page(text, sizeof text);
     ck_assert_ptr_nonnull(

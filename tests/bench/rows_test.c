@@ -1,4 +1,4 @@
-/* The rows of the actor benches on domus: small ones, which check their own results. */
+/* The rows of the actor benches on domus, with small sizes; each row checks its own result. */
 #include "tests/support/suite.h"
 
 #include "bench/support/command.h"
@@ -35,7 +35,7 @@ DOMT_TEST(rows_of_asks_check_out)
     (void)run_row("fan_out", 2, 1);
 }
 
-/* Less than a batch, a batch, more. */
+/* The counts are less than a batch, exactly a batch, and more than a batch. */
 DOMT_TEST(row_of_spawns_checks_out)
 {
     (void)run_row("spawn_stop", 1, 1);
@@ -63,7 +63,8 @@ static void ring_checks_out(const char *row, uint64_t size)
     ck_assert(command_figure(&result, "passes") == 1000000);
 }
 
-/* More than a batch too: what is made in one turn of the loop. */
+/* One of the counts is more than a batch, the number of actors that are spawned in one turn of the
+ * loop. */
 DOMT_TEST(rings_start_pass_stop_and_start_again)
 {
     ring_checks_out("ring", 10);

@@ -27,7 +27,8 @@ static struct savina_outcome outcome(const char *row, uint64_t size, uint32_t th
     return made;
 }
 
-/* A row of each kind; who is not installed; with two threads one that is met by the limit. */
+/* Make a row of each kind, with contenders that are not installed, and a row with two threads whose
+ * goal is met by the limit. */
 static size_t outcomes_make(struct savina_outcome *outcomes)
 {
     outcomes[0] = outcome("pingpong", 1000000, 1);
@@ -77,7 +78,7 @@ DOMT_TEST(savina_page_has_a_table_for_each_number_of_threads)
     size_t count = outcomes_make(outcomes);
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    /* Without the program or the script there is a page all the same, and an error. */
+    /* If gnuplot or its script is missing, the page is written anyway, and an error is returned. */
     ck_assert_int_lt(savina_report(directory, "/nonexistent.gp", &run, outcomes, count), 0);
     read_text(directory, "performance.md", text, sizeof text);
     contains(text, " 5 rounds in a process,");
@@ -111,7 +112,8 @@ static struct savina_outcome rate(struct savina_outcome made, enum savina_side s
     return made;
 }
 
-/* Two rows that goals of pools hold for, in both verdicts, one with one runner, and the sort. */
+/* Make the outcomes of pools: two rows with goals, one missed and one met; a row with one runner;
+ * and the row that sorts. */
 static size_t outcomes_of_pools(struct savina_outcome *outcomes)
 {
     outcomes[0] = rate(outcome("fib", 25, 1), SAVINA_NEAR, 2e6, 4);
@@ -146,7 +148,8 @@ DOMT_TEST(savina_page_has_all_schedulers_side_by_side)
     contains(text,
              "\n| big | 2 | 40.0 | - | - | **12.0** | - | - | 4.00 | 3.00 | - | 0.30 | 3.00 | "
              "3 peer, met |\n");
-    contains(text, "| 120 | near | - | 40.0 | - | 4.00 |"); /* CAF is the better of the two */
+    /* the ratio compares with CAF, the better peer */
+    contains(text, "| 120 | near | - | 40.0 | - | 4.00 |");
     contains(text, "2 threads and a stack of parts: 35.0 k a second. The best pool reaches 0.96\n"
                    "of that (goal 0.95, met).\n");
     read_text(directory, "performance.json", text, sizeof text);
@@ -170,7 +173,7 @@ DOMT_TEST(savina_best_pool_is_the_fastest_of_those_that_did_the_row)
     ck_assert(savina_pool_to_peer(&of) == 2 && isnan(savina_pool_to_threads(&of)));
 }
 
-/* The section of another bench stays as it is. */
+/* A new page keeps the section that another bench has written. */
 DOMT_TEST(savina_page_keeps_the_section_of_the_web_bench)
 {
     static char text[16384];
@@ -258,7 +261,8 @@ DOMT_TEST(savina_figures_are_those_of_the_kind_that_are_there)
                            "spread of_ring 0.41 ratio\n goal 5 ratio\n");
 }
 
-/* The limit counts where messages cross: spread, and not near. */
+/* The goal of two threads is also met by the limit, in the placement "spread", where messages cross
+ * threads, and not in "near". */
 DOMT_TEST(savina_goal_is_met_by_the_ratio_or_spread_by_the_limit)
 {
     struct savina_outcome of = outcome("pingpong", 1, 1);

@@ -1,6 +1,6 @@
-/* The rows of the Savina benches on domus: small ones, which are held against the formula; and the
- * formulas against numbers that are known. Where messages cross threads they are few: on a loaded
- * machine each may wait for a turn of its thread. */
+/* The rows of the Savina benches on domus, with small sizes, are checked against their formulas,
+ * and the formulas against known numbers. Only few messages cross threads, because on a loaded
+ * machine each of these may wait until its thread gets the CPU. */
 #include "tests/support/suite.h"
 
 #include "bench/savina_rows.h"
@@ -36,7 +36,7 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
     return result;
 }
 
-/* Holds that a row prints the messages and the result that its formulas give, for each round. */
+/* Check that a row prints, for each round, the messages and the result that its formulas give. */
 static void one_checks_out(const char *name, uint64_t size, uint32_t threads, const char *placement)
 {
     const struct savina_row *row = savina_row_find(name);
@@ -52,7 +52,7 @@ static void one_checks_out(const char *name, uint64_t size, uint32_t threads, co
                   "%s, %s", name, placement);
 }
 
-/* The same with one thread and with two, and with two also spread. */
+/* Check a row with one thread and with two, and with two threads also in the placement "spread". */
 static void row_checks_out(const char *name, uint64_t size)
 {
     ck_assert_ptr_nonnull(savina_row_find(name));
@@ -65,7 +65,7 @@ DOMT_TEST(rows_of_two_actors_check_out)
 {
     row_checks_out("pingpong", 1);
     row_checks_out("pingpong", 300);
-    row_checks_out("counting", 1000); /* one window, two, more */
+    row_checks_out("counting", 1000); /* counts of less than one window, and of more */
     row_checks_out("counting", 2000);
     row_checks_out("counting", 20000);
 }
@@ -74,7 +74,7 @@ DOMT_TEST(rows_of_one_and_many_check_out)
 {
     row_checks_out("fjthrput", 100);
     row_checks_out("fjthrput", 300);
-    row_checks_out("fjcreate", 1); /* fewer than may be alive, more */
+    row_checks_out("fjcreate", 1); /* fewer actors than may be alive at a time, and more */
     row_checks_out("fjcreate", 3001);
     row_checks_out("mailbox", 10000);
     row_checks_out("mailbox", 40000);
@@ -107,7 +107,7 @@ DOMT_TEST(rows_of_trees_check_out)
     row_checks_out("skynet", 1000);
 }
 
-/* Each row in a pool of each policy with two runners, and of one policy with one. */
+/* Run each row in a pool with two runners, for each policy, and once with one runner. */
 DOMT_TEST(rows_check_out_in_pools)
 {
     static const char *const policies[] = {"rings", "deques", "stealing", "sharing", "rings"};
@@ -127,7 +127,8 @@ DOMT_TEST(rows_check_out_in_pools)
     }
 }
 
-/* Threads without actors print what the actors print, sorted by as many parts. */
+/* The program of plain threads prints the same result and the same number of messages as the
+ * actors. */
 DOMT_TEST(threads_sort_as_actors_do)
 {
     static const uint64_t sizes[] = {1, 2048, 2049, 50000};
@@ -149,14 +150,14 @@ DOMT_TEST(threads_sort_as_actors_do)
 
 DOMT_TEST(row_of_sorting_sorts)
 {
-    row_checks_out("quicksort", 2048); /* in one actor, in three */
+    row_checks_out("quicksort", 2048); /* sizes that one actor and three actors sort */
     row_checks_out("quicksort", 2049);
     row_checks_out("quicksort", 50000);
     struct command_result result = run_row("quicksort", 2048, 1, 1, "near");
     ck_assert(command_figure(&result, "messages") == 2);
     result = run_row("quicksort", 2049, 1, 1, "near");
     ck_assert(command_figure(&result, "messages") == 6);
-    result = run_row("quicksort", 50000, 1, 1, "near"); /* halves five times */
+    result = run_row("quicksort", 50000, 1, 1, "near"); /* this size is halved five times */
     ck_assert(command_figure(&result, "messages") == 2 * 63);
 }
 

@@ -1,7 +1,7 @@
-/* The Savina bench against contenders that are scripts: what it believes, refuses and works out.
- *
- * The bench looks for contenders beside itself, so it is copied into a folder of scripts; what
- * each prints is in files beside them, and `erl` is one of them. */
+/* The Savina bench runs contenders that are shell scripts: the tests show which figures it
+ * believes, which it refuses, and what it computes from them. The bench looks for contenders in its
+ * own directory, so it is copied into a directory of scripts; files beside the scripts hold their
+ * output, and `erl` is a script too. */
 #include "tests/support/suite.h"
 
 #include "bench/savina_rows.h"
@@ -25,7 +25,8 @@ static int shell(const char *command)
     return WEXITSTATUS(status);
 }
 
-/* A contender: prints `figures`, and notes how it was called in the file `calls`. */
+/* Write a contender, a script that prints `figures` and appends its command line to the file
+ * `calls`. */
 static void script(const char *name, const char *figures)
 {
     char path[64];
@@ -69,7 +70,8 @@ static void read_file(const char *name, char *text, size_t size)
     fclose(file);
 }
 
-/* Run the bench on one CPU, so that there is one number of threads. Returns the exit status. */
+/* Run the bench on one CPU, so that it measures one number of threads only. Returns the exit
+ * status. */
 static int run_bench(const char *arguments)
 {
     char command[512];
@@ -88,7 +90,7 @@ static void printed(const char *text)
     ck_assert_msg(strstr(output, text) != NULL, "no %s in %s", text, output);
 }
 
-/* Three rounds of 400,000 messages, as the short form of pingpong has them. */
+/* The output of three rounds of 400,000 messages, the size of pingpong in its short form. */
 #define ROUNDS(a, b, c) "printf 'round_seconds %s\\n' " #a " " #b " " #c
 #define PINGPONG        "; echo messages 400000; echo result 200000"
 
@@ -147,14 +149,14 @@ DOMT_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
     script("erl", "[ $# -lt 9 ] && exit; echo round_seconds 1; echo latency_ns 1 2 3; "
                   "echo messages 400; echo result 200");
     ck_assert_int_eq(run_bench("wake"), 0);
-    printed("savina.wake.1.erlang.p50 1 ns\n"); /* but no thread from outside asked there */
+    printed("savina.wake.1.erlang.p50 1 ns\n"); /* in Erlang no foreign thread has sent the ask */
     printed("savina.wake.1.near.p999 30 ns\n");
     printed("savina.wake.1.caf_sharing.p50 25 ns\n");
     printed("savina.wake.1.near.ratio 2.5 ratio\n");
     remove_folder();
 }
 
-/* Threads without actors do the row that they know, and are no peer. */
+/* The program of plain threads runs only the row of sorting, and is not counted among the peers. */
 DOMT_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
 {
     static char calls[4096];
@@ -194,7 +196,8 @@ DOMT_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
     remove_folder();
 }
 
-/* Another result, other messages, too few rounds, its own word for it; of any contender. */
+/* The bench refuses a wrong result, a wrong number of messages, too few rounds, and a failed
+ * program, from any contender. */
 DOMT_TEST(savina_believes_no_wrong_result)
 {
     static const char *const wrong[] = {

@@ -1,5 +1,5 @@
-/* The benches that measure servers, in short forms: they run to their ends, check every byte, and
- * print their figures. They pin processes to the CPUs 0 and 1, so they need both. */
+/* The benches that measure servers run to their ends in short forms, check every byte, and print
+ * their figures. They pin processes to the CPUs 0 and 1, so the tests need both CPUs. */
 #include "tests/support/suite.h"
 
 #include "bench/support/command.h"
@@ -20,8 +20,8 @@ static bool has_two_cpus(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(0, &set) && CPU_ISSET(1, &set);
 }
 
-/* Run one round of a bench, with options that single spaces part. Returns false if this
- * machine cannot. */
+/* Run one round of a bench; `options` are words separated by single spaces. Returns false if the
+ * bench cannot run on this machine. */
 static bool runs(char *program, char *config, const char *options)
 {
     char text[128];
@@ -72,7 +72,7 @@ DOMT_TEST(bench_of_proxies_runs_those_that_are_there)
                (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"}, "--seconds 0.02");
 }
 
-/* Without nginx it does nothing, and still ends well. */
+/* Without nginx the bench measures nothing, and still ends without an error. */
 DOMT_TEST(bench_of_tls_prints_each_row_and_its_ratios)
 {
     if (!runs((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG}, "--seconds 0.02 echo full") ||

@@ -1,5 +1,5 @@
 /* Each load of `bench sweep` runs against its service for a moment, as a pair of processes, and the
- * sweep prints a line for each value. A load finds a wrong service. */
+ * sweep prints a line for each value. A load against the wrong service fails. */
 #include "tests/support/suite.h"
 
 #include "bench/support/command.h"
@@ -64,7 +64,8 @@ DOMT_TEST(each_load_prints_its_figures)
             ck_assert_msg(command_figure(&result, positive[j]) > 0, "%s of %s", positive[j],
                           row->name);
         ck_assert(command_figure(&result, "errors") == 0);
-        /* The requests at the start come before a time that has one more burst in it. */
+        /* The load sends one burst at its start, so the measured rate is somewhat above the wanted
+         * one. */
         ck_assert_msg(row->rate == 0 || command_figure(&result, "rate") < 1.5 * row->rate, "%s",
                       row->name);
     }

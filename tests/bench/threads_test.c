@@ -1,4 +1,4 @@
-/* The ring of threads without actors, and how many threads the ring bench makes. */
+/* The ring bench on plain threads, and the number of threads that the bench can make. */
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
@@ -27,7 +27,7 @@ static int run_ring(const char *row, const char *size, uint64_t memory_max_bytes
     return command_run(&command, ret_result);
 }
 
-/* The program checks by itself where the tokens end: of rings with fewer processes than tokens, as
+/* The program itself checks where the tokens end. The rings have fewer processes than tokens, as
  * many, and more. */
 DOMT_TEST(ring_of_threads_passes_all_tokens)
 {
@@ -46,12 +46,12 @@ DOMT_TEST(ring_of_threads_passes_all_tokens)
     }
 }
 
-/* Address space for some hundred stacks only: the rest cannot be made. */
+/* The address space has room for some hundred stacks, so further threads cannot be made. */
 DOMT_TEST(ring_of_threads_ends_when_no_more_can_be_made)
 {
     struct command_result result;
 
-    if (!DOMT_SANITIZED) /* a sanitizer needs more address space than that */
+    if (!DOMT_SANITIZED) /* a sanitizer needs more address space than 64 MiB */
         ck_assert_int_eq(run_ring("ring", "4000", UINT64_C(64) << 20, &result), -ECHILD);
     ck_assert_int_eq(run_ring("ring", "0", 0, &result), -ECHILD);
     ck_assert_int_eq(run_ring("none", "10", 0, &result), -ECHILD);
@@ -86,7 +86,8 @@ DOMT_TEST(limits_of_threads_of_this_machine_can_be_read)
     struct thread_limits limits;
 
     thread_limits_read(&limits);
-    ck_assert(limits.system > 0 && limits.system <= UINT64_C(4194304)); /* the kernel's bound */
+    /* the largest value that the kernel allows */
+    ck_assert(limits.system > 0 && limits.system <= UINT64_C(4194304));
     ck_assert(limits.used > 0 && limits.used < limits.system);
     ck_assert(limits.maps > 0 && limits.user > 0 && limits.group > 0);
     ck_assert(thread_limits_bear(&limits, 32000) <= 32000);

@@ -1,12 +1,13 @@
-/* An account, a grain; the header says how transfers are made, and why the sum holds.
+/* An account, a grain; bank.h says how transfers are made, and why the sum of all balances is
+ * constant.
  *
- * An account changes its entry by one *work* at a time: the work takes all that waits (deposits,
- * the end of the open transfer, the next transfer) into one change. A change whose outcome is not
- * known is looked up: the entry is read, and says by the number of its life and its version who has
- * written it. Until it has another revision the same change is tried again, so that a late one is
- * no other change. Asks are kept meanwhile, so no conversation of an asker carries a work, and none
- * ends it by its time-out. The deposit for the open transfer is asked by a conversation of its own,
- * which repeats it until it is answered. */
+ * An account changes its entry by one *work* at a time: the work puts everything that waits
+ * (deposits, the end of the open transfer, the next transfer) into one change. If the outcome of a
+ * change is not known, the account reads the entry, whose life and version say who has written it.
+ * While the entry has the same revision, the account repeats the same change, so that a late
+ * request makes no other change. The account keeps asks meanwhile, so a work belongs to no
+ * conversation of an asker, and no time-out of an asker ends it. A conversation of its own asks the
+ * receiver to take the deposit of the open transfer, and repeats the ask until it is answered. */
 #include "tests/chaos/store.h"
 #include "tests/chaos/tally.h"
 
@@ -20,9 +21,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define QUEUE        32u /* asks of a kind that wait; further ones fail with -EAGAIN */
+#define QUEUE        32u /* kept asks of one kind; further asks fail with -EAGAIN */
 #define DEPOSIT_NS   (1000 * CHAOS_MS)
-#define PAUSE_NS     (30 * CHAOS_MS) /* before a step is tried again */
+#define PAUSE_NS     (30 * CHAOS_MS) /* pause before a failed step is repeated */
 #define MOUNT_TRIES  4u
 #define PASSIVATE_NS (20000 * CHAOS_MS)
 
@@ -38,20 +39,20 @@ struct waiting_transfer {
 
 struct account {
     uint32_t index;
-    uint32_t tries; /* of on_mount */
+    uint32_t tries; /* tries of on_mount to read and write the entry */
     uint64_t life;
     uint64_t fence;
-    uint64_t revision;       /* of `now`; 0: there is no entry yet */
-    struct chaos_entry now;  /* as the store has it */
-    struct chaos_entry next; /* as it is being written */
-    uint32_t deposits;       /* that wait */
-    uint32_t deposits_taken; /* of these, in `next` */
-    uint32_t transfers;      /* that wait */
-    bool transfer_taken;     /* the first of these is in `next` */
+    uint64_t revision;       /* revision of `now`; 0: there is no entry yet */
+    struct chaos_entry now;  /* the entry in the store */
+    struct chaos_entry next; /* the entry that is being written */
+    uint32_t deposits;       /* number of deposits that wait */
+    uint32_t deposits_taken; /* number of waiting deposits that `next` contains */
+    uint32_t transfers;      /* number of transfers that wait */
+    bool transfer_taken;     /* `next` contains the first waiting transfer */
     bool is_working;
     bool is_paying;
-    bool is_paid;   /* the receiver has the open transfer of `now` */
-    bool has_asker; /* of the open transfer */
+    bool is_paid;   /* the receiver has got the open transfer of `now` */
+    bool has_asker; /* `asker` waits for the end of the open transfer */
     domus_kept asker;
     struct waiting_deposit deposit[QUEUE];
     struct waiting_transfer transfer[QUEUE];
@@ -70,7 +71,7 @@ static int write_next(domus_stack *stack, const struct account *account, domus_r
     return chaos_store_write(stack, account->index, &account->next, account->revision, then);
 }
 
-/* Begin the next change of what the store has. */
+/* Prepare `next`, the next change of the entry. */
 static void begin_next(struct account *account)
 {
     account->next = account->now;
@@ -85,8 +86,8 @@ static bool is_next(const struct account *account, const struct chaos_entry *ent
     return entry->life == account->life && entry->version == account->next.version;
 }
 
-/* Look at an entry that was read. Returns 0; -EAGAIN when the server has answered with an older one
- * than this life knows; -ESTALE when it is of a later life, so that this one has to end. */
+/* Decode an entry that was read. Returns 0; -EAGAIN when it is older than the entry this life
+ * knows; -ESTALE when a later life has written it, so that this life has to end. */
 static int look_at(struct account *account, const domus_answer *answer, struct chaos_entry *entry,
                    uint64_t *ret_revision)
 {
@@ -124,7 +125,8 @@ static domus_resumed work_written, work_read, pay_answered;
 
 static int work(domus_stack *stack, struct account *account);
 
-/* Send oneself a notice; if the mailbox is full, an event, which always comes. */
+/* Send a notice to this actor itself; if the mailbox is full, send an event, which is never
+ * refused. */
 static void tell_self(domus_stack *stack, const domus_type *type)
 {
     if (domus_notice(stack, domus_self(stack), type, NULL) != 0)
@@ -154,7 +156,7 @@ static void drop_transfer(struct account *account)
             account->transfers * sizeof account->transfer[0]);
 }
 
-/* Put all that waits into the next change. Returns whether that is anything. */
+/* Put all waiting deposits and transfers into the next change. Returns whether there was any. */
 static bool fill_next(domus_stack *stack, struct account *account)
 {
     struct chaos_entry *next = &account->next;
@@ -196,7 +198,7 @@ static int work(domus_stack *stack, struct account *account)
     return write_next(stack, account, work_written);
 }
 
-/* The change is in the store: answer the asks that are in it. */
+/* Apply a change that the store has made: answer the asks that are part of it. */
 static int settle(domus_stack *stack, struct account *account, uint64_t revision)
 {
     set_now(account, &account->next, revision);
@@ -232,7 +234,7 @@ static int work_read(domus_stack *stack, void *self, const domus_answer *answer)
     uint64_t revision;
 
     if (answer->error == -ECANCELED)
-        return 0; /* this life ends */
+        return 0; /* this life of the grain ends */
     if (answer->error != 0 && answer->error != -ENOENT)
         return domus_sleep(stack, PAUSE_NS, work_again);
     int error = look_at(account, answer, &entry, &revision);
@@ -243,7 +245,8 @@ static int work_read(domus_stack *stack, void *self, const domus_answer *answer)
     if (error != 0)
         return domus_sleep(stack, PAUSE_NS, work_again);
     chaos_count(&chaos_tally->events[CHAOS_RELOADS]);
-    if (revision == account->revision) /* the same change: the one before may still be made */
+    /* repeat the same change: the earlier request may still be executed */
+    if (revision == account->revision)
         return write_next(stack, account, work_written);
     if (is_next(account, &entry))
         return settle(stack, account, revision);
@@ -436,7 +439,7 @@ static int on_mount(domus_stack *stack, void *self)
     if (account->index >= chaos_options.accounts)
         return -ENOENT;
     chaos_count(&chaos_tally->events[CHAOS_LIVES]);
-    int error = domus_barrier(stack); /* asks wait until the entry is read and written */
+    int error = domus_barrier(stack); /* other asks wait until the entry is read and written */
     return error != 0 ? error : chaos_store_read(stack, account->index, mount_read);
 }
 

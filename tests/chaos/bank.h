@@ -4,26 +4,28 @@
  * update of that entry at the revision that the account knows. A transfer from A to B is made in
  * three changes:
  *
- *   1. A's entry: the balance is less by the amount, and the transfer is *open*: its number, which
- *      grows by one with each transfer of A, its receiver and its amount.
- *   2. B's entry: the balance is more by the amount, and the number is the last one seen from A.
- *   3. A's entry: nothing is open.
+ *   1. A's entry: the amount is subtracted from the balance, and the transfer is *open*: the entry
+ *      has its number (which grows by one with each transfer of A), its receiver and its amount.
+ *   2. B's entry: the amount is added to the balance, and the number is stored as the last one
+ *      from A.
+ *   3. A's entry: no transfer is open.
  *
- * An account has one open transfer at a time, so "the last number seen from A" tells B all of A's
- * transfers that it has got: step 2 is repeated at will, and done once. Whoever becomes A (after a
- * kill, a stop, a move) finds the open transfer in the entry, and goes on with step 2.
+ * An account has one open transfer at a time, so "the last number from A" tells B which of A's
+ * transfers it has got: step 2 may be repeated, and has its effect once. A later life of A (after a
+ * kill, a stop, or a move to another node) finds the open transfer in the entry, and continues with
+ * step 2.
  *
- * **Why the sum holds.** At each moment the sum of all balances, and of all open transfers whose
- * number their receiver has not seen, is what it was at the beginning: step 1 moves the amount from
- * the balance to the open transfer in one change, step 2 moves it on to the other balance in one
- * change, and step 3 moves nothing, since the receiver has seen the number by then. No step needs
- * two entries to change at once. Steps that are made twice by two lives of an account cannot both
- * succeed, because the second one has an older revision.
+ * **Why the sum is constant.** The sum of all balances, and of all open transfers whose number
+ * their receiver has not stored, never changes: step 1 moves the amount from the balance to the
+ * open transfer in one change, step 2 moves it on to the other balance in one change, and step 3
+ * moves nothing, since the receiver has stored the number by then. No step has to change two
+ * entries at once. If two lives of an account try the same step, only one succeeds, because the
+ * other one has an older revision.
  *
  * **Fences.** An entry also has the fence (domus_grain_fence()) of the life that has written it. A
  * life writes the entry when it begins, so that its predecessor's next update fails; and a life
- * that finds a greater fence than its own ends. Each life writes a line into a file for each change
- * it has made, and the checker sees there that no fence has come after a greater one. */
+ * that reads a fence greater than its own ends. Each life writes a line into a file for each change
+ * it has made, and the checker sees there that fences never become smaller. */
 #ifndef DOMUS_CHAOS_BANK_H
 #define DOMUS_CHAOS_BANK_H
 
@@ -40,29 +42,30 @@
 #define CHAOS_BUCKET       "bank"
 #define CHAOS_CLUSTER      "chaos"
 #define CHAOS_MS           UINT64_C(1000000)
-#define CHAOS_ASK_NS       (1000 * CHAOS_MS) /* the time-out of a transfer */
+#define CHAOS_ASK_NS       (1000 * CHAOS_MS) /* time-out of a transfer, in nanoseconds */
 #define CHAOS_WINDOW_NS    (100 * CHAOS_MS)
-#define CHAOS_WINDOWS      36000u /* an hour */
+#define CHAOS_WINDOWS      36000u /* number of windows, which cover one hour */
 #define CHAOS_ERRORS       160u
-#define CHAOS_TIMES        32u /* powers of two of microseconds */
+#define CHAOS_TIMES        32u /* classes of durations: powers of two of microseconds */
 
-/* The arguments of the program, in their order. */
+/* The arguments of the program, in the order of the command line. */
 struct chaos_options {
     uint32_t node; /* 1.. */
     const char *servers;
-    const char *folder; /* of the files of this run */
-    uint64_t epoch_ns;  /* of the windows, on CLOCK_MONOTONIC */
+    const char *folder; /* directory for the files of this run */
+    uint64_t epoch_ns;  /* begin of the first window, on CLOCK_MONOTONIC */
     uint32_t accounts;
     uint32_t rate;   /* transfers that this node begins in a second */
-    uint32_t probes; /* look where each account is; 0: do not */
+    uint32_t probes; /* probes ask where each account is; 0: no probes */
     uint32_t threads;
-    uint64_t lease_ns; /* 0: the default */
+    uint64_t lease_ns; /* lease of a node in nanoseconds; 0: the default */
 };
 
 extern struct chaos_options chaos_options;
 extern domus_cluster *chaos_cluster;
 
-uint64_t chaos_now_ns(void); /* CLOCK_MONOTONIC, which all processes of a machine share */
+/* Returns the time of CLOCK_MONOTONIC, which all processes of a machine share. */
+uint64_t chaos_now_ns(void);
 
 /* ---- Messages ---- */
 
@@ -81,7 +84,7 @@ struct chaos_done {
     uint64_t number;
 };
 
-struct chaos_place { /* the answer to chaos_where */
+struct chaos_place { /* the answer to an ask of type chaos_where */
     uint32_t node;
     uint64_t fence;
 };
@@ -95,11 +98,11 @@ extern const domus_pickler chaos_picklers[];
 extern const domus_grain_kind chaos_accounts;
 void chaos_account_key(uint32_t account, char key[CHAOS_KEY_SIZE]);
 
-/* ---- The rest ---- */
+/* ---- Further actors ---- */
 
 extern const domus_behaviour chaos_teller;  /* begins transfers */
 extern const domus_behaviour chaos_watcher; /* watches an actor on each other node */
-extern const domus_behaviour chaos_watched; /* which is that */
-extern const domus_behaviour chaos_prober;  /* asks each account where it is */
+extern const domus_behaviour chaos_watched; /* the actor that watchers of other nodes watch */
+extern const domus_behaviour chaos_prober;  /* asks each account on which node it is */
 
 #endif

@@ -34,7 +34,7 @@ bool chaos_entry_read(const char *text, size_t size, uint32_t accounts,
     copy[size] = '\0';
     for (uint32_t i = 0; i < 8 + accounts; i++) {
         char *end;
-        /* A balance is never negative. */
+        /* The writer never stores a negative balance. */
         numbers[i] = strtoull(at, &end, 10);
         if (end == at)
             return false;

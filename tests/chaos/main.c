@@ -1,6 +1,6 @@
 /* chaos_bank NODE SERVERS FOLDER EPOCH_NS ACCOUNTS RATE PROBES THREADS LEASE_MS: a node of the
- * bank. The header says what it does, and what the arguments are. It runs until SIGTERM, and leaves
- * the cluster then. It prints "up" when it has begun, and the lines of watcher.c. */
+ * bank. bank.h says what the program does, and explains the arguments. It runs until SIGTERM, and
+ * then leaves the cluster. It prints "up" when it has begun, and then the lines of watcher.c. */
 #include "tests/chaos/store.h"
 #include "tests/chaos/tally.h"
 
@@ -67,7 +67,7 @@ uint64_t chaos_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The root of this program's actors: the store's client first, since accounts use it. */
+/* The root actor of this program begins the client of the store first, since accounts use it. */
 static int root_mounted(domus_stack *stack, void *self)
 {
     domus_address address;
@@ -107,7 +107,8 @@ static bool read_options(int argc, char **argv)
 static int begin(domus_system **ret_system, char *error, size_t size)
 {
     char name[16];
-    static domus_grain_kind kinds[2]; /* and one without a name */
+    /* the kind of accounts, and a kind without a name that ends the list */
+    static domus_grain_kind kinds[2];
     domus_cluster_options options = {.name = CHAOS_CLUSTER,
                                      .node = name,
                                      .servers = chaos_options.servers,

@@ -1,11 +1,11 @@
-/* The bucket in which accounts have their entries, and the file in which a node notes its changes.
- */
+/* The bucket in which accounts have their entries, and the file in which a node logs its
+ * changes. */
 #ifndef DOMUS_CHAOS_STORE_H
 #define DOMUS_CHAOS_STORE_H
 
 #include "tests/chaos/entry.h"
 
-/* Make the client and the bucket: called in on_mount of the root of this program's actors. */
+/* Make the client and the bucket. The on_mount of the program's root actor calls this. */
 int chaos_store_open(domus_stack *stack);
 int chaos_audit_open(void);
 
@@ -13,12 +13,12 @@ int chaos_audit_open(void);
  */
 int chaos_store_read(domus_stack *stack, uint32_t account, domus_resumed *then);
 
-/* Write it, if it has this revision (0: if there is none); the answer is a domus_nats_kv_revision.
- */
+/* Write an entry, if it has this revision (0: if there is no entry); the answer is a
+ * domus_nats_kv_revision. */
 int chaos_store_write(domus_stack *stack, uint32_t account, const struct chaos_entry *entry,
                       uint64_t revision, domus_resumed *then);
 
-/* Note that the entry was written, at once, so that a kill leaves it noted. */
+/* Log that an entry was written. The line goes to the file at once, so a kill does not lose it. */
 void chaos_audit_note(uint32_t account, const struct chaos_entry *entry, uint64_t revision);
 
 #endif

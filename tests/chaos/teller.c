@@ -1,5 +1,5 @@
-/* Begins transfers between accounts at a fixed rate, whether those before have ended or not, so
- * that an outage costs as many transfers as would have begun in it; and counts how they end. */
+/* Begins transfers between accounts at a fixed rate, whether earlier ones have ended or not, so
+ * that an outage costs as many transfers as would have begun in it; and counts their outcomes. */
 #include "tests/chaos/tally.h"
 
 #include <errno.h>
@@ -10,10 +10,11 @@
 
 #define TICK_NS (10 * CHAOS_MS)
 #define AT_ONCE_MAX                                                                                \
-    100u /* transfers of one tick: a node that was stopped does not make up for it */
+/* most transfers of one tick: a node that was stopped does not catch up on all it has missed */
+100u
 #define AMOUNT_MAX 20u
 
-struct chaos_tally *chaos_tally;
+    struct chaos_tally *chaos_tally;
 
 struct teller {
     uint64_t chance;

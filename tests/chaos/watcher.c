@@ -1,9 +1,9 @@
-/* Watches an actor on each other node, and tells on stdout when it hears of its end; and asks each
- * account where it is, and tells when the answer comes from another node, or again after a failure.
+/* Watches an actor on each other node, and prints when it has ended; and asks each account where it
+ * is, and prints when the answer comes from another node, or is the first one after a failure.
  *
- *     watch NODE                    an actor there is watched from now on
- *     down NODE REASON AT_NS        the watcher has heard of its end
- *     place ACCOUNT NODE ASKED_NS ANSWERED_NS FAILURES
+ *   watch NODE                    an actor of that node is watched from now on
+ *   down NODE REASON AT_NS        the watched actor of that node has ended
+ *   place ACCOUNT NODE ASKED_NS ANSWERED_NS FAILURES
  *
  * Times are those of CLOCK_MONOTONIC, which all processes of the machine share. */
 #include "tests/chaos/bank.h"
@@ -15,12 +15,12 @@
 
 #define LOOK_NS      (50 * CHAOS_MS)
 #define SPAWN_NS     (1000 * CHAOS_MS)
-#define PROBE_NS     (250 * CHAOS_MS) /* the time-out of a probe */
+#define PROBE_NS     (250 * CHAOS_MS) /* time-out of a probe, in nanoseconds */
 #define PROBE_GAP_NS (20 * CHAOS_MS)
 
 struct watched_node {
     uint64_t id;
-    bool is_asked; /* a spawn is under way */
+    bool is_asked; /* the actor is being spawned */
     domus_address address;
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
 };
@@ -52,7 +52,7 @@ static int spawned(domus_stack *stack, void *self, const domus_answer *answer)
     struct watched_node *node = &watcher->nodes[*(const uint32_t *)domus_frame(stack)];
 
     if (answer->error != 0) {
-        node->id = 0; /* it is tried again */
+        node->id = 0; /* the next look spawns an actor there again */
         return 0;
     }
     node->is_asked = false;
@@ -106,7 +106,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
         if (node->id == 0 || node->is_asked || !domus_address_equals(node->address, down->who))
             continue;
         printf("down %s %d %" PRIu64 "\n", node->name, down->reason, chaos_now_ns());
-        node->id = 0; /* it is watched again when it is up */
+        node->id = 0; /* the next look that finds the node up watches it again */
     }
     return 0;
 }
@@ -131,9 +131,9 @@ const domus_behaviour chaos_watcher = {
 
 /* ---- Probes -------------------------------------------------------------------------------- */
 
-struct probe { /* the frame of a conversation that goes on for ever */
+struct probe { /* the frame of a conversation that never ends */
     uint32_t account;
-    uint32_t node; /* of the last answer; 0: none yet */
+    uint32_t node; /* node that gave the last answer; 0: no answer yet */
     uint32_t failures;
     uint64_t asked_ns;
 };

@@ -2,17 +2,17 @@
  *
  * Each host is a network namespace with one device, a TUN device with the address 10.77.0.HOST + 1.
  * This program is the wire between them: it reads each packet that a host sends, and writes it to
- * the device of the host for which it is, at once, later, or never. The kernel's netem does the
- * same, but many kernels are built without it, and this one tells each direction apart.
+ * the device of the receiving host, at once, later, or never. The kernel's netem does the same, but
+ * many kernels are built without it, and this program sets each direction of a link separately.
  *
  * At the beginning it prints "host HOST PATH" for each host, where PATH names the namespace for
- * setns(2), and then "ready". Its stdin has a command in each line:
+ * setns(2), and then "ready". Each line of its stdin is a command:
  *
- *     set FROM TO DELAY_US JITTER_US LOSS     packets from FROM to TO; LOSS in thousandths, 1000:
- * no packet passes. A host of -1 stands for each host
+ *   set FROM TO DELAY_US JITTER_US LOSS     packets from FROM to TO; LOSS in thousandths,
+ *                                           1000: no packet passes. A host of -1 means each host
  *
- * The namespaces, and what runs in them, are cut off when it ends, which it does when stdin ends.
- */
+ * The program ends when stdin ends; the namespaces, and the programs in them, have no network
+ * then. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,24 +31,25 @@
 #include <unistd.h>
 
 #define HOSTS_MAX    16
-#define PACKET_MAX   2048 /* more than the MTU of a TUN device, 1500 */
-#define LATER_MAX    8192 /* packets that are on a slow link; further ones are lost */
-#define AT_ONCE      64   /* packets of one host before the next one has its turn */
+#define PACKET_MAX   2048 /* largest packet in bytes; the MTU of a TUN device is 1500 */
+#define LATER_MAX    8192 /* largest number of delayed packets; further packets are lost */
+#define AT_ONCE      64   /* packets read from one host before the next host is read */
 #define COMMAND_MAX  4096
 #define LOSS_OF_ALL  1000
-#define ADDRESS_AT   16 /* of the receiver in a header of IPv4 */
+#define ADDRESS_AT   16 /* position of the receiver's address in an IPv4 header */
 #define HEADER_BYTES 20
 
 struct link {
     uint64_t delay_ns;
     uint64_t jitter_ns;
     uint32_t loss;
-    uint64_t last_ns; /* when its last packet that is late is due: packets do not overtake */
+    /* due time of the last delayed packet; later packets are due after it, so the order is kept */
+    uint64_t last_ns;
 };
 
 struct packet {
     uint64_t due_ns;
-    uint64_t number; /* of two packets that are due at a time the first one goes first */
+    uint64_t number; /* order of sending, which decides between packets due at the same time */
     int to;
     uint32_t size;
     unsigned char bytes[PACKET_MAX];
@@ -57,7 +58,8 @@ struct packet {
 static int hosts;
 static int devices[HOSTS_MAX];
 static struct link links[HOSTS_MAX][HOSTS_MAX];
-static struct packet *later[LATER_MAX]; /* a heap, whose first packet is due first */
+/* heap of delayed packets; the packet that is due first is at its top */
+static struct packet *later[LATER_MAX];
 static uint32_t later_count;
 static uint64_t number;
 static uint64_t chance;
@@ -109,8 +111,8 @@ static void set_address(int fd, unsigned long what, uint32_t address)
         fail("the address of a device");
 }
 
-/* Make a namespace and its device. The descriptor of the namespace stays open for those that enter
- * it by the path. */
+/* Make a namespace and its device. Its descriptor stays open, so that other programs can enter the
+ * namespace by the path. */
 static void make_host(int host)
 {
     struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
@@ -171,7 +173,8 @@ static struct packet *pop(void)
     return first;
 }
 
-/* A host that is stopped may have a full device; then the packet is lost, as in a full queue. */
+/* The device of a stopped host may be full; then the packet is lost, as it is when a queue is
+ * full. */
 static void deliver(int to, const unsigned char *bytes, uint32_t size)
 {
     ssize_t written = write(devices[to], bytes, size);
@@ -241,7 +244,7 @@ static void obey(const char *line)
     }
 }
 
-/* Returns false when stdin has ended. */
+/* Read commands from stdin. Returns false when stdin has ended. */
 static bool read_commands(void)
 {
     static char text[COMMAND_MAX];

@@ -1,5 +1,5 @@
-/* Functions of a user that announce another number of values than they write or read, refuse a
- * message, or look ahead. */
+/* A user's functions may write or read another number of values than they announce, refuse a
+ * message, or ask for the kind of the next value. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -8,7 +8,7 @@
 
 #define REFUSED(list, body, error, text) domt_refuses(list, body, sizeof(body) - 1, error, text)
 
-/* One type, whose functions are those of the test. */
+/* One type, whose pickler uses the functions that the test has set. */
 typedef int domt_writes(domus_pickle_writer *writer);
 typedef int domt_read_it(domus_pickle_reader *reader);
 
@@ -46,7 +46,7 @@ static int writes_two(domus_pickle_writer *writer)
 {
     (void)domus_pickle_put_nil(writer);
     (void)domus_pickle_put_nil(writer);
-    return 0; /* the error is kept all the same */
+    return 0; /* the writer keeps the error of the second value */
 }
 
 static int writes_behind_an_array(domus_pickle_writer *writer)
@@ -127,7 +127,7 @@ static int reads_three(domus_pickle_reader *reader)
     (void)reads_one(reader);
     (void)domus_pickle_get_uint(reader, 0, 9, &value);
     (void)domus_pickle_get_uint(reader, 0, 9, &value);
-    ck_assert_uint_eq(value, 2); /* what could not be read is untouched */
+    ck_assert_uint_eq(value, 2); /* a failed read leaves the value unchanged */
     return 0;
 }
 
@@ -153,7 +153,7 @@ static int takes_memory(domus_pickle_reader *reader)
     return domus_pickle_take_memory(reader, 1);
 }
 
-/* A struct is not touched after an error, nor freed. */
+/* Reading a struct after an error neither changes the struct nor frees it. */
 static int reads_a_struct_after_an_error(domus_pickle_reader *reader)
 {
     domt_part part = {.id = 77};
@@ -164,14 +164,14 @@ static int reads_a_struct_after_an_error(domus_pickle_reader *reader)
     return -EDOM;
 }
 
-/* A struct that is refused frees what it had read. */
+/* A struct that is refused frees the members that were read before. */
 static int reads_a_wrong_struct(domus_pickle_reader *reader)
 {
     domt_part part = {.id = 77};
 
     ck_assert_int_eq(domus_pickle_get_struct(reader, &domt_part_table, &part), -ERANGE);
     ck_assert(part.id == 0 && part.text == NULL);
-    return -EDOM; /* the first error counts */
+    return -EDOM; /* the error of the struct counts, not this one */
 }
 
 static int has_no_room(domus_pickle_reader *reader)

@@ -146,7 +146,7 @@ void domt_request(domt_member *member, const char *subject, const char *headers,
         domus_probe_ask(member->probe, member->client, &domus_nats_request_type, &publish), 0);
 }
 
-/* --- what comes ------------------------------------------------------------------------------- */
+/* --- received messages ------------------------------------------------------------------------ */
 
 static void copy_part(char *to, size_t room, domus_slice part)
 {

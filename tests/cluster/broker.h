@@ -1,4 +1,4 @@
-/* A simulated cluster with one client for each node, and probes that use it. Each function holds
+/* A simulated cluster with one client for each node, and probes that use it. Each function checks
  * that it succeeds. */
 #ifndef DOMT_BROKER_H
 #define DOMT_BROKER_H
@@ -13,13 +13,13 @@ typedef struct domt_member {
     domus_testkit_cluster *cluster;
     uint32_t node;
     domus_testkit *kit;
-    domus_probe *probe;  /* asks the client, and gets messages */
-    domus_probe *events; /* gets what the client tells its gateway */
+    domus_probe *probe;  /* sends asks to the client, and receives messages */
+    domus_probe *events; /* receives the events that the client reports to its gateway */
     domus_address client;
     domus_address host; /* the actor that has opened the client */
 } domt_member;
 
-/* A message as text. */
+/* The parts of a received message as text. */
 typedef struct domt_heard {
     char subject[64];
     char reply[64];
@@ -37,30 +37,31 @@ void domt_pass(domus_testkit_cluster *cluster, uint64_t by_ns);
 /* Add a node with a client; it is not connected before time passes. */
 void domt_member_add(domus_testkit_cluster *cluster, const domus_testkit_node_options *options,
                      domt_member *ret_member);
-/* Make host, client and probes in the new kit of a node. */
+/* Make host, client and probes in the kit of a node, which is new. */
 void domt_member_start(domt_member *member);
 /* Make a cluster of nodes whose clients are connected. */
 domus_testkit_cluster *domt_members_new(uint64_t seed, const domus_testkit_cluster_options *options,
                                         uint32_t count, domt_member *members);
 
 uint64_t domt_subscribe(domt_member *member, const char *subject, const char *queue);
-/* Publish as a notice. */
+/* Publish a message by a notice to the client. */
 void domt_publish(domt_member *member, const char *subject, const char *reply, const char *text);
 void domt_publish_bytes(domt_member *member, const char *subject, const void *data, size_t size);
-/* Begin a request, whose headers are lines "Name: value\r\n", or NULL. */
+/* Begin a request. `headers` is lines "Name: value\r
+ * ", or NULL. */
 void domt_request(domt_member *member, const char *subject, const char *headers, const char *text);
-/* Expect a message, which has come already. */
+/* Return a message, which has to have come already. */
 domt_heard domt_hear(domt_member *member);
 void domt_hear_text(domt_member *member, const char *text);
 void domt_hear_nothing(domt_member *member);
-/* Expect that an ask has failed. */
+/* Check that an ask has failed with this error. */
 void domt_fails(domt_member *member, int error);
-/* Expect an answer without a payload. */
+/* Check that an ask has got an answer without a payload. */
 void domt_done(domt_member *member);
 void domt_event(domt_member *member, domus_nats_happening happening, int error);
 domus_nats_status domt_look(domt_member *member);
 
-/* Take a message apart, and free it. */
+/* Copy the parts of a message, and free it. */
 domt_heard domt_read(domus_nats_message *message);
 
 #endif

@@ -1,5 +1,5 @@
-/* The library of clusters runs in a simulated one: nodes find each other, notice who is silent, and
- * agree on names in the buckets. */
+/* Nodes run in a simulated cluster: they find each other, notice a silent node, and agree on names
+ * in the buckets. */
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
 
@@ -61,7 +61,7 @@ static void open_world(struct world *world, uint64_t seed)
     }
 }
 
-/* How many nodes one sees in a state. */
+/* Returns how many nodes in a state one node sees. */
 static uint32_t count(const struct world *world, uint32_t node, domus_node_state state)
 {
     domus_node_info infos[2 * NODES];
@@ -177,7 +177,8 @@ DOMT_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
     ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, owner, true), 0);
     register_name(&world, other, &results[other]);
     domt_pass(world.servers, DOMT_SECOND);
-    ck_assert_int_eq(results[other], -EEXIST); /* the lease has not run out */
+    /* the name is still taken, because the lease has not run out */
+    ck_assert_int_eq(results[other], -EEXIST);
     domt_pass(world.servers, 9 * DOMT_SECOND);
     register_name(&world, other, &results[other]);
     domt_pass(world.servers, 3 * DOMT_SECOND);

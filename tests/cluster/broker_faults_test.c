@@ -1,4 +1,5 @@
-/* Each fault of the simulated cluster does what its header says, and no loss is silent. */
+/* Each fault of the simulated cluster does what include/domus/testkit_cluster.h says, and every
+ * lost message is counted. */
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
 
@@ -13,7 +14,7 @@ static domus_testkit_cluster_counts count(const domt_member *member)
     return domus_testkit_cluster_count(member->cluster);
 }
 
-/* The server to which a client is connected. */
+/* Returns the server to which a client is connected. */
 static uint32_t server_of(domt_member *member)
 {
     domus_nats_status status = domt_look(member);
@@ -22,7 +23,7 @@ static uint32_t server_of(domt_member *member)
     return (uint32_t)(status.server[strlen("simulated:")] - '0');
 }
 
-/* Publish numbers, with time between them. */
+/* Publish numbers, with a pause between two of them. */
 static void publish_numbers(domt_member *member, uint32_t first, uint32_t end)
 {
     char text[16];
@@ -34,7 +35,8 @@ static void publish_numbers(domt_member *member, uint32_t first, uint32_t end)
     }
 }
 
-/* Hear numbers, which come in their order; some may be missing. Returns how many came. */
+/* Receive numbers, and check that they come in their order; some may be missing. Returns how many
+ * came. */
 static uint32_t hear_numbers(domt_member *member)
 {
     domus_nats_message message;
@@ -61,7 +63,7 @@ DOMT_TEST(leg_takes_its_latency_and_keeps_the_order)
     domt_pass(cluster, PASS);
     ck_assert_int_eq(
         domus_testkit_cluster_set_leg(cluster, members[0].node, 0, DOMUS_FROM_SERVER, &slow), 0);
-    publish_numbers(&members[1], 0, 100); /* takes 5 ms */
+    publish_numbers(&members[1], 0, 100); /* publishing takes 5 ms */
     domt_pass(cluster, 14 * DOMT_MS);
     domt_hear_nothing(&members[0]);
     domt_pass(cluster, 20 * DOMT_MS);
@@ -109,7 +111,7 @@ DOMT_TEST(lossy_leg_counts_each_loss)
     domt_pass(cluster, PASS);
     uint32_t heard = hear_numbers(&members[0]);
     ck_assert_uint_eq(heard + count(members).lost_up + count(members).lost_down, 400);
-    ck_assert_uint_ge(count(members).lost_up, 60); /* 120 on average */
+    ck_assert_uint_ge(count(members).lost_up, 60); /* the expected number is 120 */
     ck_assert_uint_ge(count(members).lost_down, 40);
     ck_assert(domt_look(&members[0]).connected);
     ck_assert_uint_eq(count(members).disconnects, 0);
@@ -150,10 +152,11 @@ DOMT_TEST(long_cut_breaks_the_connection_on_both_sides)
                      0);
     publish_numbers(&members[1], 0, 10);
     domt_pass(cluster, 6100 * DOMT_MS);
-    domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT); /* two pings, and one is due */
+    /* the time of two pings without an answer, and of a third one */
+    domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
     ck_assert_uint_eq(domt_look(&members[0]).stale, 1);
     ck_assert_uint_eq(count(members).lost_down, 10);
-    publish_numbers(&members[1], 10, 20); /* to a subscription that the server still has */
+    publish_numbers(&members[1], 10, 20); /* the server still has the subscription */
     domt_pass(cluster, 3 * DOMT_SECOND);
     ck_assert_uint_eq(count(members).lost_down, 20);
     publish_numbers(&members[1], 20, 30);
@@ -166,7 +169,7 @@ DOMT_TEST(long_cut_breaks_the_connection_on_both_sides)
     domus_nats_status status = domt_look(&members[0]);
     ck_assert(status.connected);
     ck_assert_uint_eq(status.reconnects, 1);
-    publish_numbers(&members[1], 30, 40); /* the subscription was made again */
+    publish_numbers(&members[1], 30, 40); /* the client has subscribed again */
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(hear_numbers(&members[0]), 10);
     domus_testkit_cluster_free(cluster);
@@ -183,10 +186,10 @@ DOMT_TEST(one_way_cut_loses_one_way)
     ck_assert_int_eq(
         domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_TO_SERVER, DOMUS_CUT_LOSES),
         0);
-    publish_numbers(&members[0], 0, 10); /* nobody hears them */
+    publish_numbers(&members[0], 0, 10); /* these messages are lost on their way to the server */
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(count(members).lost_up, 10);
-    publish_numbers(&members[1], 10, 20); /* both hear them */
+    publish_numbers(&members[1], 10, 20); /* both clients receive these messages */
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(hear_numbers(&members[0]), 10);
     ck_assert_uint_eq(hear_numbers(&members[1]), 10);
@@ -194,7 +197,7 @@ DOMT_TEST(one_way_cut_loses_one_way)
     ck_assert_int_eq(
         domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_FROM_SERVER, DOMUS_CUT_LOSES),
         0);
-    publish_numbers(&members[0], 20, 30); /* the other one hears them */
+    publish_numbers(&members[0], 20, 30); /* only the other client receives these messages */
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(hear_numbers(&members[0]), 0);
     ck_assert_uint_eq(hear_numbers(&members[1]), 10);
@@ -218,10 +221,10 @@ DOMT_TEST(server_that_is_cut_off_forgets_the_others)
     domt_subscribe(one, "numbers", NULL);
     domt_pass(cluster, PASS);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, server_of(one), DOMUS_EVERY), 0);
-    publish_numbers(other, 0, 10); /* they wait on the route */
+    publish_numbers(other, 0, 10); /* the messages wait on the route */
     domt_pass(cluster, DOMT_SECOND);
     domt_hear_nothing(one);
-    domt_pass(cluster, 4 * DOMT_SECOND); /* now it is broken */
+    domt_pass(cluster, 4 * DOMT_SECOND); /* the servers give the route up in this time */
     ck_assert_uint_eq(count(members).lost_route, 10);
     publish_numbers(other, 10, 20);
     domt_pass(cluster, PASS);
@@ -263,14 +266,15 @@ DOMT_TEST(server_that_stops_breaks_its_connections)
 
     domt_subscribe(&members[0], "numbers", NULL);
     domt_pass(cluster, PASS);
-    domt_request(&members[0], "numbers", NULL, "x"); /* to itself, and never answered */
+    /* the client receives its own request, and does not answer */
+    domt_request(&members[0], "numbers", NULL, "x");
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, server), 0);
     domt_pass(cluster, PASS);
     domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     domt_fails(&members[0], -EPIPE);
     ck_assert_uint_eq(count(members).lost_up, 1);
-    domt_publish(&members[0], "numbers", NULL, "1"); /* waits for a connection */
+    domt_publish(&members[0], "numbers", NULL, "1"); /* the message waits for a connection */
     domt_pass(cluster, 10 * DOMT_SECOND);
     ck_assert_uint_eq(hear_numbers(&members[0]), 1);
     ck_assert_uint_eq(server_of(&members[0]), 1 - server);
@@ -387,7 +391,7 @@ DOMT_TEST(node_that_crashes_is_heard_no_more)
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[0].node, false), 0);
     ck_assert_ptr_null(domus_testkit_cluster_kit(cluster, members[0].node));
     ck_assert_uint_eq(count(members).lost_up, 1);
-    domt_pass(cluster, PASS); /* the server has been told */
+    domt_pass(cluster, PASS); /* the server hears of the lost connection */
     publish_numbers(&members[1], 0, 5);
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(count(members).unheard, 5);
@@ -398,11 +402,11 @@ DOMT_TEST(node_that_crashes_is_heard_no_more)
     domt_subscribe(&members[0], "numbers", NULL);
     domt_pass(cluster, PASS);
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[0].node, true), 0);
-    domt_pass(cluster, PASS); /* the server still sends */
+    domt_pass(cluster, PASS); /* the server does not know yet, and still sends */
     publish_numbers(&members[1], 5, 10);
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(count(members).lost_down, 5);
-    domt_pass(cluster, 6 * DOMT_SECOND); /* it has noticed */
+    domt_pass(cluster, 6 * DOMT_SECOND); /* the server notices the lost connection */
     publish_numbers(&members[1], 10, 15);
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(count(members).unheard, 10);
@@ -427,7 +431,8 @@ DOMT_TEST(suspended_node_goes_on_with_what_has_come)
     ck_assert_uint_eq(domus_testkit_now_ns(members[0].kit), before_ns + 3001 * DOMT_MS);
     domt_pass(cluster, PASS);
     ck_assert(domt_look(&members[0]).connected);
-    /* Longer than the server waits: the connection is gone, which the node does not know yet. */
+    /* Suspend the node longer than the server waits for a ping's answer: the connection is closed,
+     * and the node does not know it yet. */
     ck_assert_int_eq(domus_testkit_cluster_suspend(cluster, members[0].node), 0);
     domt_pass(cluster, 10 * DOMT_SECOND);
     before_ns = domus_testkit_now_ns(members[0].kit);

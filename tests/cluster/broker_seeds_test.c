@@ -1,9 +1,9 @@
-/* For many seeds, and whatever faults they draw: the same seed is the same run; over one connection
- * of the receiver no message comes twice, and those of one connection of the sender keep their
- * order; and each loss is told.
+/* For many seeds, with the faults that each one draws: the same seed makes the same run; within one
+ * connection of the receiver no message comes twice, and messages of one connection of the sender
+ * keep their order; and each loss is reported.
  *
- * Over a new connection to another server a message may come later, or again: it may have waited on
- * the route to that server. The same holds for nats-server. */
+ * When the receiver has connected to another server, a message may come later, or again: it may
+ * have waited on the route to that server. The same holds for nats-server. */
 #include "tests/cluster/broker.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -17,27 +17,28 @@
 #define MEMBERS  4u
 #define SERVERS  3u
 #define ROUNDS   60u
-#define MESSAGES 400u /* more than a run publishes */
+#define MESSAGES 400u /* bound of the messages that a run publishes */
 
-#define CONNECTIONS 256u /* more than a node has */
+#define CONNECTIONS 256u /* bound of the connections that a node makes */
 
-/* The state of a run. Messages have the numbers of the cluster. */
+/* The state of a run. A message is known by the number that the simulated cluster gives it. */
 struct run {
     domus_testkit_cluster *cluster;
     domt_member members[MEMBERS];
     domi_random random;
-    bool breaks; /* faults that break connections may be drawn */
+    bool breaks; /* the run draws faults that break connections */
     uint32_t published[MEMBERS];
-    uint32_t kits[MEMBERS]; /* that each node has had */
-    /* The last number that one has heard of another, by the connection that it was sent over. */
+    uint32_t kits[MEMBERS]; /* number of kits that each node has had */
+    /* The last number that a receiver has heard from a sender, for each connection of the
+     * sender. */
     int last[MEMBERS][MEMBERS][CONNECTIONS];
-    uint64_t connects[MEMBERS]; /* when it was heard last */
-    uint32_t held;              /* messages whose order was looked at */
+    uint64_t connects[MEMBERS]; /* number of connects when each member last received */
+    uint32_t held;              /* messages whose order was checked */
     bool heard[MEMBERS][MEMBERS][MESSAGES];
     bool is_down[MEMBERS];
     bool is_suspended[MEMBERS];
-    uint8_t fates[MESSAGES][MEMBERS]; /* how often a message was delivered to, or lost for, one */
-    uint32_t publisher[MESSAGES];     /* 0: nobody yet; else the node + 1 */
+    uint8_t fates[MESSAGES][MEMBERS]; /* deliveries and losses of each message for each receiver */
+    uint32_t publisher[MESSAGES];     /* publishing node + 1; 0: not published yet */
     char *trace;
     uint64_t digest;
     domus_testkit_cluster_counts counts;
@@ -69,7 +70,7 @@ static void observe(void *context, const domus_testkit_happening *happening)
     }
 }
 
-/* Take a number that was heard. With `holds` it has to be behind the last one. */
+/* Record a number that was heard. If `holds` is true, it has to be greater than the last one. */
 static void take(struct run *run, uint32_t index, const char *text, bool holds)
 {
     uint32_t from, connection;
@@ -120,7 +121,7 @@ static void publish(struct run *run)
 
     if (run->is_down[from] || run->is_suspended[from])
         return;
-    /* A message that is published without a connection goes over the next one. */
+    /* A message that is published without a connection goes over the next connection. */
     hear(run, from);
     domus_nats_status status = domt_look(&run->members[from]);
     uint32_t connection = 32 * run->kits[from] + (uint32_t)status.connects + !status.connected;
@@ -222,7 +223,7 @@ static void draw_hard(struct run *run)
     }
 }
 
-/* Mend all, and let everything end. */
+/* Heal all faults, and let everything end. */
 static void settle(struct run *run)
 {
     const domus_testkit_leg leg = {0};
@@ -244,7 +245,7 @@ static void settle(struct run *run)
         hear(run, i);
 }
 
-/* Counts fit together when nothing is under way. */
+/* Check that the counts fit together when no message is under way. */
 static void add_up(const struct run *run)
 {
     const domus_testkit_cluster_counts *counts = &run->counts;
@@ -284,7 +285,7 @@ static void do_run(struct run *run, uint64_t seed, bool breaks)
     run->counts = domus_testkit_cluster_count(run->cluster);
     run->digest = domus_testkit_cluster_digest(run->cluster);
     run->trace = strdup(domus_testkit_cluster_trace(run->cluster));
-    for (uint32_t i = 0; i < MEMBERS; i++) { /* the kits have traces of their own */
+    for (uint32_t i = 0; i < MEMBERS; i++) { /* each kit has a trace of its own */
         const char *text = domus_testkit_trace(run->members[i].kit);
         for (; *text != '\0'; text++)
             run->digest = run->digest * 31 + (unsigned char)*text;
@@ -343,8 +344,9 @@ DOMT_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
         domus_testkit_sweep(1000, DOMT_SCALE(domt_more_if_long(200), 20), run_hard, &sum, NULL), 0);
     if (getenv("DOMUS_SEED") != NULL || DOMT_SANITIZED)
         return;
-    ck_assert_uint_ge(sum.delivered, 10000); /* the runs are not empty, and meet all losses */
-    ck_assert_uint_ge(sum.arrived, 5000);    /* of these the order was held */
+    /* the runs publish many messages, and have losses of every kind */
+    ck_assert_uint_ge(sum.delivered, 10000);
+    ck_assert_uint_ge(sum.arrived, 5000); /* the order of these messages was checked */
     ck_assert_uint_ge(sum.lost_up, 100);
     ck_assert_uint_ge(sum.lost_down, 100);
     ck_assert_uint_ge(sum.lost_route, 10);

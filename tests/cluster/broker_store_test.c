@@ -1,5 +1,5 @@
-/* The buckets of the simulated cluster answer the requests of JetStream, and changes of a key have
- * one order that all agree on, whatever breaks. */
+/* The buckets of the simulated cluster answer the requests of JetStream, and all clients see the
+ * changes of a key in one order, whatever breaks. */
 #include "tests/cluster/broker.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -34,7 +34,7 @@ static void make_bucket(domt_member *member, uint64_t age_ns)
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"config\""));
 }
 
-/* Returns the revision; 0 when the answer is an error. */
+/* Put a value. Returns the revision; 0 when the answer is an error. */
 static uint64_t revision_of(const domt_heard *heard)
 {
     const char *at = strstr(heard->payload, "\"seq\":");
@@ -67,9 +67,9 @@ DOMT_TEST(key_is_put_got_and_compared)
 
     domt_request(&members[0], "$KV.b.x", NULL, "1");
     domt_pass(cluster, PASS);
-    domt_fails(&members[0], -ECONNREFUSED); /* there is no bucket yet */
+    domt_fails(&members[0], -ECONNREFUSED); /* the bucket does not exist yet */
     make_bucket(&members[0], 0);
-    make_bucket(&members[1], 0); /* the same one */
+    make_bucket(&members[1], 0); /* the bucket exists already */
     ck_assert_uint_eq(get(&members[0], "x").status, 404);
     ck_assert_uint_eq(put(&members[0], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "1"), 1);
     ck_assert_uint_eq(put(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "2"), 0);
@@ -117,7 +117,7 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     domt_pass(cluster, PASS);
     domt_heard made = domt_hear(&members[1]), x = domt_hear(&members[1]);
     domt_heard y = domt_hear(&members[1]);
-    if (made.subscription != 0) { /* entries may overtake the answer */
+    if (made.subscription != 0) { /* the entries may come before the answer to the request */
         ck_assert_str_eq(x.reply, "");
         domt_heard swapped = made;
         made = x;
@@ -164,11 +164,12 @@ DOMT_TEST(lease_runs_out_late_and_never_early)
         domt_pass(cluster, 480 * DOMT_MS);
         ck_assert_uint_eq(get(&members[0], key).status, 0);
         domt_pass(cluster, 520 * DOMT_MS);
-        late += get(&members[0], key).status == 0; /* 1 s and some ms after the put */
+        /* this time is a little more than 1 s after the put */
+        late += get(&members[0], key).status == 0;
         domt_pass(cluster, 500 * DOMT_MS);
         ck_assert_uint_eq(get(&members[0], key).status, 404);
     }
-    ck_assert_uint_ge(late, 3); /* half of them, on average */
+    ck_assert_uint_ge(late, 3); /* half of the leases run out this late on average */
     ck_assert_uint_le(late, 17);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).expired, 20);
     domus_testkit_cluster_free(cluster);
@@ -211,7 +212,7 @@ DOMT_TEST(bucket_outlives_its_servers)
     domt_pass(cluster, 5 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     ck_assert_str_eq(get(&members[0], "x").payload, "kept");
-    /* No one of two servers that do not reach each other has more than half. */
+    /* Of two servers that cannot reach each other, neither has a majority of servers. */
     uint32_t other = domus_testkit_cluster_leader(cluster);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, other, DOMUS_EVERY), 0);
     domt_pass(cluster, 5 * DOMT_SECOND);
@@ -237,9 +238,10 @@ DOMT_TEST(bucket_outlives_its_servers)
 typedef struct operation {
     uint64_t begin_ns;
     uint64_t end_ns;
-    uint64_t expected; /* of a change: the revision that it replaces */
-    uint64_t revision; /* that a change has made, or a get has seen; 0: none */
-    int error;         /* of a change: 0, -EEXIST, or another one, after which it may be made */
+    uint64_t expected; /* revision that a change replaces */
+    uint64_t revision; /* revision that a change has made, or a get has seen; 0: none */
+    /* error of a change: 0, -EEXIST, or another one, after which the change may be made */
+    int error;
     bool is_get;
     char value[24];
 } operation;
@@ -248,10 +250,10 @@ struct history {
     operation operations[OPERATIONS];
     uint32_t count;
     operation *under_way[MEMBERS];
-    uint64_t seen[MEMBERS]; /* the last revision that a member knows */
+    uint64_t seen[MEMBERS]; /* newest revision that each member knows */
 };
 
-/* Finish the operation of a member, if its answer has come. */
+/* Finish the operation of a member if its answer has come. */
 static void finish(struct history *history, domt_member *members, uint32_t index)
 {
     operation *at = history->under_way[index];
@@ -266,7 +268,7 @@ static void finish(struct history *history, domt_member *members, uint32_t index
     at->end_ns = domus_testkit_cluster_now_ns(members[0].cluster);
     at->error = 0;
     history->under_way[index] = NULL;
-    if (result == -EBADMSG) { /* the ask has failed */
+    if (result == -EBADMSG) { /* the ask got an error as its answer */
         static const int errors[] = {-EPIPE, -ETIMEDOUT, -ECONNREFUSED};
         for (size_t i = 0; i < 3 && at->error == 0; i++) {
             if (domus_probe_expect_error(members[index].probe, errors[i], 0) == 0)
@@ -312,14 +314,14 @@ static void begin(struct history *history, domt_member *members, uint32_t index,
     domt_request(&members[index], "$KV.b.x", headers, at->value);
 }
 
-/* Returns whether a change has succeeded, or may have. */
+/* Returns whether a change has succeeded, or may have succeeded. */
 static bool may_be_made(const operation *at)
 {
     return !at->is_get && (at->error == 0 || at->error == -EPIPE || at->error == -ETIMEDOUT ||
                            at->error == -EINPROGRESS);
 }
 
-/* At most one of several changes that expect one revision was made. */
+/* Check that at most one of the changes that expect the same revision was made. */
 static void hold_each_is_replaced_once(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
@@ -335,7 +337,7 @@ static void hold_each_is_replaced_once(const struct history *history)
     }
 }
 
-/* An operation that has ended before another one begins has no later place in the order. */
+/* Check that an operation that ended before another one began is not later in the order. */
 static void hold_real_time(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
@@ -353,8 +355,8 @@ static void hold_real_time(const struct history *history)
     }
 }
 
-/* A get sees the value of a change that has its revision, or of one whose answer was lost; and a
- * change was refused only if another one could have come first. */
+/* Check that a get sees the value of the change with its revision, or of a change whose answer was
+ * lost; and that a change was refused only if another one could have come first. */
 static void hold_values(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
@@ -439,7 +441,8 @@ static int one_order(uint64_t seed, void *context)
 
 DOMT_TEST(changes_of_a_key_have_one_order)
 {
-    uint32_t sums[3] = {0}; /* changes that were made, refused, and of which nobody knows */
+    /* numbers of changes that were made, were refused, and have an unknown result */
+    uint32_t sums[3] = {0};
 
     ck_assert_int_eq(
         domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), one_order, sums, NULL), 0);

@@ -1,4 +1,4 @@
-/* Subjects match patterns as a model says, which tries all ways to cover the tokens. */
+/* A subject matches a pattern if a model says so that tries all ways to cover the tokens. */
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
 
@@ -14,7 +14,7 @@ typedef struct tokens {
     char text[TOKENS_MAX][4];
 } tokens;
 
-/* The model: the rest of the pattern covers the rest of the subject. */
+/* The model: returns whether the rest of the pattern covers the rest of the subject. */
 static bool covers(const tokens *pattern, uint32_t p, const tokens *subject, uint32_t s)
 {
     if (p == pattern->count)
@@ -58,7 +58,7 @@ DOMT_TEST(patterns_match_as_the_model_says)
         tokens pattern = draw(&random, words, 6);
         tokens subject = draw(&random, words, 3);
         for (uint32_t k = 0; k + 1 < pattern.count; k++) {
-            if (strcmp(pattern.text[k], ">") == 0) /* it stands at the end only */
+            if (strcmp(pattern.text[k], ">") == 0) /* ">" is only valid as the last token */
                 snprintf(pattern.text[k], sizeof pattern.text[k], "a");
         }
         join(&pattern, pattern_text);

@@ -1,4 +1,5 @@
-/* Simulated clients take the verbs of domus/nats.h, and answer as a client of NATS does. */
+/* Simulated clients understand the verbs of domus/nats.h, and answer as a real client of NATS
+ * does. */
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
 
@@ -115,7 +116,8 @@ DOMT_TEST(request_without_an_answer_ends_at_its_time_out)
     ck_assert_int_eq(domus_probe_ask_within(members[1].probe, members[1].client,
                                             &domus_nats_request_type, &publish, 20 * DOMT_MS),
                      0);
-    domt_request(&members[1], "silent", NULL, "x"); /* has the time-out of the client, 5 s */
+    /* this request has the client's time-out of 5 s */
+    domt_request(&members[1], "silent", NULL, "x");
     domt_pass(cluster, 15 * DOMT_MS);
     domt_hear_nothing(&members[1]);
     domt_pass(cluster, 10 * DOMT_MS);
@@ -138,7 +140,7 @@ DOMT_TEST(queue_group_gets_each_message_once)
 
     for (uint32_t i = 0; i < 4; i++)
         domt_subscribe(&members[i], "work.*", "workers");
-    domt_subscribe(&members[0], "work.*", "others"); /* a group of its own */
+    domt_subscribe(&members[0], "work.*", "others"); /* another queue group, with one member */
     domt_pass(cluster, PASS);
     for (uint32_t i = 0; i < 100; i++)
         domt_publish(&members[4], "work.a", NULL, "x");
@@ -173,7 +175,7 @@ DOMT_TEST(queue_group_of_one_server_shares_the_work)
             domus_slice_free(message.bytes);
             heard++;
         }
-        ck_assert_uint_ge(heard, 25); /* 50 on average */
+        ck_assert_uint_ge(heard, 25); /* the expected number is 50 */
     }
     domus_testkit_cluster_free(cluster);
 }
@@ -233,7 +235,7 @@ DOMT_TEST(subscription_ends_when_told_so)
     domt_hear_text(&members[0], "yes");
     domt_hear_nothing(&members[0]);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).copies,
-                      2); /* the server knows it, too */
+                      2); /* the server has forgotten the subscription, too */
     ck_assert_uint_eq(domt_look(&members[0]).subscriptions, 0);
     ck_assert_int_eq(domus_probe_ask(probe, members[0].client, &domus_nats_unsubscribe_type, &now),
                      0);
@@ -278,7 +280,8 @@ DOMT_TEST(flush_is_answered_behind_what_was_published)
         domt_publish(&members[0], "a", NULL, "x");
     ck_assert_int_eq(
         domus_probe_ask(members[0].probe, members[0].client, &domus_nats_flush_type, NULL), 0);
-    domt_pass(cluster, 150000); /* one way takes 100 us at least, and back as well */
+    /* a message takes at least 100 us to the server, and the answer as well */
+    domt_pass(cluster, 150000);
     domt_hear_nothing(&members[0]);
     domt_pass(cluster, PASS);
     domt_done(&members[0]);
@@ -296,7 +299,8 @@ DOMT_TEST(state_of_a_client_is_told)
     domus_nats_status status = domt_look(&members[0]);
     ck_assert(!status.connected);
     domt_publish(&members[0], "a.b", NULL, "four");
-    ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0); /* an ask would overtake it */
+    /* the client gets the notice before the ask of domt_look() */
+    ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     status = domt_look(&members[0]);
     ck_assert_uint_eq(status.waiting, 1);
     ck_assert_uint_eq(status.waiting_bytes, 324);
@@ -341,7 +345,7 @@ DOMT_TEST(drain_sends_all_and_ends_the_client)
     domus_testkit_cluster_free(cluster);
 }
 
-/* Ask to publish. */
+/* Publish by an ask. */
 static void ask_to_publish(domt_member *member, const char *subject, size_t size)
 {
     domus_nats_publish publish = {0};
@@ -365,7 +369,8 @@ DOMT_TEST(client_refuses_at_its_limits)
     domt_fails(&members[0], -EINVAL);
     ask_to_publish(&members[0], "a.b", 2001);
     domt_fails(&members[0], -EMSGSIZE);
-    ask_to_publish(&members[0], "a.b", 1728); /* half of the buffer, with the 320 that each has */
+    /* half of the buffer, together with 320 bytes for each message */
+    ask_to_publish(&members[0], "a.b", 1728);
     domt_done(&members[0]);
     ask_to_publish(&members[0], "a.b", 1728);
     domt_done(&members[0]);

@@ -1,5 +1,5 @@
-/* Types whose payload is written and read by functions of the user: no announced number of values
- * may be wrong, and an error is told with its place. */
+/* User functions write and read the payloads of some types: a wrong number of announced values is
+ * refused, and an error says where it has happened. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -98,8 +98,8 @@ DOMT_TEST(error_in_a_function_has_its_place)
             "tree.children[1]: 18446744073709551615 is not in -1000..1000");
 }
 
-/* 17 arrays in each other: the bytes of a stranger cannot use up the stack of a function that calls
- * itself. */
+/* Only 16 arrays may be nested, so that the bytes of a stranger cannot exhaust the stack of a
+ * recursive function. */
 DOMT_TEST(depth_of_arrays_is_bounded)
 {
     static const char path[] = "tree.children[0].children[0].children[0].children[0].children[0]"
@@ -145,7 +145,7 @@ static int write_deep(domus_pickle_writer *writer, const void *payload)
     return domus_pickle_put_nil(writer);
 }
 
-/* The outer part of a path gives way to dots. */
+/* In the text of an error, dots replace the outer part of a path that is too long. */
 DOMT_TEST(path_that_is_too_long_is_cut)
 {
     static const domus_type deep_type = {"deep", 0, NULL};
@@ -289,7 +289,7 @@ DOMT_TEST(each_function_reads_what_its_twin_wrote)
     ck_assert_uint_eq(read.part.id, 4);
     ck_assert_str_eq(read.part.text, "part");
     release_every(&read);
-    for (uint32_t cut = 11; cut < bytes.size; cut++) { /* each function meets the end */
+    for (uint32_t cut = 11; cut < bytes.size; cut++) { /* the bytes end within each value once */
         domus_slice part = bytes;
         part.size = cut;
         ck_assert_int_eq(domt_unpickle(picklers, &domt_addresses, part, &read, error, sizeof error),

@@ -1,7 +1,8 @@
-/* Nodes of a simulated cluster that were away: asks over one link outlive what happens to another
- * one, a node that slept over its lease hears that its names are lost, names can be had again when
- * the servers are back, and a node whose clock was set back may begin anew. A router may not be
- * watched from afar, and stays as it is. */
+/* Nodes of a simulated cluster that were away. Asks over one link are not ended by a new session of
+ * another link. A node that was suspended for longer than its lease learns that it has lost its
+ * names, and lost names can be registered again when the servers are back. A node whose clock was
+ * set back may begin anew. A watch on a remote router is refused, and leaves the router's address
+ * valid. */
 #include "tests/cluster/nodes.h"
 #include "tests/support/suite.h"
 
@@ -16,18 +17,19 @@
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-/* Node a has one thread, and node b two: so the gateway of a has a link to each of those of b. */
+/* Node a has one thread, and node b two, so the gateway of node a has a link to each gateway of
+ * node b. */
 enum { A, B, NODES };
 enum { OF_A, FIRST_OF_B, SECOND_OF_B, USERS };
 enum { REGISTER, FIND, SPAWN, ASK, ASK_SLOWLY, MAKE_ROUTER, WATCH_ROUTER, ASK_ROUTER };
 
 static struct {
     domus_address users[USERS];
-    int results[USERS]; /* of what they do; 1: it has not ended */
+    int results[USERS]; /* result of each user's last order; 1: it has not ended */
     uint32_t lost[USERS];
     domus_address found;
-    domus_remote_name router; /* of node b */
-    int told;                 /* by the watch of that */
+    domus_remote_name router; /* name of the router on node b */
+    int told;                 /* result of the watch on the router */
 } world;
 
 /* --- workers ---------------------------------------------------------------------------------- */
@@ -203,7 +205,7 @@ static void begin(void)
 {
     memset(&world, 0, sizeof world);
     domt_nodes_new(7, 1);
-    domt_nodes.starts = 100; /* so that there are times before */
+    domt_nodes.starts = 100; /* later nodes can have smaller start times */
     open_node(domt_nodes_add(1));
     open_node(domt_nodes_add(2));
     domt_nodes_advance(3 * SECOND);
@@ -291,7 +293,7 @@ DOMT_TEST(node_that_slept_over_its_lease_has_lost_its_names)
     domt_nodes_end();
 }
 
-/* The name is free when the servers are back, for the actor that had it and for others. */
+/* When the servers are back, the old owner and other actors can register the name. */
 DOMT_TEST(lost_name_can_be_had_again)
 {
     static const uint32_t takers[] = {OF_A, FIRST_OF_B};
@@ -323,7 +325,7 @@ DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
     domt_nodes_advance(2 * SECOND);
     ck_assert(!sees_b());
     ck_assert_int_eq(domus_testkit_cluster_start(domt_nodes.sim, domt_nodes.numbers[B]), 0);
-    domt_nodes.starts = 50; /* an earlier time than before */
+    domt_nodes.starts = 50; /* a smaller start time than before */
     open_node(B);
     domt_nodes_advance(3 * SECOND);
     ck_assert(sees_b());

@@ -1,5 +1,6 @@
-/* Parts of grains that are doubted, because messages wait for them or came back: the node reads
- * their entries, few at a time and each once, and tells the node that is to have them. */
+/* A node doubts where a part of the grains is if messages wait for the part or have come back. The
+ * node then reads the entries of doubted parts, each once and a few at a time, and asks the node
+ * that should have the part. */
 #include "tests/cluster/holder.h"
 #include "tests/support/suite.h"
 
@@ -27,7 +28,8 @@ DOMT_TEST(each_part_that_is_doubted_is_read_once)
     for (uint32_t i = 0; i < DOMT_PARTS; i++)
         ck_assert_msg(domt_holder.reads[i] == 1, "%u: %u", i, domt_holder.reads[i]);
     domt_holder_add(
-        &(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = UINT32_MAX}); /* there are no such */
+        /* no part has this number */
+        &(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = UINT32_MAX});
     domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCE, .id = UINT32_MAX});
     domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = UINT32_MAX});
     domt_holder_pass(100 * DOMT_MS);
@@ -35,7 +37,7 @@ DOMT_TEST(each_part_that_is_doubted_is_read_once)
     domt_holder_end();
 }
 
-/* The servers are far away: not more than 32 entries are read at a time. */
+/* The servers are far away, so reading takes long; only 32 entries are read at a time. */
 DOMT_TEST(few_parts_are_read_at_a_time)
 {
     const domus_testkit_leg slow = {.latency_ns = 100 * DOMT_MS};
@@ -64,7 +66,7 @@ DOMT_TEST(message_that_waits_lets_both_nodes_look_at_its_part)
     domt_holder_end();
 }
 
-/* The watch has not told that the stranger has the part. */
+/* The node's watch has not reported that the stranger has the part, so the node reads the entry. */
 DOMT_TEST(entry_that_is_read_counts)
 {
     const domus_testkit_leg lossy = {.loss_ppm = DOMUS_TESTKIT_PPM}, good = {.loss_ppm = 0};

@@ -1,5 +1,5 @@
-/* A node that asks and never confirms what comes: what is kept for it has a bound, also answers and
- * messages to grains that go back. */
+/* A node sends asks and never confirms what it receives: the memory that is kept for it has a
+ * bound, also for answers and for messages to grains that are returned. */
 #include "protocols/cluster/link.h"
 #include "tests/cluster/broker.h"
 #include "tests/cluster/words.h"
@@ -23,7 +23,7 @@ static struct {
     domus_cluster *cluster;
     domt_member greedy;
     domi_link link;
-    domus_remote_name name; /* of the teller */
+    domus_remote_name name; /* name of the teller */
     uint32_t asked;
 } world;
 
@@ -100,7 +100,7 @@ static void open_node(void)
 /* --- the node of the test -----------------------------------------------------------------------
  */
 
-/* Say that it lives, and hears node a. */
+/* Send a heartbeat, which says that the node lives and hears node a. */
 static void beat(void)
 {
     const domi_heartbeat beat = {.id = GREEDY,
@@ -140,7 +140,7 @@ static void end(void)
     domus_cluster_close(world.cluster);
 }
 
-/* Send one envelope in a batch of its own. */
+/* Send one envelope in its own batch. */
 static void send(const domi_wire_envelope *envelope)
 {
     char subject[64];
@@ -163,7 +163,7 @@ static uint64_t bytes_on_the_way(void)
     return infos[1].queued_bytes;
 }
 
-/* Pickle the word, with a grain's name before it if there is one. Returns the bytes. */
+/* Pickle a word, behind a grain's name if there is one. Returns the bytes. */
 static uint32_t make_word(const char *name, unsigned char bytes[256])
 {
     const domt_word what = {0, 1};

@@ -1,5 +1,5 @@
-/* A group that actors have opened before the gateways of their node begin is over the cluster. The
- * actors are channels actors, as gateways are, and were spawned before them. */
+/* A group that actors open before the gateways of their node begin still spans the cluster. The
+ * actors are channels actors, as gateways are, and are spawned before the gateways. */
 #include "tests/cluster/broker.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
@@ -15,7 +15,7 @@ static struct {
     uint32_t numbers[NODES];
     domus_cluster *clusters[NODES];
     domus_address members[NODES];
-    uint32_t words[NODES]; /* that have come */
+    uint32_t words[NODES]; /* words that the member on each node has received */
 } world;
 
 typedef struct member {

@@ -1,5 +1,5 @@
-/* The frames of groups over the cluster, as a stranger may send them: interest is taken in order,
- * and wrong bytes are counted and do nothing. The test plays a node beside a real one. */
+/* The frames of groups over the cluster, as a stranger may send them: interest is applied in order,
+ * and wrong bytes are counted and change nothing. The test plays a node beside a real one. */
 #include "protocols/cluster/link.h"
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define STRANGER 77u   /* the node that the test plays */
-#define MANY     2000u /* groups of which more are told than may be on the way */
+#define MANY     2000u /* number of groups, more than one batch of interest can name */
 
 static struct {
     domus_testkit_cluster *sim;
@@ -20,21 +20,22 @@ static struct {
     domus_cluster *cluster;
     domt_member stranger;
     domi_link link;
-    domus_slice word; /* a pickled message, without a group */
+    domus_slice word; /* a pickled message without the group's name */
     domus_address user;
-    char subject[64]; /* of what comes to the stranger */
+    char subject[64]; /* subject of messages to the stranger */
 
-    /* The user has had this many words, the last of them from another node? */
+    /* Number of words that the user has received, and whether the last one came from another
+     * node. */
     unsigned words;
     bool is_remote;
 
-    /* The real node has said this. */
+    /* Counts and contents of what the real node has sent. */
     unsigned publications;
-    uint64_t held;                /* the last answer; 1000: none */
-    char told[256];               /* interest: "+name" or "-name" */
-    uint64_t told_to;             /* and up to which change */
+    uint64_t held;                /* change that the last answer confirms; 1000: no answer */
+    char told[256];               /* changes of interest, as "+name" or "-name" */
+    uint64_t told_to;             /* number of the last change of interest */
     domi_wire_envelope last;      /* the last publication */
-    unsigned char last_rest[256]; /* its bytes */
+    unsigned char last_rest[256]; /* bytes of the last publication */
 } world;
 
 typedef struct word {
@@ -242,7 +243,7 @@ static void send(const domi_wire_envelope *envelope)
     pass(100 * DOMT_MS);
 }
 
-/* Tell changes `from` + 1 to `to`, with these records. */
+/* Send the changes `from` + 1 to `to`, with these records, as the stranger's interest. */
 static void tell(uint64_t from, uint64_t to, const char *records, size_t size)
 {
     world.held = 1000;
@@ -278,14 +279,14 @@ DOMT_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
     begin();
     ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
     ck_assert_uint_eq(world.told_to, 1);
-    pass(500 * DOMT_MS); /* it is not confirmed, so it is told again */
+    pass(500 * DOMT_MS); /* changes that are not confirmed are sent again */
     ck_assert_uint_gt(strlen(world.told), 2 * strlen("+news"));
     send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
     pass(200 * DOMT_MS);
     world.told[0] = '\0';
     pass(500 * DOMT_MS);
     ck_assert_str_eq(world.told, "");
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 7}); /* there is no such change */
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 7}); /* the node has made no change 7 */
     user_does(&leave_type);
     pass(100 * DOMT_MS);
     ck_assert_str_eq(world.told, "-news");
@@ -293,7 +294,7 @@ DOMT_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
     end();
 }
 
-/* The stranger has heard of many groups. */
+/* Begin a test in which the stranger has heard of many groups. */
 static void begin_with_many(void)
 {
     begin();
@@ -304,7 +305,7 @@ static void begin_with_many(void)
     world.told[0] = '\0';
 }
 
-/* The stranger is silent until it is down. */
+/* The stranger is silent until the real node regards it as down. */
 static void go_down(void)
 {
     domus_node_info nodes[2];
@@ -315,7 +316,8 @@ static void go_down(void)
     world.told[0] = '\0';
 }
 
-/* It may have forgotten this one meanwhile, as one that was silent for an hour. */
+/* The stranger may have forgotten the interest of the real node, for instance after an hour of
+ * silence. */
 DOMT_TEST(node_that_was_down_is_told_again)
 {
     begin();
@@ -327,7 +329,8 @@ DOMT_TEST(node_that_was_down_is_told_again)
     end();
 }
 
-/* As one that has not seen this one for an hour, while this one was paused. */
+/* The stranger says that it holds no change: it has forgotten the real node, which was paused for
+ * an hour. */
 DOMT_TEST(node_that_has_forgotten_what_it_held_says_so)
 {
     begin_with_many();
@@ -340,7 +343,8 @@ DOMT_TEST(node_that_has_forgotten_what_it_held_says_so)
     end();
 }
 
-/* Changes that it says it holds are not told again, however many they are. */
+/* The stranger says up to which change it holds the interest; these changes are not sent again,
+ * however many there are. */
 DOMT_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
 {
     begin_with_many();
@@ -383,7 +387,7 @@ DOMT_TEST(changes_behind_a_gap_wait_for_those_before)
     ck_assert_uint_eq(world.publications, 0);
     TELL(0, 2, "\1\4news\1\5other");
     ck_assert_uint_eq(world.held, 2);
-    TELL(0, 1, "\1\4news"); /* again */
+    TELL(0, 1, "\1\4news"); /* the stranger repeats a change */
     ck_assert_uint_eq(world.held, 2);
     user_does(&publish_type);
     ck_assert_uint_eq(world.publications, 1);
@@ -421,7 +425,7 @@ DOMT_TEST(interest_that_cannot_be_is_counted)
     longest[1] = 63;
     tell(0, 1, longest, sizeof longest - 1);
     ck_assert_uint_eq(world.held, 1);
-    TELL(1, 1, "\1\4news"); /* no change at all */
+    TELL(1, 1, "\1\4news"); /* an announcement that contains no change */
     ck_assert_uint_eq(wrong(), before + 2);
     user_does(&publish_type);
     ck_assert_uint_eq(world.publications, 0);
@@ -430,7 +434,7 @@ DOMT_TEST(interest_that_cannot_be_is_counted)
 
 /* --- publications ----------------------------------------------------------------------------- */
 
-/* Publish the word with these bytes behind it. */
+/* Publish the word, with these bytes after it. */
 static void publish_with(const char *tail, size_t size)
 {
     unsigned char bytes[256];
@@ -452,7 +456,7 @@ DOMT_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
     ck_assert_uint_eq(world.words, 1);
     ck_assert(world.is_remote);
     user_does(&leave_type);
-    PUBLISH("news\4"); /* nobody is there, and nothing is wrong */
+    PUBLISH("news\4"); /* the group has no member here, which is no error */
     ck_assert_uint_eq(world.words, 1);
     ck_assert_uint_eq(wrong(), 0);
     end();
@@ -461,13 +465,13 @@ DOMT_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
 DOMT_TEST(publication_that_cannot_be_is_counted)
 {
     begin();
-    PUBLISH("newt\4");   /* a group that was not opened here */
-    PUBLISH("news\0");   /* no name */
-    PUBLISH("ne\1s\4");  /* no name of a group */
-    PUBLISH("news\377"); /* a length beyond the bytes */
+    PUBLISH("newt\4");   /* name of a group that is not open on this node */
+    PUBLISH("news\0");   /* an empty name */
+    PUBLISH("ne\1s\4");  /* a name with an invalid byte */
+    PUBLISH("news\377"); /* a length beyond the end of the bytes */
     PUBLISH("xnews\4");  /* a byte between message and name */
     ck_assert_uint_eq(wrong(), 5);
-    send(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH}); /* nothing at all */
+    send(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH}); /* no bytes */
     send(&(domi_wire_envelope){
         .kind = DOMI_TO_PUBLISH, .rest = (const unsigned char *)"news\4", .rest_size = 5});
     ck_assert_uint_eq(wrong(), 7);

@@ -1,9 +1,9 @@
 /* Groups over clusters of three nodes in a simulated network, with the faults that a seed draws:
- * publications of one publisher come in order and at most once, none is lost that was not told as
- * lost, and when all is healed every member gets all of them again.
+ * publications of one publisher come in order and at most once, every lost one is reported, and
+ * after all faults are healed every member receives every publication again.
  *
  * On each node a publisher publishes numbers to two groups: `steady`, of which two actors of each
- * node are members, and `loose`, which one actor of each node joins and leaves. */
+ * node are always members, and `loose`, which one actor of each node joins and leaves. */
 #include "tests/cluster/nodes.h"
 #include "tests/support/suite.h"
 
@@ -18,22 +18,22 @@
 #define GROUPS         2u
 #define PUBLISHERS_MAX 32u
 #define MEMBERS_MAX    128u
-#define STEADY         2u /* members of the first group on each node */
+#define STEADY         2u /* members of the group `steady` on each node */
 
 static const char *const names[GROUPS] = {"steady", "loose"};
 
-/* One start of a publisher. Numbers from `mark` on have to come, or to be told as lost. */
+/* One life of a publisher. Every number from `mark` on has to come, or to be reported as lost. */
 typedef struct publisher {
     uint32_t node;
     uint64_t sent[GROUPS], mark[GROUPS];
 } publisher;
 
-/* One start of a member. */
+/* One life of a member. */
 typedef struct member {
     uint32_t node, group;
     bool is_gone, is_in;
-    uint64_t next[PUBLISHERS_MAX];  /* the least number that may come next */
-    uint64_t taken[PUBLISHERS_MAX]; /* of those from the mark on */
+    uint64_t next[PUBLISHERS_MAX];  /* least number that may come next from each publisher */
+    uint64_t taken[PUBLISHERS_MAX]; /* received numbers from each publisher's mark on */
 } member;
 
 static struct {
@@ -69,7 +69,7 @@ static const domus_pickler picklers[] = {
  */
 
 typedef struct actor {
-    uint32_t node, number; /* in the model */
+    uint32_t node, number; /* node, and index of this actor in the model */
     domus_group groups[GROUPS];
 } actor;
 
@@ -125,7 +125,7 @@ static int take_word(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-/* A loose member joins and leaves by chance, until all is to be steady. */
+/* A loose member joins and leaves at random, until `is_steady` is set. */
 static int change(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
@@ -195,7 +195,7 @@ static void crash(uint32_t i)
 /* --- what has to hold --------------------------------------------------------------------------
  */
 
-/* Publications count from now on. */
+/* Set all marks: the checks count the publications from now on. */
 static void mark_all(void)
 {
     for (uint32_t i = 0; i < model.publishers_used; i++)
@@ -204,7 +204,8 @@ static void mark_all(void)
         memset(model.members[i].taken, 0, sizeof model.members[i].taken);
 }
 
-/* Publications since the mark of this publisher that the member did not get. */
+/* Returns how many publications since its mark a publisher has sent and the member has not
+ * received. */
 static uint64_t missed(const member *who, uint32_t index)
 {
     const publisher *from = &model.publishers[index];
@@ -214,8 +215,8 @@ static uint64_t missed(const member *who, uint32_t index)
     return since - who->taken[index];
 }
 
-/* Publications that did not come to the steady members of other nodes; both of a node miss the
- * same ones, and those of the publisher's node none. */
+/* Returns how many publications the steady members of other nodes have missed. Both members of a
+ * node miss the same ones, and no member misses one of its own node. */
 static uint64_t count_missed(uint64_t seed)
 {
     uint64_t sum = 0;
@@ -245,7 +246,7 @@ static uint64_t count_told(void)
     return sum;
 }
 
-/* All is well, and has been for a while: from now on every member gets everything. */
+/* Check that, some time after all faults are healed, every member receives every publication. */
 static void check_all_comes(uint64_t seed)
 {
     model.is_steady = true;

@@ -1,5 +1,6 @@
-/* domus_cluster_group_open(): members on two nodes over a real server get what is published on
- * either, also when one of them has begun anew; and without a server the verbs are the same. */
+/* domus_cluster_group_open(): members on two nodes over a real server receive the publications of
+ * both nodes, also after a node has begun anew; and without a server the same functions work on one
+ * node. */
 #include "tests/cluster/pair.h"
 
 #include <string.h>
@@ -8,16 +9,19 @@
 #define BURST UINT64_C(2000)
 
 static domus_address publishers[2];
-static _Atomic uint64_t taken[2], disorder, secrets[2], foreign[2]; /* by node of the member */
-static domus_cluster *clusters[2];                                  /* as the actors have them */
+/* counts by the node of the member */
+static _Atomic uint64_t taken[2], disorder, secrets[2], foreign[2];
+/* the clusters as the actors use them */
+static domus_cluster *clusters[2];
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
 typedef struct actor {
     uint32_t node;
     domus_group group;
-    uint64_t next[2]; /* of a publisher, the first: the next number; of a member, the least that may
-                         come from its own node, and from the other */
+    /* next[0] of a publisher: its next number; next[] of a member: the least number that may
+     * come from its own node, and from the other node */
+    uint64_t next[2];
 } actor;
 
 static int take_number(domus_stack *stack, void *self_, const void *payload)
@@ -103,7 +107,7 @@ static domus_address spawn(domus_system *system, uint32_t node, const domus_beha
     return address;
 }
 
-/* A publisher, and two members on the threads in turn. */
+/* Spawn a publisher and two members, which the threads get in turn. */
 static void spawn_on(uint32_t node)
 {
     clusters[node] = domt_clusters[node];
@@ -126,7 +130,8 @@ static void wait_for(const _Atomic uint64_t *count, uint64_t value)
     ck_assert_uint_ge(atomic_load((_Atomic uint64_t *)(uintptr_t)count), value);
 }
 
-/* Publish on a node until the other one gets it: its interest is known then. */
+/* Publish on a node until the other node receives a publication: then the first node knows the
+ * interest of the other one. */
 static void wait_for_interest(uint32_t node)
 {
     uint64_t before = atomic_load(&foreign[1 - node]);
@@ -165,12 +170,13 @@ DOMT_TEST(members_on_both_nodes_get_each_publication_in_order)
         wait_for(&taken[0], 2 * BURST);
         wait_for(&taken[1], 2 * BURST);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        ck_assert_uint_eq(atomic_load(&taken[0]), 2 * BURST); /* nothing comes back */
+        /* no publication comes back from the other node */
+        ck_assert_uint_eq(atomic_load(&taken[0]), 2 * BURST);
         ck_assert_uint_eq(atomic_load(&taken[1]), 2 * BURST);
     }
     domus_cluster_counts counts = domus_cluster_count(domt_clusters[0]);
     ck_assert_uint_eq(counts.refused + counts.lost + counts.dropped + counts.wrong, 0);
-    ck_assert_uint_lt(counts.sent, BURST + 200); /* one message for two members */
+    ck_assert_uint_lt(counts.sent, BURST + 200); /* two members of one node cost one message */
     domt_pair_close();
     ck_assert_uint_eq(atomic_load(&disorder), 0);
 }

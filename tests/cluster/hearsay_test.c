@@ -1,6 +1,6 @@
-/* Addresses of actors of nodes that nobody hears, as another node may send them: they are down at
- * first, and stale when their node is not heard for long; and however many such nodes a node makes
- * up, real ones are heard. */
+/* A node may send addresses of actors on nodes that nobody hears. Such an actor is down at first,
+ * and stale when its node was not heard for long; and however many such nodes a node invents, real
+ * nodes are still recognized. */
 #include "protocols/cluster/link.h"
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GOSSIP 77u   /* the node that mentions others, played by the test */
-#define FIRST  1000u /* the first node that it makes up */
+#define GOSSIP 77u   /* the node that the test plays; it mentions nodes that do not exist */
+#define FIRST  1000u /* number of the first invented node */
 
 static struct {
     domus_testkit_cluster *sim;
@@ -22,8 +22,8 @@ static struct {
     domt_member gossip;
     domi_link link;
     domus_slice hello;
-    domus_address user, stranger; /* the last sender of a hello */
-    domus_remote_name name;       /* of the user */
+    domus_address user, stranger; /* the user, and the last sender of a hello */
+    domus_remote_name name;       /* name of the user */
     unsigned hellos;
     int result;
 } world;
@@ -110,7 +110,7 @@ static void make_hello(void)
     domus_picklers_free(all);
 }
 
-/* Say that the node of the test lives, and hears node a. */
+/* Send a heartbeat that says that the node of the test lives, and hears node a. */
 static void beat(void)
 {
     const domi_heartbeat beat = {.id = GOSSIP,
@@ -154,7 +154,7 @@ static void end(void)
     domus_cluster_close(world.clusters[1]);
 }
 
-/* Let actors of `count` nodes from `first` on say hello to the user. */
+/* Send a hello to the user from actors of `count` invented nodes, from node `first` on. */
 static void mention(uint64_t first, uint32_t count)
 {
     char subject[64];
@@ -198,7 +198,7 @@ DOMT_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
     ck_assert_uint_eq(domus_cluster_nodes(world.clusters[0], NULL, 0), 2);
     pass(8 * DOMT_SECOND);
     ck_assert_int_eq(ask_stranger(), -ESTALE);
-    mention(FIRST, 1); /* it may be heard of again */
+    mention(FIRST, 1); /* a forgotten node may be mentioned again */
     pass(200 * DOMT_MS);
     ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
     end();

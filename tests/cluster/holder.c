@@ -12,8 +12,7 @@
 
 domt_holding domt_holder;
 
-/* --- grains and a user --------------------------------------------------------------------------
- */
+/* --- the grains' kind, and a user ------------------------------------------------------------- */
 
 typedef struct parcel {
     char text[3100];
@@ -33,7 +32,7 @@ static int take_parcel(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour depot = {
     .name = "depot", .on = (const domus_on[]){{&parcel_type, take_parcel, 0}, {NULL, NULL, 0}}};
 static const domus_grain_kind kinds[] = {{.name = "depot", .behaviour = &depot}, {.name = NULL}};
-static const char *const keys[] = {"k", "other"}; /* of two parts */
+static const char *const keys[] = {"k", "other"}; /* keys that lie in two different parts */
 
 typedef struct user {
     domus_grains depots;
@@ -61,7 +60,7 @@ static int ask(domus_stack *stack, user *self, const char *key, const parcel *wh
     return error != 0 ? error : domus_wait_all(stack, hear);
 }
 
-/* Write a text that begins with the number, and has so many bytes. */
+/* Write a text of `size` bytes that begins with the number. */
 static void number_parcel(uint32_t number, uint32_t size, parcel *ret_parcel)
 {
     int used = snprintf(ret_parcel->text, sizeof ret_parcel->text, "no.%u,", number);
@@ -157,7 +156,7 @@ static void hear_envelope(const domi_wire_envelope *envelope)
         domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = envelope->id});
 }
 
-/* The real node reads an entry of the store. */
+/* Count the real node's requests for an entry of the store. */
 static void note_read(const domus_testkit_happening *happening)
 {
     static const char key[] = "$KV.dm_sim_names.g.";

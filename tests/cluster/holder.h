@@ -1,6 +1,6 @@
-/* A node of a simulated cluster that hosts no grains, with a user who sends to them, and a stranger
- * beside it, which the test plays: it has parts of grains as the store says so, and may return what
- * comes, confirm late or never, and doubt. */
+/* A node of a simulated cluster that hosts no grains, with a user who sends messages to grains, and
+ * a second node, the stranger, which the test plays. The store says which parts the stranger has;
+ * it may return messages, confirm them late or never, and doubt parts. */
 #ifndef DOMT_CLUSTER_HOLDER_H
 #define DOMT_CLUSTER_HOLDER_H
 
@@ -14,38 +14,39 @@
 #define DOMT_PARTS    256u
 #define DOMT_DOWN_NS  (2 * DOMT_SECOND)
 #define DOMT_BEAT_NS  (100 * DOMT_MS)
-#define DOMT_QUEUED   65536u /* bytes that may be on the way to the stranger */
+#define DOMT_QUEUED   65536u /* bytes that may be under way to the stranger */
 
-/* A message to a grain, as it came to the stranger. */
+/* A message to a grain, as the stranger has received it. */
 typedef struct domt_parcel_heard {
     domi_wire_envelope envelope;
     unsigned char rest[4096];
     uint32_t number;
 } domt_parcel_heard;
 
-/* All that the test knows. There are grains of two keys, which lie in two parts. */
+/* The state of a test. There are grains of two keys, which lie in two parts. */
 typedef struct domt_holding {
     domus_testkit_cluster *sim;
-    uint32_t number; /* of the real node */
+    uint32_t number; /* number of the real node */
     domus_cluster *cluster;
     domus_address user;
-    int error; /* of the user's last ask; 1: it has not ended */
+    int error; /* error of the user's last ask; 1: the ask has not ended */
     uint32_t parts[2];
 
-    /* The stranger. While it `is_deaf` it confirms nothing more. */
+    /* The stranger. While `is_deaf` is set, it confirms no message. */
     domt_member stranger;
     domi_link link;
     char subject[64];
     uint64_t confirms;
     bool is_deaf, returns, answers_fences;
 
-    /* Counts of what the stranger has heard, and what the real node has read from the store. */
-    domt_parcel_heard heard[DOMT_HEARD]; /* for the first key */
+    /* Messages that the stranger has received, and reads of the store by the real node. */
+    domt_parcel_heard heard[DOMT_HEARD]; /* messages for the first key */
     uint32_t count;
-    uint32_t bytes;                  /* of the last message for the other key, with its envelope */
-    uint32_t answers[DOMI_TO_KINDS]; /* what else has come, by its kind */
-    domi_wire_envelope last;         /* of these */
-    uint32_t reads[DOMT_PARTS];      /* of the entry of a part */
+    /* bytes of the last message for the second key, with its envelope */
+    uint32_t bytes;
+    uint32_t answers[DOMI_TO_KINDS]; /* other envelopes received, by kind */
+    domi_wire_envelope last;         /* last of the other envelopes */
+    uint32_t reads[DOMT_PARTS];      /* reads of each part's entry */
 } domt_holding;
 
 extern domt_holding domt_holder;
@@ -53,30 +54,31 @@ extern domt_holding domt_holder;
 void domt_holder_begin(void);
 void domt_holder_end(void);
 
-/* Let time pass, in steps of 10 ms, with which the stranger says what it has to say. */
+/* Advance the time in steps of 10 ms. In each step the stranger sends the envelopes that were
+ * added. */
 void domt_holder_pass(uint64_t time_ns);
 
-/* Let the user send `count` notices for a key, or one ask, with numbers from `number` on, and of so
- * many bytes (3000 at most); or cancel its ask. 10 ms pass. */
+/* Let the user send `count` notices, or one ask, to a key, with numbers from `number` on and `size`
+ * bytes each (3000 at most); or cancel its ask. Advances the time by 10 ms. */
 typedef enum domt_holder_verb { DOMT_NOTICE, DOMT_ASK, DOMT_CANCEL } domt_holder_verb;
 void domt_holder_order(domt_holder_verb verb, uint32_t key, uint32_t number, uint32_t count,
                        uint32_t size);
 
-/* The stranger says this, or that it does not take what came, with the next step. */
+/* Let the stranger send an envelope in the next step, or return a message that it has received. */
 void domt_holder_add(const domi_wire_envelope *envelope);
 void domt_holder_give_back(const domi_wire_envelope *envelope);
 
-/* Let the store say that the stranger has the part of a key. */
+/* Write into the store that the stranger has the part of a key. */
 void domt_holder_take_part(uint32_t key);
 
-/* Let the stranger be deaf, and as many bytes be on the way to it that one large message more fills
- * it; it needs the part of the second key. */
+/* Make the stranger deaf, and fill the link to it, so that no further large message fits. The
+ * stranger needs the part of the second key. */
 void domt_holder_fill(void);
 
-/* How many messages wait for their parts. */
+/* Returns how many messages wait for their parts. */
 uint64_t domt_holder_waiting(void);
 
-/* Hold that messages with these numbers have come for the first key. */
+/* Check that messages with these numbers have come for the first key, in this order. */
 void domt_hold_heard(const uint32_t *numbers, uint32_t count);
 #define DOMT_HOLD_HEARD(...)                                                                       \
     domt_hold_heard((const uint32_t[]){__VA_ARGS__},                                               \

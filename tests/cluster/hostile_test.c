@@ -1,5 +1,6 @@
-/* Bytes of a stranger: cut off at each place, with bits turned, and made by chance. They are read
- * or refused, take no memory that is left, and what is read can be written again. */
+/* Bytes of a stranger: messages that are cut off at each place, have flipped bits, or are random.
+ * They are read or refused, all memory is freed, and a payload that was read can be written
+ * again. */
 #include "base/random.h"
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Read bytes of their own piece of memory, so that a sanitizer sees a byte too far. */
+/* Read a copy of the bytes in a block of exactly their size, so that a sanitizer sees a read beyond
+ * it. */
 static int read_exactly(const domus_picklers *picklers, const char *data, size_t size)
 {
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -37,7 +39,7 @@ DOMT_TEST(message_that_is_cut_off_anywhere_is_refused)
     for (uint64_t seed = 0; seed < 4; seed++) {
         domt_all_fill(&all, seed, (int)seed);
         domus_slice bytes = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
-        uint32_t step = 1 + bytes.size / 500; /* of long texts not each byte is a case of its own */
+        uint32_t step = 1 + bytes.size / 500; /* in long texts only some places are tried */
         for (uint32_t cut = 0; cut < bytes.size; cut += cut < 1000 ? 1 : step)
             ck_assert_int_eq(read_exactly(picklers, domus_slice_data(bytes), cut), -EBADMSG);
         ck_assert_int_eq(read_exactly(picklers, domus_slice_data(bytes), bytes.size), 0);
@@ -97,7 +99,7 @@ static const domus_type any_type = {"any", 0, NULL};
 static const domus_pickler anys[] = {
     {.type = &any_type, .version = 1, .write = write_any, .read = read_any}, {.type = NULL}};
 
-/* Returns whether msgpack-c reads these bytes as one value; -1: it cannot tell. */
+/* Returns whether msgpack-c reads these bytes as one value; -1: unknown. */
 static int msgpack_takes(const char *bytes, size_t size)
 {
     msgpack_unpacked unpacked;
@@ -106,13 +108,13 @@ static int msgpack_takes(const char *bytes, size_t size)
     msgpack_unpacked_init(&unpacked);
     msgpack_unpack_return result = msgpack_unpack_next(&unpacked, bytes, size, &end);
     msgpack_unpacked_destroy(&unpacked);
-    if (result == MSGPACK_UNPACK_NOMEM_ERROR) /* deeper than it goes */
+    if (result == MSGPACK_UNPACK_NOMEM_ERROR) /* the value nests deeper than msgpack-c reads */
         return -1;
     return result == MSGPACK_UNPACK_SUCCESS && end == size;
 }
 
-/* Bytes by chance, among which those that begin something are often; heads with a size of 4 bytes
- * are left out, because msgpack-c takes the memory that they announce. */
+/* Make random bytes, among which first bytes of values are frequent. Headers with a size of 4 bytes
+ * are left out, because msgpack-c allocates as much memory as they announce. */
 static size_t make_bytes(domi_random *random, char bytes[40])
 {
     size_t size = domi_random_below(random, 40);
@@ -153,7 +155,7 @@ DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
     domus_picklers_free(picklers);
 }
 
-/* A million arrays in each other, and a map whose keys are such. */
+/* A million nested arrays are skipped, and a map whose keys are such arrays. */
 DOMT_TEST(unknown_value_of_any_depth_is_passed_over)
 {
     enum { DEPTH = 500000 };

@@ -1,5 +1,5 @@
-/* The joiner of domus_main() says why a cluster cannot be opened. Errors in the section are held by
- * member_test.c. */
+/* The joiner of domus_main() reports why a cluster cannot be opened. member_test.c tests errors in
+ * the configuration's section. */
 #include "tests/support/suite.h"
 
 #include <domus/cluster.h>
@@ -39,7 +39,8 @@ static int read_nothing(void *context, uint32_t from, domus_figures_shot *to, ui
     return 0;
 }
 
-/* Nobody tells it then that the system was freed. */
+/* All places for tables of figures are taken, so the cluster has no table, and does not learn that
+ * its system is freed. */
 DOMT_TEST(cluster_without_tables_is_closed_behind_its_system)
 {
     static const domus_figure_column column = {.name = "one", .title = "one"};
@@ -70,7 +71,7 @@ DOMT_TEST(cluster_without_tables_is_closed_behind_its_system)
     domus_cluster_front.close(cluster);
 }
 
-/* Gateways would refuse them, each on its thread. */
+/* Gateways would refuse these numbers, each on its own thread, after the start. */
 DOMT_TEST(numbers_are_checked_before_anything_is_opened)
 {
     domus_cluster_options options = {.name = "numbers", .addresses_max = 255};

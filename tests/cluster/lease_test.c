@@ -1,6 +1,6 @@
-/* The lease of a node, on which its parts of the grains hang: a node that cannot have one, that was
- * replaced by another one of its name, or that has left before its grains have stopped, is no
- * longer in the way of the others. */
+/* A node has its parts of the grains as long as it has its lease. A node that cannot get a lease,
+ * was replaced by a node of the same name, or has left before its grains have stopped, does not
+ * keep its parts from the other nodes. */
 #include "tests/cluster/nodes.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
@@ -19,12 +19,11 @@
 
 static struct {
     uint32_t lives;
-    uint64_t holds_ns; /* for which a grain does not come to its end */
-    int error;         /* of the last ask */
+    uint64_t holds_ns; /* time that a grain takes to end */
+    int error;         /* error of the last ask */
 } world;
 
-/* --- a grain that may take its time -------------------------------------------------------------
- */
+/* --- a grain that ends slowly ----------------------------------------------------------------- */
 
 typedef struct greeting {
     domt_word word;
@@ -62,8 +61,7 @@ static const domus_behaviour greeter = {
 static const domus_grain_kind kinds[] = {{.name = "greeter", .behaviour = &greeter},
                                          {.name = NULL}};
 
-/* --- who asks -----------------------------------------------------------------------------------
- */
+/* --- the asker -------------------------------------------------------------------------------- */
 
 typedef struct asker {
     uint32_t key;
@@ -124,7 +122,7 @@ static uint32_t parts_of(uint32_t i)
     return (uint32_t)domus_cluster_count_grains(domt_nodes.clusters[i]).parts;
 }
 
-/* Hold that the table of parts that a node shows has its counts. */
+/* Check that the table of parts that a node shows agrees with its counts. */
 static void shows_its_parts(uint32_t i)
 {
     domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[i]);
@@ -155,7 +153,7 @@ static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-/* A node that hears the others, and cannot get its lease, leaves its parts to them. */
+/* A node that hears the others, but cannot get its lease, loses its parts to them. */
 DOMT_TEST(node_without_a_lease_is_not_waited_for)
 {
     begin();
@@ -178,7 +176,7 @@ DOMT_TEST(node_without_a_lease_is_not_waited_for)
     domt_nodes_end();
 }
 
-/* The later one of two nodes of one name has the parts. */
+/* Of two nodes with the same name, the one that started later gets the parts. */
 DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
 {
     begin();
@@ -197,8 +195,8 @@ DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
     domt_nodes_end();
 }
 
-/* A node has left while a grain of it does not come to its end: its lease runs out, the grain is
- * stopped, and others have its part. */
+/* A node has left while a grain of it does not end: its lease runs out, the grain is stopped, and
+ * other nodes get its part. */
 DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
 {
     begin();
@@ -206,7 +204,7 @@ DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
     uint32_t key = 0;
     while (domus_cluster_count_grains(domt_nodes.clusters[0]).parts != 0 && world.lives == 0)
         (void)ask_from(0, key++, 20 * MS);
-    (void)ask_from(0, key - 1, 20 * MS); /* waits behind the first one */
+    (void)ask_from(0, key - 1, 20 * MS); /* this ask waits behind the first one */
     world.holds_ns = 0;
     for (uint32_t i = 0; i < NODES - 1; i++)
         domus_cluster_leave(domt_nodes.clusters[i]);
@@ -217,7 +215,7 @@ DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
     domt_nodes_end();
 }
 
-/* Grains that live before their kind is spread would be in no part. */
+/* A kind cannot be spread while grains of it live: these grains would be in no part. */
 DOMT_TEST(kind_that_lives_already_is_not_spread)
 {
     char error[200] = "";

@@ -1,6 +1,6 @@
-/* Two links over a channel that loses, doubles, delays and reorders, and with sides that give up:
- * messages come in order, each once, none is lost that domi_link_break() has not counted, asks end,
- * and all goes on when the channel is good again. */
+/* Two links over a channel that loses, duplicates, delays and reorders batches, between sides that
+ * give up at times. Messages come in order and once each; domi_link_break() counts every lost one;
+ * asks end; and all goes on when the channel is good again. */
 #include "base/random.h"
 #include "protocols/cluster/link.h"
 #include "tests/support/suite.h"
@@ -17,12 +17,12 @@
 
 enum { SIDES = 2 };
 
-/* A message of one side. Every third one is an ask, which the other side answers. */
+/* A message of one side. Every third message is an ask, which the other side answers. */
 typedef struct message {
-    uint64_t batch;   /* the number of its batch */
-    uint64_t session; /* of its side */
-    uint32_t taken;   /* how often the other side has had it */
-    bool may_be_lost; /* its side gave up before it was confirmed */
+    uint64_t batch;   /* number of the message's batch */
+    uint64_t session; /* session of its sender */
+    uint32_t taken;   /* how often the other side has received the message */
+    bool may_be_lost; /* its sender gave up before the message was confirmed */
     bool is_ask, has_ended;
 } message;
 
@@ -30,8 +30,8 @@ typedef struct side {
     domi_link link;
     message messages[MESSAGES_MAX];
     uint32_t sent;
-    uint64_t next; /* the least number of a message that may come next */
-    uint64_t lost; /* as domi_link_break() has told */
+    uint64_t next; /* least number of a message that may come next */
+    uint64_t lost; /* lost messages, as counted by domi_link_break() */
     uint64_t flush_ns, tick_ns, beat_ns;
 } side;
 
@@ -47,7 +47,7 @@ static struct {
     uint32_t count;
     uint64_t now_ns;
     domi_random random;
-    uint32_t loss, doubles, late_ms; /* in a hundred; ms */
+    uint32_t loss, doubles, late_ms; /* loss and duplicates in percent, greatest delay in ms */
 } world;
 
 static uint64_t draw(uint64_t below)
@@ -91,9 +91,9 @@ static void flush_soon(uint32_t i)
         world.sides[i].flush_ns = world.now_ns + draw(MS);
 }
 
-/* --- what a gateway does ---------------------------------------------------------------------- */
+/* --- the part of a gateway -------------------------------------------------------------------- */
 
-/* Returns false if the link is broken. */
+/* Add a message to the link of a side. Returns false if the link is broken. */
 static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
 {
     static unsigned char rest[3000];
@@ -128,7 +128,7 @@ static void give_up(uint32_t i, bool is_told)
             at->may_be_lost = true;
             unconfirmed++;
         }
-        at->has_ended |= at->is_ask; /* it fails */
+        at->has_ended |= at->is_ask; /* an ask under way fails */
     }
     uint64_t lost = domi_link_break(&of->link, is_told);
     ck_assert_uint_eq(lost, unconfirmed);
@@ -198,7 +198,7 @@ static void beat(uint32_t i)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* Deliver what is due, in the order of its times. */
+/* Deliver all packets that are due, in the order of their times. */
 static void deliver(void)
 {
     for (;;) {
@@ -285,7 +285,7 @@ static void check(uint64_t seed)
     }
 }
 
-/* With a good channel nothing more is lost, and each message comes. */
+/* Check that over a good channel nothing more is lost, and each message comes. */
 static void check_goes_on(uint64_t seed)
 {
     uint64_t lost = world.sides[0].lost + world.sides[1].lost;
@@ -355,8 +355,8 @@ DOMT_TEST(sides_that_give_up_find_together_again)
     }
 }
 
-/* A batch of an old session comes late, and the answer that this session is over is one batch with
- * a message, which has to be taken, now or when it is sent again. */
+/* A batch of an old session comes late. The answer that the session is over travels in a batch with
+ * a message, which has to be received now, or when the batch is sent again. */
 DOMT_TEST(batch_that_tells_the_end_of_a_session_is_taken)
 {
     domus_slice late;
@@ -409,7 +409,8 @@ static int add_notice(domi_link *link)
     return domi_link_add(link, &envelope);
 }
 
-/* Batches without memory: nothing goes on as if nothing had been lost, and what is lost is told. */
+/* When memory for a batch is missing, the link refuses everything until it is given up, and then
+ * counts all lost messages. */
 DOMT_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
 {
     for (uint32_t at_flush = 0; at_flush < 2; at_flush++) {
@@ -435,7 +436,8 @@ DOMT_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
     }
 }
 
-/* A first envelope without memory is refused, and nothing else is lost. */
+/* When memory for the first envelope is missing, the envelope is refused, and nothing else is
+ * lost. */
 DOMT_TEST(link_that_lost_nothing_goes_on)
 {
     domi_link link;
@@ -449,7 +451,7 @@ DOMT_TEST(link_that_lost_nothing_goes_on)
     ck_assert_int_eq(add_notice(&link), -ENOMEM);
     link.their_session = 1;
     ck_assert_uint_eq(domi_link_break(&link, false), 1);
-    domi_link_tear(&link); /* it is given up already */
+    domi_link_tear(&link); /* the link is given up already */
     ck_assert(link.is_broken && !link.is_torn);
     domi_link_fini(&link);
 }

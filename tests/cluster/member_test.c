@@ -1,6 +1,6 @@
-/* The section `cluster` of the configuration: a program of domus_main() is a node of a cluster, of
- * this machine alone or over a real server with TLS and users; and what is wrong with the section
- * is told before anything is started. */
+/* The section `cluster` of the configuration: a program of domus_main() is a node of a cluster,
+ * either alone on this machine or over a real server with TLS and users; and errors in the section
+ * are reported before anything is started. */
 #include <domus/cluster.h>
 #include <domus/main.h>
 #include <domus/tls.h>
@@ -90,7 +90,7 @@ DOMT_TEST(program_without_servers_is_a_cluster_of_one)
     ck_assert_str_eq(own.out_text, "there\n");
 }
 
-/* --- what is wrong ---------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static int start_never(domus_system *system, void *argument)
 {
@@ -104,7 +104,7 @@ static const domus_program clear = {.name = "clear", .start = start_never, .clus
 static const domus_program secure = {
     .name = "secure", .start = start_never, .front = &domus_tls_front, .cluster = &member};
 
-/* The program's part is wrong. */
+/* Errors in the options that the program itself passes. */
 static const domus_cluster_export exports[] = {{.name = ""}, {.name = NULL}};
 static const domus_cluster_options odd_part = {.exports = exports};
 static const domus_cluster_member odd_member = {&domus_cluster_front, &odd_part, NULL};
@@ -134,7 +134,8 @@ static void remove_directory(void)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-/* The program is not started with these settings, of which "~" is the directory, and says so. */
+/* Check that the program does not start with these settings, in which "~" is the directory, and
+ * reports this text. */
 static void refuses(const domus_program *program, const char *settings, const char *wanted)
 {
     char text[512], file[100], line[600];
@@ -216,7 +217,7 @@ DOMT_TEST(section_that_is_wrong_is_told_before_the_start)
 
 /* --- two nodes -------------------------------------------------------------------------------- */
 
-/* The state of a node as this one sees it; -1: it is not known. */
+/* Returns the state of a node as this one sees it; -1: the node is not known. */
 static int state_of(const char *name)
 {
     domus_node_info infos[4];
@@ -233,7 +234,7 @@ static bool is_up(const char *name)
     return state_of(name) == (int)DOMUS_NODE_UP;
 }
 
-/* A node that has ended is forgotten when nothing is left of it; one that is silent is not. */
+/* A node that has ended is forgotten after some time, and a node that is silent is not. */
 static bool has_ended(const char *name)
 {
     return state_of(name) == -1 || state_of(name) == (int)DOMUS_NODE_ENDED;
@@ -277,7 +278,7 @@ static void make_certificate(void)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-/* The seed of a user, and its public key. */
+/* The seed of a user (the secret half of a key), and the user's public key. */
 #define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 

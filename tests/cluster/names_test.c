@@ -1,5 +1,5 @@
-/* domus_cluster_register() and its like: names are unique over nodes, and free again when their
- * actors or nodes have ended. */
+/* domus_cluster_register() and its relatives: a name is unique over all nodes, and is free again
+ * when its actor or node has ended. */
 #include "tests/cluster/pair.h"
 
 #include <errno.h>
@@ -35,8 +35,7 @@ static void close_named(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* --- one verb of one user ----------------------------------------------------------------------
- */
+/* --- one operation of one user ---------------------------------------------------------------- */
 
 enum verb { REGISTERS, UNREGISTERS, FINDS };
 
@@ -71,7 +70,7 @@ static int act(domus_stack *stack, void *doing_)
     }
 }
 
-/* Do it, and return the error of the answer. */
+/* Start the operation, and return the error of its answer. */
 static int does(uint32_t user, enum verb verb, const char *name)
 {
     doing what = {verb, domt_clusters[user], name};
@@ -86,7 +85,7 @@ static int does(uint32_t user, enum verb verb, const char *name)
     return result;
 }
 
-/* Do it again until the error is this one: a lease is not there at once. */
+/* Repeat the operation until it ends with this error: a node has no lease at first. */
 static void will(uint32_t user, enum verb verb, const char *name, int error)
 {
     int last = 1;
@@ -122,7 +121,7 @@ DOMT_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
     open_named();
     will(1, REGISTERS, "printer", 0);
     ck_assert_int_eq(does(0, REGISTERS, "printer"), -EEXIST);
-    (void)domus_outside_detach(users[1]); /* its actor has ended: the name is free at once */
+    (void)domus_outside_detach(users[1]); /* the actor ends here, and its name is free at once */
     users[1] = NULL;
     will(0, REGISTERS, "printer", 0);
     ck_assert_int_eq(does(0, UNREGISTERS, "printer"), 0);
@@ -131,7 +130,7 @@ DOMT_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
     domus_outsider *left = users[1];
     users[1] = NULL;
     domt_pair_end(false);
-    (void)left; /* it went with its system */
+    (void)left; /* the outsider was freed with its system */
     will(0, REGISTERS, "printer", 0);
     close_named();
 }

@@ -145,7 +145,8 @@ void domt_nodes_heal(void)
     (void)domus_testkit_cluster_set_store(sim, &(domus_testkit_store_faults){0});
 }
 
-/* The store loses requests and answers, and keeps entries for too long. */
+/* Draw faults of the store: it loses requests and answers, and keeps entries longer than it
+ * should. */
 static void fault_of_store(domus_testkit_cluster *sim)
 {
     const domus_testkit_store_faults faults = {.late_max_ns = domt_draw(DOMT_SECOND),

@@ -1,7 +1,7 @@
-/* Nodes of a simulated cluster, for tests in one thread: they are begun from a seed, time passes
- * for all of them at once, a seed draws faults, and a node may crash and come back.
+/* Nodes of a simulated cluster, for tests in one thread: they begin from a seed, time advances for
+ * all of them at once, a seed draws faults, and a node may crash and come back.
  *
- * There is one cluster at a time, in `domt_nodes`. Whatever fails that no test provokes fails the
+ * There is one cluster at a time, in `domt_nodes`. Every error that no test provokes fails the
  * test. */
 #ifndef DOMT_CLUSTER_NODES_H
 #define DOMT_CLUSTER_NODES_H
@@ -17,54 +17,56 @@
 
 typedef struct domt_nodes_state {
     domus_testkit_cluster *sim;
-    domus_cluster *clusters[DOMT_NODES_MAX]; /* NULL: the node has crashed, or was not opened */
+    /* the cluster of each node; NULL: the node has crashed, or has opened none */
+    domus_cluster *clusters[DOMT_NODES_MAX];
     uint32_t numbers[DOMT_NODES_MAX];
     uint32_t count, servers;
-    uint64_t starts; /* of clusters of nodes */
+    uint64_t starts; /* number of starts of nodes until now */
     uint64_t chance;
     void (*start)(uint32_t node);
 } domt_nodes_state;
 
 extern domt_nodes_state domt_nodes;
 
-/* Draw a number below `below`, by the seed. */
+/* Draw a random number below `below`. */
 uint64_t domt_draw(uint64_t below);
 
-/* Make a cluster without a node. */
+/* Make a cluster without nodes. */
 void domt_nodes_new(uint64_t seed, uint32_t servers);
 
-/* Add a system with so many threads, whose clock is right. Returns its index. */
+/* Add a system with `threads` threads, whose clock is right. Returns its index. */
 uint32_t domt_nodes_add(uint32_t threads);
 
-/* Make a cluster of three nodes with one to three threads, and, if `clocks_differ`, clocks of their
- * own. `start` opens the cluster of a node and spawns its actors; it is called again when a node
- * comes back. */
+/* Make a cluster of three nodes with one to three threads each. If `clocks_differ` is true, each
+ * node has a clock of its own. `start` opens the cluster of a node and spawns its actors; it is
+ * called again when the node comes back. */
 void domt_nodes_begin(uint64_t seed, uint32_t servers, bool clocks_differ,
                       void (*start)(uint32_t node));
 
 domus_system *domt_nodes_system(uint32_t node);
 
-/* Make a system a node named n0, n1 ... Where `with` has 0 or NULL it gets what all have: the name
- * "sim", heartbeats of 100 ms, down after 600 ms. Returns as domus_cluster_open(). */
+/* Open the cluster of a node named n0, n1 ... Where `with` has 0 or NULL, all nodes have the same
+ * defaults: the name "sim", heartbeats each 100 ms, down after 600 ms. Returns as
+ * domus_cluster_open(). */
 int domt_nodes_try_open(uint32_t node, domus_cluster_options with, char error[static 200]);
 
-/* The same, which may not fail. */
+/* Open the cluster of a node, and check that this succeeds. */
 void domt_nodes_open(uint32_t node, domus_cluster_options with);
 
-/* Spawn an actor on a node from outside. */
+/* Spawn an actor on a node from a foreign thread. */
 void domt_nodes_spawn(uint32_t node, const domus_behaviour *behaviour, const void *state);
 
-/* Let so much time pass for all. */
+/* Advance the time of all nodes. */
 void domt_nodes_advance(uint64_t ns);
 
-/* Let something happen to one of the nodes or servers, by the seed; heal all such faults. */
+/* Draw a fault for one of the nodes or servers; heal all faults that can be drawn. */
 void domt_nodes_fault(void);
 void domt_nodes_heal(void);
 
-/* Let a node crash and, within two seconds, start again. */
+/* Make a node crash and start it again within two seconds. */
 void domt_nodes_crash(uint32_t node);
 
-/* End the systems, and close the clusters behind them. */
+/* Free the systems, and then close their clusters. */
 void domt_nodes_end(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* domus/cluster.h: actors of two nodes send to each other by the verbs that they use anyway. */
+/* domus/cluster.h: actors of two nodes send messages to each other by the same functions as within
+ * one node. */
 #include "tests/cluster/pair.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@ static uint64_t now_ns(void)
 
 static void wait_for(_Atomic uint64_t *count, uint64_t least)
 {
-    for (int i = 0; i < 8000 && atomic_load(count) < least; i++) /* 40 s, on a busy machine */
+    /* at most 40 s, on a busy machine */
+    for (int i = 0; i < 8000 && atomic_load(count) < least; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     ck_assert_uint_ge(atomic_load(count), least);
 }
@@ -35,7 +37,7 @@ DOMT_TEST(asks_are_answered_by_the_other_node)
     }
 }
 
-/* The asker of a foreign thread has no address. */
+/* Ask without an outsider, so that the asker has no address. */
 DOMT_TEST(a_foreign_thread_is_answered)
 {
     domt_number number = {.value = 21}, answer = {.value = 0};
@@ -141,7 +143,7 @@ DOMT_TEST(a_node_that_is_silent_is_down)
     ck_assert_uint_lt(now_ns() - begin_ns, 2 * DOMT_SECOND);
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -EHOSTDOWN);
     domt_pair_begin();
-    for (int i = 0; i < 1000; i++) { /* its earlier start has ended then */
+    for (int i = 0; i < 1000; i++) { /* until the earlier start of node b has ended */
         if (domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL) == -ESTALE)
             break;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);

@@ -1,5 +1,5 @@
-/* A node as it is seen from outside: its tables at the observation port, as metrics and behind the
- * profile, the list of its names, and the lines of `domus cluster`. */
+/* A node as other programs see it: its tables at the observation port, in the metrics and in
+ * profiles, the list of its names, and the lines of `domus cluster`. */
 #include "tests/cluster/pair.h"
 
 #include <domus/front.h>
@@ -14,11 +14,10 @@
 #define ANSWER_SIZE (1u << 20)
 
 static char answer[ANSWER_SIZE];
-static void *state; /* of the port */
+static void *state; /* state of the observation port */
 static uint16_t port;
 
-/* --- the port ----------------------------------------------------------------------------------
- */
+/* --- the observation port --------------------------------------------------------------------- */
 
 static void open_port(domus_system *system)
 {
@@ -28,7 +27,7 @@ static void open_port(domus_system *system)
                   error);
 }
 
-/* Ask for a path, and read all of the answer. Returns its status. */
+/* Request a path, and store the whole answer. Returns its status. */
 static unsigned ask_with(const char *start, const char *fields)
 {
     struct sockaddr_in to = {
@@ -55,7 +54,7 @@ static unsigned ask(const char *start)
     return ask_with(start, "");
 }
 
-/* Hold that the last answer has a part, or has not. */
+/* Check that the last answer contains a part, or does not. */
 static void has(const char *part)
 {
     ck_assert_msg(strstr(answer, part) != NULL, "no '%s' in: %s", part, answer);
@@ -66,8 +65,8 @@ static void has_not(const char *part)
     ck_assert_msg(strstr(answer, part) == NULL, "'%s' is in: %s", part, answer);
 }
 
-/* Run a command of the shell, whose output becomes the answer. Returns its status; -1 if the
- * program for it is not here. */
+/* Run a shell command, and store its output as the answer. Returns its status; -1 if its program is
+ * not installed. */
 static int run(const char *program, const char *command)
 {
     if (access(program, X_OK) != 0) {
@@ -91,7 +90,7 @@ static bool run_domus(const char *options)
     return status == 0;
 }
 
-/* Let promtool of Prometheus look at the last answer. */
+/* Let promtool of Prometheus check the last answer. */
 static void judge_metrics(void)
 {
     char path[] = "/tmp/domus-metrics-XXXXXX", command[128];
@@ -131,7 +130,7 @@ static int take_name(domus_stack *stack, void *name)
     return domus_cluster_unregister(stack, cluster, name, 5 * DOMT_SECOND, hear);
 }
 
-/* Let the user have the name of a number, or give it back. */
+/* Register the name with a number for the user, or unregister it. */
 static void act(int (*verb)(domus_stack *stack, void *name), uint32_t number)
 {
     domus_outside_message message;
@@ -145,7 +144,7 @@ static void act(int (*verb)(domus_stack *stack, void *name), uint32_t number)
     ck_assert_uint_eq(registered, answered);
 }
 
-/* Hold that these are names of different numbers below 300, and of the user. */
+/* Check that these are `count` names with different numbers below 300, all of the user. */
 static void hold_different(const domus_cluster_name *names, uint32_t count)
 {
     bool is_there[300] = {false};
@@ -277,14 +276,15 @@ DOMT_TEST(names_are_listed_in_parts)
     has("\ndomus_cluster_server{state=\"alone\"} 1\n");
     has("\ndomus_cluster_server{state=\"missing\"} 0\n");
     has_not("name00001");
-    has_not("domus_node_"); /* there are no others */
+    has_not("domus_node_"); /* there are no other nodes */
 
-    for (uint32_t i = 10; i < 300; i += 17) /* the last one moves to the place of each */
+    /* the last name moves to the place of each removed name */
+    for (uint32_t i = 10; i < 300; i += 17)
         act(take_name, i);
     ck_assert_uint_eq(domus_cluster_names(cluster, 0, names, 400), 282);
     hold_different(names, 282);
 
-    (void)domus_outside_detach(user); /* with the actor its names go */
+    (void)domus_outside_detach(user); /* the names end with their actor */
     for (int i = 0; i < 2000 && domus_cluster_names(cluster, 0, names, 1) != 0; i++)
         usleep(1000);
     ck_assert_uint_eq(domus_cluster_names(cluster, 0, names, 1), 0);
@@ -298,8 +298,8 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Each metric of a cluster that the dashboard for Grafana names, of grains or of nodes, is in the
- * last answer. */
+/* Check that the last answer contains each metric of a cluster that Grafana's dashboard uses,
+ * either those of grains or those of nodes. */
 static void judge_dashboard(bool of_grains)
 {
     static char board[1 << 20];
@@ -354,8 +354,7 @@ DOMT_TEST(grains_are_counted_by_kind)
     end_alone();
 }
 
-/* --- a table of the program --------------------------------------------------------------------
- */
+/* --- a table of the program itself ------------------------------------------------------------ */
 
 static const char *const doors[] = {"open", "shut", NULL};
 static const domus_figure_column columns[] = {
@@ -393,7 +392,7 @@ static const domus_figures_table shelves = {.set = "shop",
                                             .columns_count = 4,
                                             .read = read_shelves};
 
-/* Backslashes are doubled as domus/text.h does, and once more as JSON and metrics want it. */
+/* domus/text.h doubles backslashes, and JSON and the metrics double them again. */
 DOMT_TEST(a_table_of_the_program_is_shown_as_well)
 {
     begin_alone();
@@ -467,7 +466,7 @@ DOMT_TEST(a_node_is_seen_that_is_up_and_that_is_down)
     ck_assert_uint_eq(ask("GET /metrics"), 200);
     has("\ndomus_node_state{node=\"b\",state=\"up\"} 0\n");
     has("\ndomus_node_state{node=\"b\",state=\"down\"} 1\n");
-    domt_pair_begin(); /* its earlier start has ended: there is one b in the metrics */
+    domt_pair_begin(); /* the earlier start of b has ended, so the metrics contain one b */
     domt_pair_wait(DOMUS_NODE_UP);
     ck_assert_uint_eq(ask("GET /metrics"), 200);
     const char *first = strstr(answer, "domus_node_sent_total{node=\"b\"}");

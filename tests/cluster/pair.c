@@ -1,4 +1,4 @@
-/* Two nodes, and workers on them; see the header. */
+/* Two nodes of a cluster, and workers on them; pair.h describes the functions. */
 #include "tests/cluster/pair.h"
 
 #include <errno.h>
@@ -138,7 +138,7 @@ static void open_node(uint32_t i)
 
     domus_config_init(&config);
     config.system.threads = threads;
-    config.observe.listen = "127.0.0.1:0"; /* for those who open the port */
+    config.observe.listen = "127.0.0.1:0"; /* an address, used only by tests that open the port */
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &domt_systems[i]), 0);
     ck_assert_int_eq(domus_system_start(domt_systems[i]), 0);
     options.name = "pair";
@@ -196,7 +196,7 @@ void domt_pair_begin(void)
     open_node(1);
 }
 
-/* Node b as node a sees it: the newest start that it knows. */
+/* Returns node b as node a sees it: the newest start that node a knows. */
 domus_node_info domt_info_b(void)
 {
     domus_node_info infos[8];

@@ -1,5 +1,5 @@
 /* Two nodes of a cluster in one process, each a system with its own threads, over a real
- * nats-server; and an outsider at the first, by which the test speaks. */
+ * nats-server; and an outsider on the first node, through which the test sends and asks. */
 #ifndef DOMT_CLUSTER_PAIR_H
 #define DOMT_CLUSTER_PAIR_H
 
@@ -20,33 +20,34 @@ extern domus_system *domt_systems[2];
 extern domus_cluster *domt_clusters[2];
 extern domus_outsider *domt_user;
 
-/* A number travels; a secret has no pickler. Releases of numbers are counted. */
+/* The payload of numbers, which have a pickler, and of secrets, which have none. Releases of
+ * numbers are counted. */
 typedef struct domt_number {
     uint64_t value;
-    domus_address about; /* an actor */
+    domus_address about; /* actor that some messages name */
 } domt_number;
 extern const domus_type domt_number_type, domt_secret_type;
-/* Messages for workers: an ask for twice the number, or to answer it as `about` says. */
-extern const domus_type domt_twice_type; /* an ask: a number, answered with twice the value */
-extern const domus_type domt_hold_type;  /* an ask: it is kept, and never answered */
-extern const domus_type domt_pass_type;  /* an ask: passed on to `about` as it is */
+/* Messages that workers understand. */
+extern const domus_type domt_twice_type; /* an ask: answered with twice the value */
+extern const domus_type domt_hold_type;  /* an ask: kept, and never answered */
+extern const domus_type domt_pass_type;  /* an ask: forwarded to `about` */
 extern const domus_type domt_end_type;   /* a notice: the worker stops, or fails with -value */
 extern const domus_type domt_tell_type;  /* a notice: counted, and its order is checked */
-extern const domus_type domt_back_type;  /* a notice: the sender is sent a number */
+extern const domus_type domt_back_type;  /* a notice: a number is sent back to the sender */
 
-/* Numbers of `domt_tell_type` that have come in order, and those that have not. */
+/* Numbers of `domt_tell_type` that came in order, and that did not. */
 extern _Atomic uint64_t domt_told, domt_disorder;
-extern _Atomic unsigned domt_cancelled; /* conversations of workers that were cancelled */
+extern _Atomic unsigned domt_cancelled; /* number of conversations of workers that were cancelled */
 
-/* Further text of the server's configuration; NULL: none. Set before domt_pair_open(). */
+/* Additional text for the server's configuration; NULL: none. Set it before domt_pair_open(). */
 extern const char *domt_pair_config;
 
-/* Start the server and two nodes, "a" and "b", of so many threads; `options` (or NULL) for both:
- * times and bounds. Waits until they are up. */
+/* Start the server and two nodes, "a" and "b", with `threads` threads each; `options` (or NULL) has
+ * times and bounds for both. Waits until both nodes are up. */
 void domt_pair_open(uint32_t threads, const domus_cluster_options *options);
 void domt_pair_close(void);
 
-/* End node b, with or without a word; begin it anew. */
+/* End node b, either leaving the cluster or silently; start it again. */
 void domt_pair_end(bool leaves);
 void domt_pair_begin(void);
 
@@ -58,7 +59,7 @@ domus_node_info domt_info_b(void);
 /* Spawn a worker on node b from node a. */
 domus_address domt_spawn_worker(void);
 
-/* Ask from node a. Returns the error; 0: `ret_value` has the answer's. */
+/* Ask from node a. Returns the error; if it is 0, `ret_value` has the value of the answer. */
 int domt_ask(domus_address to, const domus_type *type, uint64_t value, uint64_t timeout_ns,
              uint64_t *ret_value);
 int domt_ask_about(domus_address to, const domus_type *type, domus_address about,

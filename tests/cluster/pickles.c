@@ -1,4 +1,4 @@
-/* The struct of all sorts, and messages of given bytes. */
+/* The struct with a member of each kind, and messages with given bytes. */
 #include "tests/cluster/pickles.h"
 #include "base/random.h"
 #include "tests/support/suite.h"
@@ -91,14 +91,15 @@ static int read_address(void *context, const unsigned char *bytes, size_t size,
 const domus_pickle_context domt_addresses = {.write_address = write_address,
                                              .read_address = read_address};
 
-/* --- filled by chance ------------------------------------------------------------------------- */
+/* --- random members --------------------------------------------------------------------------- */
 
 typedef struct domt_filler {
     domi_random random;
     int borders;
 } domt_filler;
 
-/* An integer of `least` to `most`: often one that is small, or at a border of a size. */
+/* Returns a random integer from `least` to `most`, often a small one, or one at the limit of an
+ * encoding's size. */
 static int64_t integer(domt_filler *filler, int64_t least, int64_t most)
 {
     if (filler->borders == 0)
@@ -109,7 +110,7 @@ static int64_t integer(domt_filler *filler, int64_t least, int64_t most)
         return least > 0 ? least : 0;
     uint64_t bits = domi_random_next(&filler->random);
     uint64_t value = bits >> domi_random_below(&filler->random, 64);
-    if (domi_random_below(&filler->random, 3) == 0) /* 2^n - 1, 2^n, 2^n + 1 */
+    if (domi_random_below(&filler->random, 3) == 0) /* a power of two, or 1 less or more */
         value = (UINT64_C(1) << domi_random_below(&filler->random, 64)) - 1 +
                 domi_random_below(&filler->random, 3);
     int64_t signed_value = (int64_t)((bits & 1) != 0 ? value : 0 - value);
@@ -288,7 +289,7 @@ void domt_all_free(domt_all *all)
     domus_pickle_release(&domt_all_table, all);
 }
 
-/* --- compared, not by the table ------------------------------------------------------------- */
+/* --- comparison, without the table ------------------------------------------------------------ */
 
 static bool texts_same(const char *one, const char *other)
 {

@@ -1,5 +1,5 @@
-/* A message is read where it was received: slices that share its page have it moved to memory of
- * its own, and the reader goes on there. */
+/* A message is read from the memory in which it was received. If slices share its page, the bytes
+ * are moved to a page of their own first, and are read there. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -39,7 +39,8 @@ DOMT_TEST(message_is_read_on_where_its_page_was_moved)
     context.share_min = 1;
     domt_all_fill(&all, 4, 3);
     ck_assert_uint_gt(all.slice.size, 0);
-    for (uint16_t i = 0; i < all.text_count; i++) { /* the message shall fit into a window */
+    /* the texts are cut, so that the message fits into a window */
+    for (uint16_t i = 0; i < all.text_count; i++) {
         if (all.texts[i] != NULL && strlen(all.texts[i]) > 100)
             all.texts[i][100] = '\0';
     }
@@ -50,8 +51,9 @@ DOMT_TEST(message_is_read_on_where_its_page_was_moved)
     const char *before = domus_slice_data(*received);
     int result = domt_unpickle(picklers, &context, *received, &read, error, sizeof error);
     ck_assert_msg(result == 0, "%s", error);
-    ck_assert_ptr_ne(domus_slice_data(*received), before); /* it was moved */
-    domus_stage_kit_free(kit);                             /* and the old place is gone */
+    ck_assert_ptr_ne(domus_slice_data(*received), before); /* the bytes have moved */
+    /* frees the memory in which the message was received */
+    domus_stage_kit_free(kit);
     ck_assert(domt_all_same(&all, &read));
     ck_assert(domus_slice_equals(read.slice, domus_slice_data(all.slice), all.slice.size));
     domus_slice_free(bytes);

@@ -1,4 +1,4 @@
-/* Whatever is wrong with a message is refused with the place and the reason, and leaves nothing. */
+/* Every error in a message is refused with its place and reason, and all memory is freed. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -11,7 +11,7 @@
     domt_refuses(domt_all_picklers, body, sizeof(body) - 1, error, "all" text)
 #define READ(body) reads(body, sizeof(body) - 1)
 
-/* The payload is read; its own bytes have all fields, so they are others. */
+/* Check that the payload is read. Written again it has all fields, so its bytes are different. */
 static void reads(const char *body, size_t size)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
@@ -62,9 +62,10 @@ DOMT_TEST(number_out_of_its_range_is_refused)
 DOMT_TEST(floating_point_number_that_does_not_fit_is_refused)
 {
     READ("\x81\x0a\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00"); /* 1.5 */
-    READ("\x81\x0a\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"); /* no number */
-    READ("\x81\x0a\xcb\xff\xf0\x00\x00\x00\x00\x00\x00"); /* -infinite */
-    READ("\x82\x0a\x05\x0b\xf0");                         /* integers */
+    READ("\x81\x0a\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"); /* not a number (NaN) */
+    READ("\x81\x0a\xcb\xff\xf0\x00\x00\x00\x00\x00\x00"); /* minus infinity */
+    /* integers where floating-point numbers are expected */
+    READ("\x82\x0a\x05\x0b\xf0");
     REFUSED("\x81\x0a\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a", -ERANGE,
             ".small: 0.10000000000000001 does not fit into a float");
     REFUSED("\x81\x0a\xcb\x7f\xef\xff\xff\xff\xff\xff\xff", -ERANGE,
@@ -149,7 +150,7 @@ DOMT_TEST(value_beyond_its_bound_is_refused)
             -EBADMSG, ".address: the address cannot be read");
 }
 
-/* The message that a stranger would send: it announces more than there is. */
+/* Make a message as a stranger could send it: it announces more bytes than it has. */
 DOMT_TEST(size_that_lies_is_refused_before_memory_is_taken)
 {
     REFUSED("\x81\x16\xdd\xff\xff\xff\xff", -EBADMSG,
@@ -189,8 +190,8 @@ DOMT_TEST(bytes_that_are_no_value_are_refused)
          "123456");
 }
 
-/* The last thing of a list is wrong: what came before it is given back, which the sanitizer sees.
- */
+/* The last element of a list is wrong: the elements before it are freed, as the sanitizer
+ * checks. */
 DOMT_TEST(message_that_is_refused_late_leaves_nothing)
 {
     REFUSED("\x83\x0f\xa3one\x16\x92\x82\x02\xa3two\x05\xc4\x03"
@@ -213,7 +214,8 @@ DOMT_TEST(memory_of_a_message_is_bounded)
                                "c";
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     domus_slice bytes = domt_pickled("all", 3, body, sizeof body - 1);
-    domus_pickle_context context = {.memory_max = 3 * sizeof(char *) + 6 + 5}; /* "mine", too */
+    /* memory for "mine", too */
+    domus_pickle_context context = {.memory_max = 3 * sizeof(char *) + 6 + 5};
     char error[DOMUS_PICKLE_ERROR_MAX];
     domt_all all;
 
@@ -257,7 +259,7 @@ DOMT_TEST(bytes_of_a_message_are_bounded)
         domus_pickle(picklers, &context, &domt_all_type, &all, &appender, error, sizeof error),
         -EMSGSIZE);
     ck_assert_ptr_nonnull(strstr(error, "the message has more bytes than it may"));
-    ck_assert_uint_eq(appender.size, bytes.size); /* as it was before */
+    ck_assert_uint_eq(appender.size, bytes.size); /* the failed call has added nothing */
     ck_assert_int_eq(appender.error, 0);
     domus_append_drop(&appender);
     domus_slice_free(bytes);
@@ -265,7 +267,8 @@ DOMT_TEST(bytes_of_a_message_are_bounded)
     domus_picklers_free(picklers);
 }
 
-/* Each size of a buffer, and each bound of an appender, but the right one is too small. */
+/* Every size of a buffer, and every bound of an appender, that is smaller than the message is
+ * refused. */
 DOMT_TEST(buffer_that_is_too_small_is_refused_at_each_size)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
@@ -303,7 +306,7 @@ DOMT_TEST(buffer_that_is_too_small_is_refused_at_each_size)
 
 /* --- writing ------------------------------------------------------------------------------------
  *
- * A payload that readers would refuse is refused by its writer. */
+ * The writer of a payload refuses what its reader would refuse. */
 
 static void unwritten(const domt_all *all, int error, const char *text)
 {

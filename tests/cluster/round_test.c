@@ -1,5 +1,5 @@
-/* A payload becomes bytes and the same payload again, whatever its members are, and msgpack-c reads
- * these bytes as what they are meant to be. */
+/* A payload is pickled and unpickled without a change, whatever its members are, and msgpack-c
+ * reads the same values from the bytes. */
 #include "base/memory.h"
 #include "tests/cluster/pickles.h"
 #include "tests/support/sanitizer.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* msgpack-c reads the bytes, and writes the same ones again. */
+/* Check that msgpack-c reads the bytes, and writes the same bytes again. */
 static void msgpack_agrees(domus_slice bytes)
 {
     msgpack_unpacked unpacked;
@@ -107,7 +107,7 @@ static const domus_pickler plains[] = {
     {.type = &plain_type, .name = "shop.plain", .version = 7, .table = &plain_table},
     {.type = NULL}};
 
-/* The form of the bytes is a promise to programs in other languages. */
+/* The form of the bytes is promised to programs in other languages. */
 DOMT_TEST(bytes_are_what_the_page_promises)
 {
     static const char text[] = "[1208621387453242023, 7, {1=>300, 2=>-2, 3=>true, 4=>\"al\", "
@@ -131,14 +131,15 @@ DOMT_TEST(bytes_are_what_the_page_promises)
     ck_assert_uint_eq(bytes.size, sizeof expected - 1);
     ck_assert(domus_slice_equals(bytes, expected, sizeof expected - 1));
     ck_assert_uint_eq(domus_pickle_hash("shop.plain"), UINT64_C(1208621387453242023));
-    ck_assert_uint_eq(domus_pickle_hash("a"), UINT64_C(0xaf63dc4c8601ec8c)); /* of its authors */
+    /* a value that the authors of FNV-1a have published */
+    ck_assert_uint_eq(domus_pickle_hash("a"), UINT64_C(0xaf63dc4c8601ec8c));
     msgpack_unpacked_destroy(&unpacked);
     domus_slice_free(bytes);
     release_plain(&value);
     domus_picklers_free(picklers);
 }
 
-/* Other writers choose other sizes, orders and texts for the same. */
+/* Other writers may choose other sizes, orders and keys for the same values. */
 DOMT_TEST(other_forms_of_the_same_are_read)
 {
     domus_picklers *picklers = domt_picklers(plains);
@@ -177,7 +178,7 @@ DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
     memset(&all, 0, sizeof all);
     all.part.id = all.inner.id = 1;
     all.inner.ratio = 0.5F;
-    all.extra = 4; /* an absent field is read as its default */
+    all.extra = 4; /* the default of a field that is absent */
     all.color = DOMT_RED;
     all.colors[0] = all.colors[1] = DOMT_RED;
     ck_assert_int_eq(domus_slice_copy(zeros, 1024, &all.slice), 0);
@@ -187,14 +188,14 @@ DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
     ck_assert_ptr_eq(read.slice.page, bytes.page);
     ck_assert_ptr_ne(read.part.bytes.page, bytes.page);
     ck_assert(domt_all_same(&all, &read));
-    domus_slice_free(bytes); /* the shared part lives on */
+    domus_slice_free(bytes); /* the slice keeps the page that it shares */
     ck_assert(domus_slice_equals(read.slice, zeros, 1024));
     domt_all_free(&all);
     domt_all_free(&read);
     domus_picklers_free(picklers);
 }
 
-/* A message that is a part of a page is read where it is. */
+/* A message that is a part of a page is read in its place. */
 DOMT_TEST(message_in_the_midst_of_a_page_is_read)
 {
     domus_pickle_context context = {.share_min = 1};
@@ -246,7 +247,8 @@ DOMT_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
         ck_assert(result == 0 || strstr(error, ": no memory") != NULL);
         failures += result != 0;
     }
-    ck_assert_int_eq(failures, 5 + DOMT_ALL_PARTS_MAX); /* one for each slice */
+    /* one allocation for each slice, and further ones */
+    ck_assert_int_eq(failures, 5 + DOMT_ALL_PARTS_MAX);
     domt_all_free(&read);
     for (int64_t i = 0, result = -1; result != 0; i++) {
         domus_appender appender = {0};
@@ -283,7 +285,8 @@ static const domus_type heap_type = {"heap", sizeof(domt_heap), release_heap};
 static const domus_pickler heaps[] = {{.type = &heap_type, .version = 1, .table = &heap_table},
                                       {.type = NULL}};
 
-/* Read `mark`, a size of 4 bytes, and as many bytes, while there is little memory. */
+/* Read a body of `mark`, a size of 4 bytes and as many bytes, while the address space is limited,
+ * and check that memory is missing. */
 static void lacks_memory(const char *mark, uint32_t size, const char *expected)
 {
     static const domus_pickle_context context = {.bytes_max = 1u << 29, .memory_max = UINT32_MAX};
@@ -313,7 +316,7 @@ static void lacks_memory(const char *mark, uint32_t size, const char *expected)
 DOMT_TEST(memory_of_malloc_that_fails_is_an_error)
 {
     if (DOMT_SANITIZED)
-        return; /* a sanitizer's malloc does not heed the limit */
+        return; /* the malloc of a sanitizer ignores the limit */
     lacks_memory("\x81\x01\xdb", 40u << 20, "heap.text: no memory");
     lacks_memory("\x81\x02\xdd", 12u << 20, "heap.list: no memory");
 }

@@ -1,6 +1,6 @@
 /* The lines of the log about a cluster: one when a node is up, down, up again, has left or has
  * begun anew, when this node has lost its servers and has one again, and when another node has its
- * name; and few lines however much a stranger makes up. */
+ * name. The log gets few lines, however many nodes a stranger invents. */
 #include "protocols/cluster/link.h"
 #include "runtime/system/system.h"
 #include "tests/cluster/broker.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define LINES_MAX 512u
-#define TYPES_MAX 16u /* of which the log is told (DOMI_TOLD_MAX) */
+#define TYPES_MAX 16u /* number of types that the log names (DOMI_TOLD_MAX) */
 
 enum { A, B, NODES };
 
@@ -45,7 +45,7 @@ static void fail_with_lines(const char *part)
     ck_abort_msg("'%s' is not there once", part);
 }
 
-/* Hold that one line has this part, and is of this level. */
+/* Check that exactly one line contains this part, and that it has this level. */
 static void says_once(domus_log_level level, const char *part)
 {
     uint32_t found = 0;
@@ -69,7 +69,7 @@ static uint32_t count(const char *part)
     return found;
 }
 
-/* The seconds that the last line with this part says behind it. */
+/* Returns the seconds that follow this part in the last line that contains it. */
 static double seconds_behind(const char *part)
 {
     double seconds = -1;
@@ -87,7 +87,7 @@ static double seconds_behind(const char *part)
 
 static const domus_type order_type = {.name = "say order"};
 static const domus_type secret_type = {.name = "secret"};
-static domus_type others[TYPES_MAX + 1]; /* more than the log is told of */
+static domus_type others[TYPES_MAX + 1]; /* one type more than the log names */
 
 static int ignore(domus_stack *stack, void *self, const void *payload)
 {
@@ -145,7 +145,7 @@ static void open_cluster(uint32_t node, uint64_t seed)
         .seed = seed,
     };
 
-    if (node == A) /* the kit writes no log: node a gets the test's */
+    if (node == A) /* the kit writes no log, so node a gets a function of the test */
         system_of(A)->hooks.log = note;
     ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
                                      &world.clusters[node]) == 0,
@@ -172,7 +172,7 @@ static void end(void)
         domus_cluster_close(world.clusters[node]);
 }
 
-/* Play a node that hears node a. */
+/* Send the heartbeat of a node that hears node a. */
 static void beat(uint64_t id, const char *name, uint64_t incarnation)
 {
     domi_heartbeat beat = {.id = id,
@@ -228,7 +228,7 @@ DOMT_TEST(node_that_begins_anew_has_ended_and_is_up)
     end();
 }
 
-/* That the others are down to a node without servers is no news of them. */
+/* A node without servers does not log that other nodes are down. */
 DOMT_TEST(node_says_that_it_is_alone_and_that_it_is_back)
 {
     begin(2, true);
@@ -263,7 +263,7 @@ DOMT_TEST(node_that_finds_no_server_says_so_once)
     end();
 }
 
-/* Returns what node a shows of its servers. */
+/* Returns the state of its servers that node a shows. */
 static const char *shown_server(void)
 {
     const domus_figures_table *at = domus_figures_at(system_of(A), 0);
@@ -296,7 +296,7 @@ DOMT_TEST(another_node_of_the_same_name_is_told)
     end();
 }
 
-/* Hold that the last line about each of these nodes, if there is one, says that it is down. */
+/* Check that the last line about each of these nodes, if there is one, says that it is down. */
 static void last_lines_say_down(uint32_t nodes)
 {
     char name[32];
@@ -319,7 +319,8 @@ DOMT_TEST(nodes_that_come_and_go_cannot_fill_the_log)
     begin(1, true);
     domt_member_add(world.sim, NULL, &world.gossip);
     domt_pass(world.sim, 30 * DOMT_SECOND);
-    for (uint32_t round = 0; round < 5; round++) { /* up for a moment, and down after 0.6 s */
+    /* each node is up for a moment, and down after 0.6 s */
+    for (uint32_t round = 0; round < 5; round++) {
         for (uint32_t i = 0; i < 60; i++) {
             snprintf(name, sizeof name, "x%u", i);
             beat(1000 + i, name, 1);

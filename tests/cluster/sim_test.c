@@ -1,9 +1,9 @@
 /* Clusters of three nodes in a simulated network, with the faults that a seed draws: no message is
- * doubled, the order is kept, none is lost that was not told as lost, and each ask ends.
+ * doubled, the order is kept, every lost message is reported, and each ask ends.
  *
- * On each node a talker has a worker on each other node, which it spawns there, and again when it
- * hears that it is gone. It sends the worker notices that are numbered, and asks that are numbered,
- * some with a time-out. The model knows what was sent, taken and told. */
+ * On each node a talker has a worker on each other node, which it spawns there, and spawns again
+ * when the worker is gone. The talker sends its workers numbered notices, and numbered asks, some
+ * with a time-out. The model knows which messages were sent, received and reported as lost. */
 #include "tests/cluster/nodes.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
@@ -23,15 +23,15 @@
     (4 * SECOND) /* within which an ask without a time-out ends after all is healed                \
                   */
 
-/* One worker of one talker: all that was sent to it. */
+/* The messages from one talker to one worker. */
 typedef struct pair {
-    uint64_t sent;  /* notices that domus_notice() has taken */
-    uint64_t taken; /* that the worker had */
-    uint64_t next;  /* the least number that may come next */
+    uint64_t sent;  /* notices that domus_notice() has accepted */
+    uint64_t taken; /* notices that the worker has received */
+    uint64_t next;  /* least number that may come next */
 } pair;
 
 static struct {
-    domus_cluster_counts gone; /* of nodes that have crashed */
+    domus_cluster_counts gone; /* counts of nodes that have crashed */
     pair pairs[PAIRS_MAX];
     uint32_t pairs_used;
     domt_asking asks[ASKS_MAX];
@@ -133,7 +133,7 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
     return 0;
 }
 
-/* Ask once, in a conversation of its own. */
+/* Send one ask, in a conversation of its own. */
 static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(domt_word)};
 
 static int ask_one(domus_stack *stack, void *self_, const void *payload)
@@ -264,7 +264,7 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)seed, (unsigned long long)model.disordered,
                   (unsigned long long)model.doubled, (unsigned long long)model.twice);
     if (has_crashed)
-        return; /* what a node had when it crashed is told by nobody */
+        return; /* losses of a node that crashes are not reported */
     ck_assert_msg(domt_count_open(model.asks, model.asks_used) == 0,
                   "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
                   domt_count_open(model.asks, model.asks_used), model.asks_used);

@@ -1,10 +1,9 @@
-/* Grains over simulated clusters of three nodes, with the faults that a seed draws: of a grain, no
- * two lives pass the fence of a store at the same time, no message is doubled, the order is kept,
- * none is lost that was not told as lost, and each ask ends.
+/* Grains over simulated clusters of three nodes, with the faults that a seed draws: the store never
+ * accepts two lives of a grain at the same time, no message is doubled, the order is kept, every
+ * lost message is reported, and each ask ends.
  *
- * On each node a talker sends to a few grains, with numbers of its own for each. The store is in
- * the model: it takes what a life writes with a fence that is no smaller than it has seen for the
- * key. */
+ * On each node a talker sends numbered messages to a few grains. The store is a part of the model:
+ * it refuses a write whose fence is smaller than the greatest one that it has seen for the key. */
 #include "tests/cluster/nodes.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
@@ -22,34 +21,34 @@
 #define KEYS      12u
 #define ASKS_MAX  60000u
 #define PAIRS_MAX 4000u
-#define PATIENCE  (5 * SECOND) /* within which all grains answer after all is healed */
+#define PATIENCE  (5 * SECOND) /* time in which all grains answer after all faults are healed */
 
-/* One talker and one key. */
+/* The messages from one talker to one key. */
 typedef struct pair {
-    uint64_t sent; /* notices that domus_grain_notice() has taken */
+    uint64_t sent; /* notices that domus_grain_notice() has accepted */
     uint64_t taken;
-    uint64_t next;     /* the least number that may come next */
-    uint64_t next_ask; /* of asks */
+    uint64_t next;     /* least number of a notice that may come next */
+    uint64_t next_ask; /* least number of an ask that may come next */
 } pair;
 
-/* The knowledge of a store behind the grain of a key. */
+/* The entry of a key in the store. */
 typedef struct stored {
-    uint64_t fence; /* the largest */
-    uint32_t node;  /* of the life that had it */
+    uint64_t fence; /* greatest fence of a write */
+    uint32_t node;  /* node of the life that wrote last */
 } stored;
 
 static struct {
-    uint64_t gone; /* what nodes had told as lost when they crashed */
+    uint64_t gone; /* losses that nodes had reported before they crashed */
     pair pairs[PAIRS_MAX];
     uint32_t pairs_used;
     domt_asking asks[ASKS_MAX];
     uint32_t asks_used;
     stored store[KEYS];
-    uint64_t refused; /* by the store */
+    uint64_t refused; /* writes that the store has refused */
     uint64_t doubled, disordered, twice, both;
-    uint64_t moves; /* writes by a life on another node than the last one */
+    uint64_t moves; /* writes by a life on another node than the write before */
     bool talks;
-    uint32_t mute; /* the node whose talker says nothing, plus 1 */
+    uint32_t mute; /* index of the node whose talker is silent, plus 1; 0: none */
 } model;
 
 /* --- grains ------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ typedef struct account {
     uint64_t fence;
 } account;
 
-/* Which node a system is of: the kind's `make` gets it. */
+/* Index of a node; the kind's `make` gets a pointer to it, and knows its node by it. */
 static uint32_t node_ids[NODES] = {0, 1, 2};
 
 static int make_account(void *context, const char *key, void *self_)
@@ -81,7 +80,7 @@ static int mount_account(domus_stack *stack, void *self_)
     return 0;
 }
 
-/* Write to the store. Returns whether it was taken. */
+/* Write to the store. Returns whether the store has accepted the write. */
 static bool write_as(const account *self)
 {
     stored *at = &model.store[self->key];
@@ -104,7 +103,7 @@ static int take_notice(domus_stack *stack, void *self, const void *payload)
 
     of->taken++;
     if (!write_as(self))
-        return 0; /* a life that was stopped for a while has what came to it before */
+        return 0; /* a life that was stopped still handles messages that came before */
     if (came->number < of->next)
         model.disordered++;
     of->next = came->number + 1;
@@ -251,7 +250,7 @@ static void start_node(uint32_t i)
     domt_nodes_spawn(i, &talking, &state);
 }
 
-/* The messages that a node has told as lost, in one way or another. */
+/* Returns the number of messages that a node has reported as lost, refused or dropped. */
 static uint64_t count_told(uint32_t i)
 {
     domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
@@ -303,7 +302,7 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)model.doubled, (unsigned long long)model.twice,
                   (unsigned long long)model.both);
     if (has_crashed)
-        return; /* what a node had when it crashed is told by nobody */
+        return; /* losses of a node that crashes are not reported */
     ck_assert_msg(domt_count_open(model.asks, model.asks_used) == 0,
                   "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
                   domt_count_open(model.asks, model.asks_used), model.asks_used);
@@ -312,7 +311,8 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)told);
 }
 
-/* Talk for a while, and return how many asks were answered: all. */
+/* Let the talkers send for a while, and check that every ask is answered. Returns the number of
+ * asks. */
 static uint32_t count_answers(void)
 {
     uint32_t first = model.asks_used, answered = 0;
@@ -398,7 +398,7 @@ DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
     domt_nodes_advance(SECOND);
     ck_assert_uint_ge(model.moves, 1);
     for (uint32_t i = 0; i < model.asks_used; i++)
-        ck_assert_int_eq(model.asks[i].error, 0); /* no ask fails by it */
+        ck_assert_int_eq(model.asks[i].error, 0); /* the leaving node makes no ask fail */
     check_all(4, true);
     domt_nodes_end();
 }

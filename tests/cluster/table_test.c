@@ -1,5 +1,5 @@
-/* A table or a list of types that is wrong is refused before it is used, and a right one is found
- * again by type and by name. */
+/* A wrong table or list of types is refused before it is used, and a correct type is found by its
+ * pointer and by its name. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -193,7 +193,8 @@ DOMT_TEST(place_or_shape_that_is_wrong_is_refused)
     WRONG(beyond, .name = "part", .size = 1, .number = 1, .kind = DOMUS_PICKLE_KIND_UINT, .has = 1,
           .has_offset = sizeof(domt_some));
     WRONG("pointed: the elements are not where the row says", .name = "pointed", .size = 4,
-          .number = 1, .shape = DOMUS_PICKLE_FIXED, .elements = 'p'); /* gcc warns of such a row */
+          /* gcc warns of this row, so it is written without the macro */
+          .number = 1, .shape = DOMUS_PICKLE_FIXED, .elements = 'p');
     WRONG("pointed: the elements are not where the row says", .name = "pointed", .size = 4,
           .number = 1, .shape = DOMUS_PICKLE_COUNTED, .elements = 'p');
     WRONG("list: the elements are not where the row says",
@@ -299,7 +300,7 @@ DOMT_TEST(list_that_is_wrong_is_refused)
          {.type = &two_type, .version = 1}, {.type = &one_type, .version = 2});
     LIST("one: its name has the same hash as \"one\"", {.type = &one_type, .version = 1},
          {.type = &two_type, .name = "one", .version = 1});
-    /* two names that are known to have the same hash of FNV-1a */
+    /* these two names have the same hash of FNV-1a */
     LIST("8yn0iYCKYHlIj4-BwPqk: its name has the same hash as \"GReLUrM4wMqfg9yzV3KQ\"",
          {.type = &one_type, .name = "GReLUrM4wMqfg9yzV3KQ", .version = 1},
          {.type = &two_type, .name = "8yn0iYCKYHlIj4-BwPqk", .version = 1});
@@ -333,7 +334,7 @@ DOMT_TEST(each_of_many_types_is_found)
         ck_assert_ptr_null(domus_pickler_of_hash(picklers, i * UINT64_C(0x100000001)));
     domus_picklers_free(picklers);
     domus_picklers_free(NULL);
-    list[0].type = NULL; /* a program without types */
+    list[0].type = NULL; /* the list has no type now */
     picklers = domt_picklers(list);
     ck_assert_ptr_null(domus_pickler_of_type(picklers, &types[0]));
     ck_assert_ptr_null(domus_pickler_of_hash(picklers, 0));
@@ -362,7 +363,7 @@ DOMT_TEST(type_without_a_pickler_is_refused)
     domus_picklers_free(picklers);
 }
 
-/* A later version may have a payload, which this one passes over. */
+/* A later version of the type may have a payload, which this version skips. */
 DOMT_TEST(type_without_a_payload_is_an_empty_map)
 {
     const domus_pickler list[] = {{.type = &one_type, .version = 1}, {.type = NULL}};
@@ -385,7 +386,7 @@ static int check_part(const void *payload, uint32_t version, char *error, size_t
     const domt_part *part = payload;
 
     if (part->id == 5)
-        return -EDOM; /* without a reason */
+        return -EDOM; /* an error without a text */
     if (part->id <= version)
         return 0;
     (void)snprintf(error, error_size, "the id is above %u", version);

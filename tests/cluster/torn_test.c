@@ -1,6 +1,7 @@
-/* The link of a gateway without memory for one envelope: if the other side must not miss that, the
- * link is given up at once, so that both sides know that what was under way is over; a message that
- * is refused leaves it as it is. The test takes the memory from the link of a real node. */
+/* The link of a gateway lacks memory for one envelope. If the other side needs the envelope, the
+ * link is given up at once, so that both sides know that messages under way are lost; a link that
+ * has only refused a message goes on. The test makes the allocation fail in the link of a real
+ * node. */
 #include "house/message/house.h"
 #include "protocols/cluster/inside.h"
 #include "tests/cluster/holder.h"
@@ -33,7 +34,7 @@ DOMT_TEST(link_that_lost_an_answer_is_given_up)
     begin();
     uint64_t session = link_of_a()->session;
     domi_wire_envelope question = domt_holder.heard[0].envelope;
-    question.kind = DOMI_TO_GRAIN_ASK; /* which the node gives back, as it has no parts */
+    question.kind = DOMI_TO_GRAIN_ASK; /* the node returns this ask, as it has no parts */
     question.id = 5;
     domt_holder_add(&question);
     link_of_a()->next.error = -ENOMEM;

@@ -1,5 +1,5 @@
-/* An older and a newer program understand each other: what one does not know it passes over, and
- * what is missing has its default. */
+/* An older and a newer program understand each other: a reader skips unknown fields, and missing
+ * fields get their defaults. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -30,7 +30,7 @@ static const domus_pickle_field order_1_fields[] = {
 };
 static const domus_pickle_table order_1_table = DOMUS_PICKLE_TABLE(domt_order_1, order_1_fields);
 
-/* The second version has wider numbers, and more of everything. */
+/* The second version has wider numbers, more fields and longer arrays. */
 typedef struct domt_line_2 {
     uint64_t price;
     char *note;
@@ -83,7 +83,7 @@ static const domus_pickler program_2[] = {
     {.type = &order_2_type, .name = "order", .version = 2, .table = &order_2_table},
     {.type = NULL}};
 static const domus_pickler program_3[] =
-    {/* which reads the second version and later ones */
+    {/* this program reads messages from version 2 on */
      {.type = &order_2_type, .name = "order", .version = 3, .oldest = 2, .table = &order_2_table},
      {.type = NULL}};
 
@@ -106,7 +106,8 @@ DOMT_TEST(newer_program_reads_an_older_message)
     ck_assert(read.line_count == 2 && read.lines[0].price == 0 && read.lines[1].price == 99);
     ck_assert_str_eq(read.lines[1].note, "none");
     ck_assert(read.raw.size == 0 && read.raw.page == NULL);
-    ck_assert_uint_eq(read.best.price, 1); /* a field that is required in it is no matter */
+    /* a required field within an absent member does not fail the message */
+    ck_assert_uint_eq(read.best.price, 1);
     ck_assert_str_eq(read.best.note, "none");
     ck_assert_str_eq(read.name, "nobody");
     ck_assert(!read.has_rate && read.rate == 0.5);
@@ -135,7 +136,7 @@ static domt_order_2 order_of_2(domt_line_2 *lines)
     return order;
 }
 
-/* Returns the result of an older program that reads what a newer one has written. */
+/* Returns the result of an older program that reads the message of a newer one. */
 static int read_by_1(const domt_order_2 *order, domt_order_1 *ret_order, char error[256])
 {
     domus_picklers *writers = domt_picklers(program_2);
@@ -163,12 +164,13 @@ DOMT_TEST(older_program_reads_a_newer_message)
     domt_order_1 read;
 
     int result = read_by_1(&order, &read, error);
-    ck_assert_int_eq(result, -EMSGSIZE); /* there are 4 sizes, and it has room for 2 */
+    /* the message has 4 sizes, and the older type has room for 2 */
+    ck_assert_int_eq(result, -EMSGSIZE);
     ck_assert_str_eq(error, "order.sizes: has 4 elements, more than 2");
     domus_slice_free(order.raw);
 }
 
-/* The same without the field that has no room. */
+/* The older program reads a message without the array that does not fit. */
 DOMT_TEST(fields_that_are_not_known_are_passed_over)
 {
     static const char body[] =

@@ -1,5 +1,5 @@
-/* The table of groups over the cluster: changes are told in their order and each group once, and
- * what other nodes say has a limit and ends with them. */
+/* The table of groups over the cluster: changes are reported in their order and each group once,
+ * the interest of other nodes has a limit, and it is removed when the node ends. */
 #include "house/directory/group.h"
 #include "protocols/cluster/wide.h"
 #include "tests/support/suite.h"
@@ -12,7 +12,8 @@
 #define OPENED 5u
 
 static domi_wide *wide;
-static domi_group *groups[OPENED]; /* as those of libdomus: their members are numbers of the test */
+/* stand-ins for groups, in which the test sets the number of members */
+static domi_group *groups[OPENED];
 
 static void begin(void)
 {
@@ -43,7 +44,7 @@ static bool set_members(uint32_t group, uint32_t members)
     return domi_wide_look(wide, group);
 }
 
-/* The changes behind `from`, in parts of `room`, as text. */
+/* Returns the changes after change `from`, read in parts of `room` changes, as text. */
 static const char *changes(uint64_t from, uint32_t room)
 {
     static char text[200];
@@ -113,7 +114,7 @@ DOMT_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
         domi_wide_forget(wide, node);
         ck_assert_uint_eq(nodes_of(1, nodes, 8), 6 - node - (node < 3));
     }
-    ck_assert_uint_eq(wide->count, OPENED); /* nothing is left of the other group */
+    ck_assert_uint_eq(wide->count, OPENED); /* the group that no node has opened here is removed */
     end();
 }
 

@@ -1,5 +1,6 @@
-/* Fuzzes forms. The first byte chooses limits, the rest is the body. Each function reads of a field
- * what it decodes to, and a form that is written anew from its fields says the same. */
+/* Fuzzes forms. The first byte chooses limits, the rest is the body. Every reading function returns
+ * the decoded value of a field, and a form that is written again from its fields has the same
+ * fields. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http_form.h>
@@ -16,7 +17,7 @@ static void must(bool holds)
         abort();
 }
 
-/* Decode a text of the form, which ends with a zero then. Returns its size. */
+/* Decode a text of the form into `to`, and end it with a zero. Returns its size. */
 static size_t decode(domus_slice text, char to[ROOM])
 {
     must(text.size < ROOM);
@@ -26,7 +27,7 @@ static size_t decode(domus_slice text, char to[ROOM])
     return (size_t)size;
 }
 
-/* Check what the functions say of a field, whose decoded name and value these are. */
+/* Check what each reading function returns for a field with this decoded name and value. */
 static void hold_field(const domus_http_form *form, const char *name, const char *value,
                        size_t size)
 {
@@ -47,7 +48,7 @@ static void hold_field(const domus_http_form *form, const char *name, const char
         must(got > 0);
 }
 
-/* Write a form anew. */
+/* Write the fields of a form as a new form. */
 static domus_slice write(const domus_http_form *form, uint32_t *ret_count)
 {
     domus_http_parameter field;

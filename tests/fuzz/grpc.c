@@ -1,6 +1,6 @@
 /* Fuzzes the messages of gRPC. The first byte of an input chooses the bound of a message and
- * whether it may be compressed, the others are a body. Pieces of any size have to give the same
- * messages, none beyond the bound, and the same end. */
+ * whether messages may be compressed, the other bytes are a body. Pieces of any size have to give
+ * the same messages, none beyond the bound, and the same end. */
 #include "protocols/grpc/reader.h"
 
 #include <domus/grpc.h>
@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All messages of a body, behind each other with their sizes, and its end. */
+/* All messages of a body with their sizes, one behind the other, and the end of the body. */
 typedef struct outcome {
     domus_slice messages;
-    int error;       /* 0: the body has ended */
-    bool is_between; /* with a whole message */
+    int error;       /* result of the reader; 0: the body has ended */
+    bool is_between; /* the body has ended behind a whole message */
 } outcome;
 
 static void must(bool holds)
@@ -23,7 +23,8 @@ static void must(bool holds)
         abort();
 }
 
-/* Take the messages that have come. Returns as domi_grpc_reader_next(), but never above 0. */
+/* Store the messages that the reader has complete. Returns as domi_grpc_reader_next(), but never
+ * above 0. */
 static int take_all(domi_grpc_reader *reader, domus_appender *to)
 {
     domus_slice message;

@@ -1,7 +1,7 @@
-/* Fuzzes a server of HTTP/2 in a test kit. An input is the frames of a peer behind a right preface:
- * for each one a byte for its type, one for its flags, one for its stream and one for its size, and
- * then so many bytes. The first byte chooses the limits, and whether bodies come in pieces.
- * Whatever comes, a connection that follows is served. */
+/* Fuzzes a server of HTTP/2 in a test kit. An input is the frames of a peer behind a correct
+ * preface: for each frame a byte for its type, one for its flags, one for its stream and one for
+ * its size, and then as many bytes as its size. The first byte of the input chooses the limits, and
+ * whether bodies come in pieces. Whatever comes, the next connection is served. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/domus.h>
@@ -49,7 +49,8 @@ static int send_back(domus_stack *stack, void *self, const void *payload)
                               payload);
 }
 
-/* Answer with the target, whose bytes have to be those of one line; or not at all. */
+/* Check that no byte of a request's target ends a line, and answer with the target, with a
+ * WebSocket or with an error. */
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
@@ -93,9 +94,9 @@ static const domus_pipeline pipelines[] = {PIPELINE(NULL, NULL), PIPELINE(&small
 static domus_behaviour behaviours[4];
 static domus_testkit *kits[4];
 
-#define INPUTS_MAX 256u /* of one kit, which keeps its peers until it is freed */
+#define INPUTS_MAX 256u /* inputs for one kit, which frees its peers only when it is freed */
 
-/* A leak checker does not see a kit that is reached by a static pointer alone. */
+/* Free all kits at the end: the leak checker does not find memory whose only pointer is static. */
 static void free_kits(void)
 {
     for (unsigned i = 0; i < 4; i++)

@@ -1,8 +1,8 @@
 /* Fuzzes a client of HTTP/2 in a test kit. An input is the frames of a server, behind SETTINGS: for
- * each one a byte for its type, one for its flags, one for its stream and one for its size, and
- * then so many bytes. The first byte chooses the limits, whether bodies come in pieces, and how and
- * when the connection ends. Whatever comes, each of the requests, of which some have no deadline,
- * has one answer or error, and no channel is left. */
+ * each frame a byte for its type, one for its flags, one for its stream and one for its size, and
+ * then as many bytes as its size. The first byte of the input chooses the limits, whether bodies
+ * come in pieces, and how and when the connection ends. Whatever comes, each request (some have no
+ * deadline) gets one answer or error, and no channel is left. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/await.h>
@@ -18,8 +18,8 @@
 #define SECOND     UINT64_C(1000000000)
 #define FRAME_MAX  (9 + 255)
 #define ASKS       6u
-#define KEPT_MAX   8u   /* connections whose servers stay for a while */
-#define INPUTS_MAX 256u /* of one kit, which keeps its peers until it is freed */
+#define KEPT_MAX   8u   /* connections that stay open for a while */
+#define INPUTS_MAX 256u /* inputs for one kit, which frees its peers only when it is freed */
 
 static void must(bool holds)
 {
@@ -41,14 +41,14 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* --- the one who asks ------------------------------------------------------------------------- */
+/* --- the asker -------------------------------------------------------------------------------- */
 
 static const domus_type go_type = {.name = "go", .size = sizeof(uint32_t)};
 static domus_address client;
 
 typedef struct go_frame {
     domus_http_request request;
-    uint64_t within_ns; /* 0: no deadline */
+    uint64_t within_ns; /* deadline of the request in nanoseconds; 0: no deadline */
     domus_body body;
     bool ended;
 } go_frame;
@@ -61,7 +61,7 @@ static domus_slice slice_of(const char *text)
     return made;
 }
 
-/* The lines of an answer, of which no byte ends one too early. */
+/* Check that no byte within a field of an answer can end the field's line. */
 static void check_fields(domus_slice fields)
 {
     domus_http_line line;
@@ -88,7 +88,7 @@ DOMUS_SEQUENCE(go, go_frame)
                                               .target = slice_of("http://10.0.0.1/a")};
         if (methods[number] == DOMUS_HTTP_POST)
             frame->request.body = slice_of("some bytes");
-        if (number == ASKS - 2) /* it cannot be encoded */
+        if (number == ASKS - 2) /* the last but one request cannot be encoded */
             frame->request.fields = slice_of("x y: z\r\n");
         frame->within_ns = number % 3 == 0 ? 0 : 5 * SECOND;
     }
@@ -133,7 +133,7 @@ static domus_testkit *kits[4];
 static domus_peer_listener *listeners[4];
 static domus_address clients[4], askers[4];
 
-/* A leak checker does not see a kit that is reached by a static pointer alone. */
+/* Free all kits at the end: the leak checker does not find memory whose only pointer is static. */
 static void free_kits(void)
 {
     for (unsigned i = 0; i < 4; i++)
@@ -222,7 +222,7 @@ static void end_kept(uint8_t how)
         end_peer(kept[--kept_count], how);
 }
 
-/* Serve each connection that comes with the same frames, the last ones not at all. */
+/* Serve each new connection with the same frames; the last connections are not served at all. */
 static void serve(domus_testkit *kit, unsigned which, const uint8_t *data, size_t size)
 {
     domus_peer *peer;

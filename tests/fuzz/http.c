@@ -1,6 +1,6 @@
 /* Fuzzes the server's side of the stage of HTTP. The first byte chooses the options and the size of
- * pieces. The same requests are read in one piece and in many, and llhttp reads them, too; each is
- * answered with what it has brought, and a client reads the answers. */
+ * pieces. The stage reads the same requests in one piece and in many, and llhttp reads them, too;
+ * each request is answered with its own parts, and a client reads the answers. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/fuzz/support/judge.h"
 
@@ -30,7 +30,7 @@ static void must(bool holds)
         abort();
 }
 
-/* The answers to all requests. */
+/* All answers to the requests, one behind the other. */
 typedef struct answers {
     char *bytes;
     size_t size;
@@ -51,7 +51,7 @@ static void answer(void *context, domus_stage_kit *kit, const domus_stage_messag
     if (request->target.size != 0)
         must(domus_slice_keep(request->target, &response.body) == 0);
     int error = domus_stage_kit_encode(kit, message->id, &domus_http_response_type, &response);
-    if (error != 0) /* its fields have two hosts: none, of a server */
+    if (error != 0) /* a request with two Host fields cannot become an answer */
         must(domus_stage_kit_fail(kit, message->id, message->type, -ENOENT) == 0);
     domus_http_response_type.release(&response);
     const char *output = domus_stage_kit_output(kit, &size);
@@ -63,7 +63,7 @@ static void answer(void *context, domus_stage_kit *kit, const domus_stage_messag
     domus_stage_kit_clear(kit);
 }
 
-/* Answers to requests are responses, and as many. */
+/* Check that the answers are responses, and as many as there were requests. */
 static void hold_answers(const answers *all)
 {
     domt_http_read read = {.is_client = true, .heads = all->heads};
@@ -92,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t step = 1 + data[0] / 4 * (size / 512 + 1);
     whole.with_trailers = judged.with_trailers = choice->streams;
     domt_http_read_by_stage(&whole, choice, data + 1, size - 1, size, NULL, NULL);
-    /* An answer may end the connection, so these are perhaps fewer messages. */
+    /* An answer may end the connection, so the client perhaps reads fewer answers than there were
+     * requests. */
     domt_http_read_by_stage(&answered, choice, data + 1, size - 1, size, answer, &all);
     domt_http_read_by_stage(&pieces, choice, data + 1, size - 1, step, NULL, NULL);
     domt_http_hold_same(&whole, &pieces);

@@ -1,6 +1,6 @@
 /* Fuzzes the client's side of the stage of HTTP. The first byte chooses the options and the size of
- * pieces, the second which of its requests were HEAD. The same responses are read in one piece and
- * in many, and llhttp reads them, too. */
+ * pieces, the second byte says which requests were HEAD. The stage reads the same responses in one
+ * piece and in many, and llhttp reads them, too. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/fuzz/support/judge.h"
 

@@ -1,7 +1,8 @@
-/* Fuzzes JSON. The first byte chooses the part: a text is read by a table, looked at, fed in
- * pieces, or is the steps of a writer. A struct that is read is written, and reads back to the same
- * bytes; pieces of any size lead to the same elements and the same error as the whole; and a writer
- * that finds nothing wrong has written JSON. */
+/* Fuzzes JSON. The first byte chooses the part: the rest is a text that is read by a table, or is
+ * read without a table, or is fed in pieces, or the rest is the steps of a writer. A struct that
+ * was read is written, and reading it again gives the same bytes; pieces of any size lead to the
+ * same elements and the same error as the whole; and a writer that reports no error has written
+ * JSON. */
 #include <domus/json_feed.h>
 #include <domus/json_writer.h>
 
@@ -141,7 +142,7 @@ static void look_at(const char *text, size_t size)
 typedef struct fed {
     int error;
     uint64_t count;
-    uint64_t sum; /* of what the elements have */
+    uint64_t sum; /* checksum of all elements */
     domus_json_error told;
 } fed;
 
@@ -194,7 +195,8 @@ static void feed_in_pieces(uint8_t how, const char *text, size_t size)
 /* --- the writer --------------------------------------------------------------------------------
  */
 
-/* Each byte is a step; some take the next bytes as a value. Returns how many were used. */
+/* Write by the bytes of an input: each byte is a step, and some steps use the next bytes as a
+ * value. Returns the number of bytes used. */
 static size_t take_step(domus_json_writer *writer, const char *steps, size_t left)
 {
     uint64_t bits = 0;
@@ -257,7 +259,7 @@ static void write_by_hand(const char *steps, size_t size)
     }
     must(domus_append_end(&appender, &bytes) == 0);
     result = domus_json_check(&options, domus_slice_data(bytes), bytes.size, NULL);
-    must(result == 0 || result == -EMSGSIZE); /* a raw value adds to the depth */
+    must(result == 0 || result == -EMSGSIZE); /* the raw value nests deeper than the limit */
     domus_slice_free(bytes);
 }
 

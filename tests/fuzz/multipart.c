@@ -1,7 +1,6 @@
-/* Fuzzes multipart/form-data. The first four bytes choose limits, and the cut; a line that ends
- * with a line feed is the Content-Type, and the rest is the body. Bytes in pieces of every size
- * give the same events and the same error, within the limits, and no name has a control character.
- */
+/* Fuzzes multipart/form-data. The first four bytes choose limits, and the size of pieces; the next
+ * line is the Content-Type, and the rest is the body. Bytes in pieces of every size give the same
+ * events and the same error, within the limits, and no name contains a control character. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http_multipart.h>
@@ -17,10 +16,10 @@ static void must(bool holds)
         abort();
 }
 
-/* The events of a body: a hash of what was given, byte by byte, and counts. */
+/* The events of a body: a hash of all bytes that the parser has returned, and counts. */
 typedef struct seen {
     uint64_t hash;
-    uint64_t bytes; /* of parts */
+    uint64_t bytes; /* bytes of all parts */
     uint32_t parts;
     uint32_t done;
     int error;
@@ -79,7 +78,7 @@ static void add_event(seen *to, const domus_http_multipart_event *event,
     }
 }
 
-/* Let a parser take all bytes, in pieces of `step`. Returns false if it cannot be made. */
+/* Parse a body in pieces of `step` bytes. Returns false if the parser cannot be made. */
 static bool parse(domus_slice type, const domus_http_multipart_limits *limits, const char *bytes,
                   size_t size, size_t step, seen *ret_seen)
 {
@@ -136,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(parse(type, &limits, body, body_size, steps[i], &pieces));
         must(pieces.error == whole.error && pieces.parts == whole.parts &&
              pieces.done == whole.done && strcmp(pieces.wrong, whole.wrong) == 0);
-        /* bytes before an error may be held back with it */
+        /* whether bytes before an error are returned depends on the pieces */
         must(whole.error != 0 || (pieces.hash == whole.hash && pieces.bytes == whole.bytes));
     }
     domus_slice_free(type);

@@ -1,5 +1,5 @@
 /* Fuzzes the stage of NATS. The first byte chooses the limits, and whether the rest comes in one
- * piece or in many; each message is published again as it came, and INFO is read. */
+ * piece or in many; each message that comes is published again unchanged, and INFO is read. */
 #include <domus/nats.h>
 #include <domus/stage_kit.h>
 
@@ -36,7 +36,7 @@ static void read_headers(const domus_nats_message *message)
     must(domus_nats_description(message).size <= message->headers_size);
 }
 
-/* Publish a message as it came. Bytes that a server may say and a client may not are refused. */
+/* Publish a message again. The stage refuses bytes that a server may send and a client may not. */
 static void publish_again(domus_stage_kit *kit, const domus_nats_message *message)
 {
     domus_nats_publish publish = {.subject = domus_nats_subject(message),

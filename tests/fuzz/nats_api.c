@@ -1,6 +1,7 @@
 /* Fuzzes the answers of JetStream's API. The first byte chooses the reader: answers in JSON,
- * messages as they are stored and as a consumer delivers them, and keys. Parts that were read lie
- * within the bytes that came, and a key of any bytes is read back as these. */
+ * messages as JetStream stores them and as a consumer delivers them, and keys. The parts that a
+ * reader returns lie within the received bytes, and a key of any bytes is the same after encoding
+ * and decoding. */
 #include "protocols/nats/kv.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ static void must(bool holds)
         abort();
 }
 
-/* Look at each byte, for a sanitizer. */
+/* Read each byte, so that a sanitizer finds one that lies outside of its memory. */
 static unsigned look_at(domus_slice slice)
 {
     const char *bytes = domus_slice_data(slice);
@@ -27,7 +28,8 @@ static unsigned look_at(domus_slice slice)
     return sum;
 }
 
-/* A message whose bytes are a copy: a subject, headers up to the empty line, and the payload. */
+/* Make a message from a copy of the bytes: a subject, headers up to the empty line, and the
+ * payload. */
 static domus_nats_message make_message(const char *subject, const uint8_t *data, size_t size)
 {
     domus_nats_message message = {.subject_size = (uint16_t)strlen(subject)};
@@ -64,14 +66,14 @@ static void hold_message(const domus_nats_stream_message *message)
     domus_slice key = domus_nats_kv_key(&entry);
     must(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
     must(key.offset >= 6);
-    key.offset -= 6; /* what stands before it in the page */
+    key.offset -= 6; /* include the 6 bytes before the key in its page */
     must(memcmp(domus_slice_data(key), "$KV.b.", 6) == 0);
     must(entry.revision == message->sequence && entry.operation <= DOMUS_NATS_KV_PURGE);
     must(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
     (void)look_at(domus_nats_kv_value(&entry));
 }
 
-/* Let all readers of answers have one. */
+/* Run every reader of answers on one answer. */
 static void read_answer(const uint8_t *data, size_t size)
 {
     domus_nats_message message = make_message("_INBOX.x", data, size);
@@ -91,7 +93,8 @@ static void read_answer(const uint8_t *data, size_t size)
     domus_slice_free(message.bytes);
 }
 
-/* A message of a consumer: a line with the subject to which it is acknowledged, and the message. */
+/* Read a message of a consumer. The input is a line with the subject for its acknowledgement, and
+ * then the message. */
 static void read_pushed(const uint8_t *data, size_t size)
 {
     const uint8_t *end = size != 0 ? memchr(data, '\n', size) : NULL;
@@ -101,7 +104,8 @@ static void read_pushed(const uint8_t *data, size_t size)
     domus_nats_stream_message pushed;
     domus_appender bytes = {0};
 
-    domus_slice_free(message.bytes); /* made anew with the reply behind the subject */
+    /* the message is made again, with the reply after the subject */
+    domus_slice_free(message.bytes);
     (void)domus_append(&bytes, "$KV.b.key", 9);
     (void)domus_append(&bytes, data, size);
     must(domus_append_end(&bytes, &message.bytes) == 0);

@@ -1,6 +1,6 @@
-/* Fuzzes what the parts of a chain read of strangers. The input is the fields of a request. Names
- * are written as they were read, credentials keep their bounds, and no line of a log has another
- * byte than printable ASCII, nor another end than its own. */
+/* Fuzzes the readers of a chain's parts for what strangers send. The input is the fields of a
+ * request. Names are written as they were read, credentials have their bounds, and a line of a log
+ * has printable ASCII only, and one line feed, at its end. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include "protocols/http/access.h"
@@ -62,7 +62,7 @@ static void hold_printable(const char *text, size_t size)
         must(text[i] >= ' ' && text[i] < 0x7f);
 }
 
-/* The note of a request whose texts are parts of the input. */
+/* The record of a request, whose texts are parts of the input. */
 static void hold_lines(const char *bytes, size_t size, domus_slice fields)
 {
     char line[DOMI_HTTP_ACCESS_LINE_MAX];

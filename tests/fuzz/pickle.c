@@ -1,7 +1,7 @@
-/* Fuzzes picklers. The first byte chooses the type, and the bounds; the rest is a payload, or a
- * whole message. A message that is read is written, read again and written again, to the same
- * bytes; a payload that is refused is zeroed, and told in a text. A value that is passed over is
- * one for msgpack-c, too. */
+/* Fuzzes picklers. The first byte chooses the type and the bounds; the rest is a payload, or a
+ * whole message. A message that was read is written, read and written again, to the same bytes; a
+ * payload that is refused is zeroed, and a text says why. A value that the reader skips is also a
+ * value for msgpack-c. */
 #include <domus/pickle_code.h>
 
 #include <errno.h>
@@ -148,7 +148,7 @@ static int read_node(domus_pickle_reader *reader, void *payload, uint32_t versio
     return error;
 }
 
-/* A value of any kind, which is not kept. */
+/* A function that reads a value of any kind and does not keep it. */
 static int write_any(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_nil(writer);
@@ -184,7 +184,7 @@ static int read_address(void *context, const unsigned char *bytes, size_t size,
     must(size >= 1 && size <= DOMUS_PICKLE_ADDRESS_MAX);
     ret_address->house = NULL;
     ret_address->lease = bytes[0] | (uint32_t)(size - 1) << 8;
-    return bytes[0] == 0 ? -EBADMSG : 0; /* nobody has no bytes */
+    return bytes[0] == 0 ? -EBADMSG : 0; /* the address of nobody is never written as bytes */
 }
 
 static domus_slice write_again(const domus_picklers *made, const domus_pickle_context *context,
@@ -199,7 +199,8 @@ static domus_slice write_again(const domus_picklers *made, const domus_pickle_co
     return bytes;
 }
 
-/* Read a message. Returns whether it was one; then `ret_again` gets what is written of it. */
+/* Read a message. Returns whether it was valid; then `ret_again` gets the bytes of writing it
+ * again. */
 static bool read_message(const domus_picklers *made, const domus_pickle_context *context,
                          domus_slice bytes, domus_slice *ret_again)
 {
@@ -234,7 +235,7 @@ static void must_be_one_value(const char *bytes, size_t size)
 
     msgpack_unpacked_init(&unpacked);
     msgpack_unpack_return result = msgpack_unpack_next(&unpacked, bytes, size, &end);
-    must(result == MSGPACK_UNPACK_NOMEM_ERROR || /* deeper than it goes */
+    must(result == MSGPACK_UNPACK_NOMEM_ERROR || /* the value nests deeper than msgpack-c reads */
          (result == MSGPACK_UNPACK_SUCCESS && end == size));
     msgpack_unpacked_destroy(&unpacked);
 }
@@ -276,7 +277,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if ((data[0] & 3) == 3)
             must_be_one_value((const char *)data + 1, size - 1);
         must_be_one_value(domus_slice_data(again), again.size);
-        context.memory_max = 0; /* defaults that were not there take memory now */
+        context.memory_max = 0; /* members that were absent have defaults now, which need memory */
         must(read_message(made, &context, again, &third));
         must(domus_slice_equals(third, domus_slice_data(again), again.size));
         domus_slice_free(third);

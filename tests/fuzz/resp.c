@@ -1,6 +1,6 @@
 /* Fuzzes the stage of RESP. The first byte chooses the role, and whether the rest comes in one
  * piece or in many; each command is answered with its own arguments, each reply is read to its end,
- * and what RESP 2 gets of it is held to be RESP 2. */
+ * and what a connection of RESP 2 receives is checked to be RESP 2. */
 #include <domus/resp.h>
 #include <domus/stage_kit.h>
 
@@ -40,7 +40,7 @@ static void answer(domus_stage_kit *kit, const domus_stage_message *message)
     domus_slice_free(reply.bytes);
 }
 
-/* Read all values. */
+/* Read all values, also nested ones. */
 static void read_all(const domus_resp_reply *reply)
 {
     domus_resp_reader reader = {reply->bytes, 0};
@@ -59,7 +59,7 @@ static bool is_of_2(char mark)
     return mark == '+' || mark == '-' || mark == ':' || mark == '$' || mark == '*';
 }
 
-/* Send a reply to a connection of RESP 2, and read what it gets. */
+/* Send a reply to a connection of RESP 2, and read the bytes that it receives. */
 static void send_on(const domus_resp_reply *reply)
 {
     static const domus_pipeline_stage stages[] = {{&domus_resp_stage, NULL}, {NULL, NULL}};

@@ -1,9 +1,10 @@
-/* Fuzzes signed values, and texts of keys. The first byte says which.
+/* Fuzzes signed values, and texts of keys. The first byte chooses the case:
  *
- * 0: the rest is a text that somebody has sent. It is verified only if it is, byte by byte, what
- * the key would have signed. 1: two bytes say where a signed value is changed and how; the rest is
- * the value. It comes back unchanged, and is refused if it was changed. 2: the rest is a text of
- * keys, each of which can sign if it was taken. */
+ * - 0: the rest is a text from a stranger. It is verified only if the key would have signed exactly
+ *   these bytes.
+ * - 1: two bytes say where and how a signed value is changed; the rest is the value. The value is
+ *   verified without the change, and refused with it.
+ * - 2: the rest is a text of keys; each key that is accepted can sign. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http_sign.h>
@@ -39,7 +40,7 @@ static domus_slice sign(const domus_http_keys *ring, int64_t expires, const void
     return made;
 }
 
-/* The time at which a text says that it expires; 0: it does not say. */
+/* Returns the time at which a text expires, as the text says; 0: it says none. */
 static int64_t expiry_of(const char *text, size_t size)
 {
     char digits[20] = "";

@@ -1,6 +1,6 @@
-/* Fuzzes both sides of the stage of TLS. The first byte chooses: the bytes behind it come to a
- * server or to a client, or each two of them change one byte of what a client and a server say to
- * each other. The key is made when the fuzzer begins, so nothing here depends on which it is. */
+/* Fuzzes both sides of the stage of TLS. The first byte chooses one of two cases: the rest is sent
+ * to a server or to a client; or each two bytes change one byte of the traffic between a client and
+ * a server. The key is made when the fuzzer begins, and no result depends on it. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/stage_kit.h>
@@ -21,7 +21,7 @@ static void must(bool holds)
         abort();
 }
 
-/* Make a key with a certificate for it, and both contexts. */
+/* Make a key, a certificate for the key, and both contexts. */
 static void begin(void)
 {
     char path[] = "/tmp/domt-fuzz-tls-XXXXXX";
@@ -78,7 +78,8 @@ static void feed(side *one, const char *bytes, size_t size)
         (void)domus_stage_kit_end_output(one->kit);
 }
 
-/* Carry what one side has to the other, and change bytes. Returns whether there was anything. */
+/* Carry the output of one side to the other, and change bytes. Returns whether there was any
+ * output. */
 static bool carry(side *from, side *to, const uint8_t **changes, size_t *left, bool *changed)
 {
     size_t size;
@@ -118,7 +119,7 @@ static void talk(const uint8_t *changes, size_t left)
         goes_on = carry(&server, &client, &changes, &left, &changed) || goes_on;
     }
     must(changed || (server.messages == 1 && server.error == 0 && client.error == 0));
-    must(server.messages <= 1 && client.messages == 0); /* nobody can add a message */
+    must(server.messages <= 1 && client.messages == 0); /* changed bytes cannot add a message */
     domus_stage_kit_free(client.kit);
     domus_stage_kit_free(server.kit);
 }

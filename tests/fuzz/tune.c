@@ -1,5 +1,5 @@
-/* Fuzzes the readers of `domus tune`: the output of a load, and, of its first line, a bound and the
- * values of a key. */
+/* Fuzzes the readers of `domus tune`: one reads the output of a load, others read a bound and the
+ * values of a key from the first line. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tools/domus/tune/bounds.h"
 #include "tools/domus/tune/keys.h"

@@ -1,5 +1,5 @@
-/* Fuzzes the decompression of a client: the input is a body of gzip, which zlib reads at one go,
- * and the stage in steps. Both get the same bytes out of it, or none. The first byte is the size of
+/* Fuzzes the decompression of a client. The input is a body of gzip: zlib decompresses it at once,
+ * and the stage in steps. Both return the same bytes, or both fail. The first byte is the size of
  * the pieces. */
 #include "tests/fuzz/support/fuzz.h"
 
@@ -24,7 +24,7 @@ static void must(bool holds)
         abort();
 }
 
-/* Decompress all parts. Returns the bytes of the body; -1 if it is wrong or too large. */
+/* Decompress the whole body with zlib. Returns its bytes; -1 if it is wrong or too large. */
 static int64_t judge(const uint8_t *data, size_t size, unsigned char *to)
 {
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
@@ -42,7 +42,7 @@ static int64_t judge(const uint8_t *data, size_t size, unsigned char *to)
     return result == Z_STREAM_END && bytes <= BODY_MAX ? bytes : -1;
 }
 
-/* Check that the next message is a response with these bytes, unless there is none. */
+/* Check that the next message, if there is one, is a response with these bytes. */
 static int read_message(domus_stage_kit *kit, const unsigned char *expected, int64_t size)
 {
     domus_stage_message message;

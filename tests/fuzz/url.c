@@ -1,5 +1,6 @@
-/* Fuzzes addresses of HTTP. The input is a base, a line feed, and a reference. The parts of an
- * address make the same address again, and what was resolved once is resolved to itself. */
+/* Fuzzes addresses of HTTP. The input is a base, a line feed, and a reference. An address that is
+ * written again from its parts is the same, and resolving a resolved address again changes
+ * nothing. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http_url.h>
@@ -14,7 +15,7 @@ static void must(bool holds)
         abort();
 }
 
-/* Write an address anew from its parts. */
+/* Write an address from its parts. */
 static domus_slice write(const domus_http_url *url)
 {
     domus_appender text = {0};
@@ -27,7 +28,7 @@ static domus_slice write(const domus_http_url *url)
     return made;
 }
 
-/* Check that nothing in the parts of an address can end a line or a head. */
+/* Check that no byte in the parts of an address can end a line or a header. */
 static void hold_parts(const domus_http_url *url)
 {
     must(url->host_size != 0 && url->host_size <= DOMUS_HTTP_HOST_MAX && url->port != 0);
@@ -38,7 +39,7 @@ static void hold_parts(const domus_http_url *url)
     must(url->target_size == 0 || *url->target == '/' || *url->target == '?');
 }
 
-/* Take an address apart. Returns whether it is one. */
+/* Parse an address. Returns whether it is valid. */
 static bool hold_address(const char *text, size_t size)
 {
     domus_http_url url, again;

@@ -1,4 +1,4 @@
-/* The service of called.h. */
+/* The service of called.h, with a handler for each method. */
 #include "tests/grpc/called.h"
 #include "tests/support/suite.h"
 
@@ -99,7 +99,7 @@ static int reply_large(domus_stack *stack, int size)
     return domus_grpc_reply(stack, made);
 }
 
-/* Answer with trailers of so many bytes. */
+/* Answer with trailers of `size` bytes. */
 static int reply_fields(domus_stack *stack, int size)
 {
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
@@ -156,7 +156,7 @@ typedef struct streaming {
     uint32_t bytes;
 } streaming;
 
-/* The message of the call that is handled. */
+/* Returns the text of the message that a call has sent. */
 static domus_slice message_of(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
@@ -211,7 +211,8 @@ DOMUS_SEQUENCE(up, streaming)
     domt_called_now.cancelled += error == -ECANCELED;
     if (error != -ENODATA)
         return error;
-    ck_assert(!domus_grpc_read_goes_on(stack, answer, then)); /* the end stays */
+    /* reading does not go on after the end */
+    ck_assert(!domus_grpc_read_goes_on(stack, answer, then));
     snprintf(text, sizeof text, "%u %u", frame->count, frame->bytes);
     return reply_text(stack, text, strlen(text));
     DOMUS_END;
@@ -274,7 +275,7 @@ static int pass_late(domus_stack *stack, void *self, const void *payload)
     const domus_grpc_call *call = payload;
     char thread = *domus_slice_data(call->message);
 
-    if (thread == 'h') /* here */
+    if (thread == 'h') /* 'h' means this thread */
         return domi_late_begin(stack, self, payload);
     return domus_forward(stack, domt_called_late[thread - '0']);
 }
@@ -360,7 +361,7 @@ const domus_behaviour domt_called_behaviour = {
                              {NULL, NULL, 0}},
 };
 
-/* The same behind a chain of HTTP. */
+/* The same service behind a chain of HTTP. */
 static int serve_row(domus_stack *stack, void *self, const domus_http_request *request,
                      const domus_http_match *match)
 {

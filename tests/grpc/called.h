@@ -31,47 +31,47 @@
 #include <nghttp2/nghttp2.h>
 
 #define DOMT_CALLED_AT  "127.0.0.1:80"
-#define DOMT_CALLED_MAX 2000u /* message_max of the service */
+#define DOMT_CALLED_MAX 2000u /* message_max of the service, in bytes */
 #define DOMT_CALLED_MS  UINT64_C(1000000)
 
-/* The deeds of the service since the last domt_called_start(). */
+/* Counts of the service's handlers since the last domt_called_start(). */
 typedef struct domt_called {
-    uint32_t begun;     /* handlers */
-    uint32_t cancelled; /* of them, while they waited */
+    uint32_t begun;     /* handlers that have begun */
+    uint32_t cancelled; /* handlers that were cancelled while they waited */
     uint64_t deadline_ns;
 } domt_called;
 
 extern domt_called domt_called_now;
 extern const domus_behaviour domt_called_behaviour, domt_called_chained_behaviour;
 
-/* Actors of each thread, to which calls are passed on. */
+/* Addresses of actors, one of each thread, to which calls are passed on. */
 #define DOMT_CALLED_THREADS 3u
 extern const domus_behaviour domt_called_far_behaviour, domt_called_late_behaviour;
 extern domus_address domt_called_far[DOMT_CALLED_THREADS], domt_called_late[DOMT_CALLED_THREADS];
 
-/* Fields that are no metadata. */
+/* Fields that metadata may not contain. */
 #define DOMT_CALLED_WRONG 14u
 extern const char *const domt_called_wrong[DOMT_CALLED_WRONG];
 
-/* The outcome of a call. */
+/* The outcome of a call, as the client has received it. */
 typedef struct domt_call {
-    int http;             /* status; 0: nothing has come */
-    int status;           /* of gRPC; -1: it has not come */
-    char text[4000];      /* "grpc-message" as it came */
-    char type[64];        /* Content-Type */
-    char encoding[64];    /* "grpc-encoding" */
-    char before[64];      /* x-echo before the messages, */
-    char behind[64];      /* and behind them */
-    char accepts[64];     /* "grpc-accept-encoding" */
-    uint8_t bytes[70000]; /* of the messages, with their prefixes */
+    int http;             /* status of HTTP; 0: no answer has come */
+    int status;           /* status of gRPC; -1: none has come */
+    char text[4000];      /* value of "grpc-message", not decoded */
+    char type[64];        /* value of "content-type" */
+    char encoding[64];    /* value of "grpc-encoding" */
+    char before[64];      /* value of x-echo before the messages */
+    char behind[64];      /* value of x-echo behind the messages */
+    char accepts[64];     /* value of "grpc-accept-encoding" */
+    uint8_t bytes[70000]; /* received messages with their prefixes */
     size_t size;
-    uint32_t heads; /* blocks of fields */
-    bool ended;     /* in order */
+    uint32_t heads; /* number of blocks of fields */
+    bool ended;     /* the stream has ended without a reset */
     bool closed;
-    uint32_t code; /* of a reset */
+    uint32_t code; /* code of the reset that ended the stream */
     const void *body;
-    size_t body_size; /* that are to be sent */
-    size_t step;      /* bytes of a frame; 0: as many as go */
+    size_t body_size; /* bytes of the body to be sent */
+    size_t step;      /* bytes of each frame of the body; 0: as many as possible */
     bool holds_end;
 } domt_call;
 
@@ -82,18 +82,18 @@ typedef struct domt_caller {
     domt_call calls[64];
 } domt_caller;
 
-/* Begin and end a service with a client. */
+/* Begin and end a service together with its client. */
 void domt_called_start(domt_caller *caller);
 void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviour, uint64_t seed);
 void domt_called_end(domt_caller *caller);
 
-/* Begin a call with these bytes as its body, and other fields (name, value, ..., NULL), or NULL.
- * "content-type" among them takes the place of application/grpc, and ":method" that of POST.
- * Returns its number. */
+/* Begin a call with these bytes as its body, and further fields (name, value, ..., NULL), or NULL.
+ * "content-type" among the fields replaces application/grpc, and ":method" replaces POST. Returns
+ * the number of the call. */
 int32_t domt_called_ask(domt_caller *caller, const char *path, const void *body, size_t size,
                         const char *const *fields);
 
-/* Let time pass while both sides talk. */
+/* Advance the time while client and service exchange bytes. */
 void domt_called_pass(domt_caller *caller, uint64_t ns);
 
 static inline domt_call *domt_called_of(domt_caller *caller, int32_t id)
@@ -101,7 +101,7 @@ static inline domt_call *domt_called_of(domt_caller *caller, int32_t id)
     return &caller->calls[((uint32_t)id - 1) / 2];
 }
 
-/* A message with its prefix. */
+/* Make a frame: a message behind its prefix. */
 typedef struct domt_frame {
     uint8_t bytes[3000];
     size_t size;
@@ -109,7 +109,8 @@ typedef struct domt_frame {
 
 domt_frame domt_called_frame(const char *text, size_t size, bool is_packed);
 
-/* Ask, let 1 ms pass, and hold that the call ends with this status and these messages. */
+/* Make a unary call, advance the time by 1 ms, and check that the call has ended with this status
+ * and these messages. */
 domt_call *domt_called_hold(domt_caller *caller, const char *path, const void *body, size_t size,
                             const char *const *fields, int status, const char *text);
 

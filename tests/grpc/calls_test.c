@@ -8,7 +8,7 @@
 
 static domt_caller caller;
 
-/* Hold that a unary call with this text ends so. */
+/* Check that a unary call with this text ends with this status and these words. */
 static domt_call *say(const char *text, const char *const *fields, int status, const char *answer)
 {
     domt_frame frame = domt_called_frame(text, strlen(text), false);
@@ -72,12 +72,13 @@ DOMT_TEST(errors_of_handlers_become_statuses)
 DOMT_TEST(words_are_cut_at_a_letter)
 {
     static const struct {
-        size_t size; /* of letters, */
+        size_t size; /* letters in the text */
         const char *more;
         size_t got;
     } cases[] = {{DOMUS_GRPC_TEXT_MAX, "", DOMUS_GRPC_TEXT_MAX},
                  {DOMUS_GRPC_TEXT_MAX, "b", DOMUS_GRPC_TEXT_MAX},
-                 {DOMUS_GRPC_TEXT_MAX - 2, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX + 4}, /* escaped */
+                 /* a letter of two bytes, which is escaped */
+                 {DOMUS_GRPC_TEXT_MAX - 2, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX + 4},
                  {DOMUS_GRPC_TEXT_MAX - 1, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX - 1}};
     char letters[DOMUS_GRPC_TEXT_MAX];
     char text[DOMUS_GRPC_TEXT_MAX + 20];
@@ -100,8 +101,8 @@ DOMT_TEST(metadata_has_a_bound)
     domt_called_end(&caller);
 }
 
-/* HTTP cannot send these fields, or they are not the handler's. The client gets a status all the
- * same. */
+/* Metadata that HTTP cannot send, or that the handler may not set, fails the call. The client
+ * receives a status all the same. */
 DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
 {
     char text[32];
@@ -121,8 +122,8 @@ DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
     domt_called_end(&caller);
 }
 
-/* A call whose status does not fit into its trailers is cut: without it nobody knows how it went.
- */
+/* A call whose status does not fit into its trailers is reset: a client must not take it for a call
+ * that has ended well. */
 DOMT_TEST(more_trailers_than_http_has_are_no_end)
 {
     domt_called_start(&caller);
@@ -215,7 +216,8 @@ DOMT_TEST(a_stream_begins_once)
     domt_called_end(&caller);
 }
 
-/* A request that is no call gets a status of HTTP, and a call that cannot be one of gRPC. */
+/* A request that is no call is answered with a status of HTTP; a call with a wrong message gets a
+ * status of gRPC. */
 DOMT_TEST(refused_requests_never_reach_a_handler)
 {
     static const struct {

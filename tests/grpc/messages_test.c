@@ -1,5 +1,5 @@
-/* Messages that come: in pieces of any size, up to their bounds, compressed, and wrong; and calls
- * that are over before their handlers are. */
+/* Messages that a service receives: in pieces of any size, up to their bounds, compressed, and
+ * wrong; and calls that end before their handlers do. */
 #include "tests/grpc/called.h"
 #include "tests/support/suite.h"
 
@@ -49,7 +49,7 @@ DOMT_TEST(messages_come_in_pieces_of_any_size)
     }
 }
 
-/* Calls are handled on other threads, and some are taken back there. */
+/* Calls are handled on other threads, and the client cancels some of them there. */
 DOMT_TEST(calls_are_passed_on_to_other_threads)
 {
     static const char body[] = "\0\0\0\0\5hello\0\0\0\0\1a";
@@ -95,13 +95,15 @@ DOMT_TEST(bytes_that_are_no_messages_end_their_calls)
         size_t size;
         int status;
     } cases[] = {
-        {"/t.T/Unary", "", 0, DOMUS_GRPC_INTERNAL},                        /* no message */
+        /* the body has no message */
+        {"/t.T/Unary", "", 0, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\0\0\0\1a\0\0\0\0\1b", 12, DOMUS_GRPC_INTERNAL}, /* two */
         {"/t.T/Unary", "\0\0\0\0\1a\0", 7, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\0\0\0", 4, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\0\0\0\2a", 6, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\2\0\0\0\1a", 6, DOMUS_GRPC_INTERNAL},
-        {"/t.T/Unary", "\1\0\0\0\1a", 6, DOMUS_GRPC_INTERNAL}, /* packed by nothing */
+        /* the flag says compressed, but no encoding is named */
+        {"/t.T/Unary", "\1\0\0\0\1a", 6, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\xff\xff\xff\xff", 5, DOMUS_GRPC_RESOURCE_EXHAUSTED},
         {"/t.T/Up", "", 0, DOMUS_GRPC_OK},
         {"/t.T/Up", "\0\0\0\0\1a\0", 7, DOMUS_GRPC_INTERNAL},
@@ -156,7 +158,8 @@ DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
     domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
                      DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
     size = zip("hello", 5, packed, sizeof packed);
-    for (size_t part = 0; part <= size + 1; part++) { /* cut off, whole, and one byte more */
+    /* the body is cut off, whole, or one byte longer */
+    for (size_t part = 0; part <= size + 1; part++) {
         packed[size] = 0;
         frame = domt_called_frame((const char *)packed, part, true);
         domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
@@ -165,8 +168,8 @@ DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
     }
     frame = domt_called_frame((const char *)packed, size, true);
     domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL, DOMUS_GRPC_INTERNAL,
-                     NULL); /* nothing was said of gzip */
-    frame.bytes[0] = 2;     /* a flag that nobody knows */
+                     NULL); /* the call does not name gzip as its encoding */
+    frame.bytes[0] = 2;     /* a flag that gRPC does not define */
     domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, DOMUS_GRPC_INTERNAL,
                      NULL);
     frame = domt_called_frame("plain", 5, false);
@@ -174,7 +177,8 @@ DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
     domt_called_end(&caller);
 }
 
-/* A piece with many small messages that become large ones is read in several turns. */
+/* The service reads a piece with many small compressed messages, which become large, in several
+ * turns. */
 DOMT_TEST(many_packed_messages_are_all_read)
 {
     static const char *const gzip[] = {"grpc-encoding", "gzip", NULL};
@@ -193,7 +197,8 @@ DOMT_TEST(many_packed_messages_are_all_read)
     domt_called_start(&caller);
     int32_t id = domt_called_ask(&caller, "/t.T/Up", body, used, gzip);
     domt_called_pass(&caller, 0);
-    ck_assert_int_eq(domt_called_of(&caller, id)->status, -1); /* others have their turns */
+    /* between these turns other actors run */
+    ck_assert_int_eq(domt_called_of(&caller, id)->status, -1);
     for (size_t i = 0; i < 10; i++)
         domt_called_pass(&caller, 10 * DOMT_CALLED_MS);
     const domt_call *call = domt_called_of(&caller, id);
@@ -236,7 +241,7 @@ DOMT_TEST(answers_are_packed_if_that_is_wanted)
     domt_called_end(&caller);
 }
 
-/* A large message would take long, so it leaves as it is. */
+/* A large message is not compressed, because that would take long. */
 DOMT_TEST(large_answers_are_not_packed)
 {
     static const char *const fields[] = {"grpc-accept-encoding", "gzip", NULL};
@@ -253,7 +258,7 @@ DOMT_TEST(large_answers_are_not_packed)
     domt_called_end(&caller);
 }
 
-/* The client takes calls back: one whose handler sleeps, and two that read. */
+/* The client cancels three calls: the handler of one sleeps, those of two read. */
 DOMT_TEST(handlers_hear_that_a_call_was_taken_back)
 {
     static const char *const paths[] = {"/t.T/Unary", "/t.T/Up", "/t.T/Both"};

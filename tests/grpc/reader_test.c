@@ -1,4 +1,4 @@
-/* The reader of messages by itself: how much of a message is decompressed in one turn. */
+/* The reader of messages, without a channel: how much of a message it decompresses in one turn. */
 #include "protocols/grpc/reader.h"
 
 #include "protocols/grpc/gzip.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Put a message into a frame of its own. The slice is the caller's. */
+/* Make a frame of one message. The caller frees the slice. */
 static domus_slice frame_of(const uint8_t *message, uint32_t size)
 {
     const uint8_t head[] = {1, (uint8_t)(size >> 24), (uint8_t)(size >> 16), (uint8_t)(size >> 8),
@@ -22,7 +22,7 @@ static domus_slice frame_of(const uint8_t *message, uint32_t size)
     return made;
 }
 
-/* Read one message. Returns the pauses; `ret_size` gets its size. */
+/* Read one message. Returns the number of pauses; `ret_size` gets the size of the message. */
 static unsigned read_one(domus_slice frame, uint32_t *ret_size)
 {
     domi_grpc_reader reader = {.max = 16u << 20, .unpacks = true};
@@ -41,12 +41,13 @@ static unsigned read_one(domus_slice frame, uint32_t *ret_size)
     return pauses;
 }
 
-/* Many blocks of nothing, which zlib reads one after the other in one call, are work that the bytes
- * which come out do not show. */
+/* Many empty blocks, which zlib reads one after the other in one call, cost time although no bytes
+ * come out of them. */
 DOMT_TEST(blocks_of_nothing_are_read_in_turns)
 {
     static const uint8_t begin[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
-    static const uint8_t block[] = {0, 0, 0, 0xff, 0xff}; /* stored, and empty */
+    /* an empty block that is stored without compression */
+    static const uint8_t block[] = {0, 0, 0, 0xff, 0xff};
     static const uint8_t end[] = {1, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0};
     const uint32_t count = 100000;
     uint32_t size = sizeof begin + count * (uint32_t)sizeof block + sizeof end;

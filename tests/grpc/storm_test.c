@@ -1,6 +1,6 @@
-/* Calls of all kinds at a time, on all threads, whose clients take them back, vanish or send
- * nonsense at any moment, and whose time is over at any other. Nothing may be left of them, which
- * the sanitizers and the end of the kit tell. */
+/* Calls of all kinds at the same time, on all threads. Their clients cancel them, disconnect or
+ * send nonsense at any moment, and their deadlines pass at any other. Nothing may be left of the
+ * calls; the sanitizers and the end of the kit check that. */
 #include "base/random.h"
 #include "tests/grpc/called.h"
 #include "tests/support/sanitizer.h"
@@ -15,7 +15,8 @@ static domt_caller caller;
 static void begin_call(domi_random *random, int32_t *ret_id)
 {
     static const struct {
-        const char *path, *bytes; /* whose first part is sent */
+        /* path and body of a call; only the first part of the body is sent */
+        const char *path, *bytes;
         size_t size;
     } kinds[] = {
         {"/t.T/Unary", "\0\0\0\0\7sleep 3", 12},

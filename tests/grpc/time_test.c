@@ -1,5 +1,5 @@
-/* The time of calls: that of their handlers, of messages that come late, and of answers that begin
- * as it is over. */
+/* The deadlines of calls: for their handlers, for messages that come late, and for answers that
+ * begin at the deadline. */
 #include "tests/grpc/called.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -9,12 +9,13 @@
 
 static domt_caller caller;
 
-#define STEPS (unsigned)DOMT_SCALE(60, 12) /* in 300 us before the deadline */
+/* number of time-outs that are tried, from 2.8 ms to 3.1 ms */
+#define STEPS (unsigned)DOMT_SCALE(60, 12)
 
 DOMT_TEST(calls_have_their_time)
 {
     static const struct {
-        const char *timeout; /* NULL: none */
+        const char *timeout; /* value of "grpc-timeout"; NULL: none */
         const char *text;
         uint64_t pass_ms;
         int status;
@@ -25,7 +26,7 @@ DOMT_TEST(calls_have_their_time)
         {"100m", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
         {"100000u", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
         {"2S", "sleep 50", 60, 0, 2000},
-        {"1M", "a", 1, 0, 10000}, /* the service has a bound */
+        {"1M", "a", 1, 0, 10000}, /* the service's bound of 10 s is shorter */
         {NULL, "a", 1, 0, 10000},
         {NULL, "sleep 20000", 10010, DOMUS_GRPC_DEADLINE_EXCEEDED, 10000},
     };
@@ -56,15 +57,15 @@ DOMT_TEST(a_call_without_any_time_is_over_at_once)
     domt_called_end(&caller);
 }
 
-/* A message that comes alone is awaited before there is a handler. It may come late, in part, drop
- * by drop, or without the end behind it. */
+/* The handler of a method that takes one message begins when the message has come. The message may
+ * come late, in part, byte by byte, or without the end of the stream. */
 DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
 {
     static const char *const paths[] = {"/t.T/Unary", "/t.T/Down", "/t.T/Up"};
     static const struct {
-        const char *timeout; /* NULL: that of the service, 10 s */
+        const char *timeout; /* value of "grpc-timeout"; NULL: the service's own, 10 s */
         uint64_t ms;
-        size_t first; /* bytes that come at once; then one every 500 ms */
+        size_t first; /* bytes sent at once; later one byte is sent every 500 ms */
     } cases[] = {{"100m", 100, 0},  {"100m", 100, 3},  {"100m", 100, 10},
                  {"100m", 100, 25}, {"3S", 3000, 0},   {"3S", 3000, 24},
                  {NULL, 10000, 0},  {NULL, 10000, 25}, {NULL, 10000, 5}};
@@ -78,7 +79,8 @@ DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
         domt_call *call = domt_called_of(&caller, id);
         call->holds_end = true;
         for (uint64_t ms = 0; ms + 500 < cases[i / 3].ms; ms += 500) {
-            domt_called_pass(&caller, 495 * DOMT_CALLED_MS); /* and a little more */
+            /* domt_called_pass() takes somewhat longer */
+            domt_called_pass(&caller, 495 * DOMT_CALLED_MS);
             ck_assert_int_eq(call->http, 0);
             call->body_size += call->body != frame.bytes + frame.size;
             (void)nghttp2_session_resume_data(caller.session, id);
@@ -90,9 +92,9 @@ DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
     }
 }
 
-/* The handler, perhaps on another thread, begins its answer in the millisecond in which the time of
- * the call is over: the begin comes before the end of the call, behind it, or between the two
- * thoughts that the channel has of that. */
+/* A handler, perhaps on another thread, begins its answer in the millisecond of the deadline. The
+ * answer may come before the channel ends the call, after that, or between the two steps in which
+ * the channel ends it. */
 DOMT_TEST(an_answer_that_begins_at_the_deadline_has_a_status)
 {
     static const char *const threads[] = {"0", "1", "2", "h"};

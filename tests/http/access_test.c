@@ -1,4 +1,5 @@
-/* Records of requests: the access log, and request ids with the trace context of others. */
+/* Records of requests: the access log, and request ids with the trace context that a client
+ * sends. */
 #include "protocols/http/access.h"
 #include "tests/http/chained.h"
 #include "tests/http/trace.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The lines of a log, with "T" in place of their times. */
+/* Take the lines of a log, and replace their times by "T". */
 static const char *taken(domus_http_access *access)
 {
     static char text[32768];
@@ -55,7 +56,7 @@ static void end(domus_testkit *kit, domus_http_access *access)
     domus_http_access_close(access);
 }
 
-/* Let a peer at 10.0.0.1 send a request, and return what is logged. */
+/* Let a peer at 10.0.0.1 send a request, and return the lines that it adds to the log. */
 static const char *log_of(domus_testkit *kit, domus_http_access *access, const char *line,
                           const char *fields)
 {
@@ -137,7 +138,7 @@ DOMT_TEST(json_lines_are_json)
     end(kit, &access);
 }
 
-/* The longest texts of strangers are cut, and the line is whole all the same. */
+/* Long texts of strangers are cut, and the line is still complete. */
 DOMT_TEST(texts_are_cut)
 {
     static domi_http_access_note *note;
@@ -179,14 +180,14 @@ DOMT_TEST(a_full_queue_drops_lines)
 
     memset(line, 'a', sizeof line);
     line[sizeof line - 1] = '\n';
-    for (int round = 0; round < 3; round++) { /* the ring turns over in the midst of a line */
+    for (int round = 0; round < 3; round++) { /* in some round a line crosses the end of the ring */
         size_t less = 100 + (size_t)round;
         domi_http_access_put(queue, line + sizeof line - less, less);
         for (int i = 0; i < 16; i++)
             domi_http_access_put(queue, line, sizeof line);
         ck_assert_uint_eq(domus_http_access_dropped(&access), (uint64_t)round + 1);
         size_t size = domus_http_access_take(&access, lines, 1023);
-        ck_assert_uint_eq(size, less); /* no part of a line */
+        ck_assert_uint_eq(size, less); /* only whole lines are taken */
         size = domus_http_access_take(&access, lines, sizeof lines);
         ck_assert_uint_eq(size, 15 * sizeof line);
         ck_assert_uint_eq(domus_http_access_take(&access, lines, sizeof lines), 0);
@@ -262,7 +263,7 @@ DOMT_TEST(values_of_traceparent_are_read_strictly)
     static const char *const right[] = {
         PARENT,
         "00-" TRACE_ID "-" SPAN "-00",
-        "00-" TRACE_ID "-" SPAN "-ff", /* flags that have no meaning yet */
+        "00-" TRACE_ID "-" SPAN "-ff", /* flags that W3C has not defined yet */
         "01-" TRACE_ID "-" SPAN "-01",
         "cc-" TRACE_ID "-" SPAN "-01-what the future will be like",
     };
@@ -309,8 +310,8 @@ DOMT_TEST(names_are_written_as_they_are_read)
     ck_assert_str_eq(child.id, "");
 }
 
-/* The names that a request with these fields gets: "id=ours|theirs trace=new|theirs flags=N". An id
- * is ours if it is the trace, and the span is always a new one. */
+/* Returns the names that a request with these fields gets: "id=ours|theirs trace=new|theirs
+ * flags=N". "ours" means that the id is the trace. The span is always new. */
 static const char *names_of(const domus_http_request_id_options *options, const char *path,
                             const char *fields)
 {

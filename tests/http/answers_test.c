@@ -1,6 +1,6 @@
-/* Answers are framed by the stage: no field of the user says where they end, and none can end its
- * line. Answers that wait for their turn do not hold up the one before them, however much they are.
- */
+/* The stage writes how long answers are: no field of a user can say where an answer ends, or end
+ * its own line. Answers that wait for their turn do not slow down the answer before them, however
+ * large they are. */
 #include "io/channels/crowd.h"
 #include "runtime/system/system.h"
 #include "tests/http/served.h"
@@ -21,7 +21,7 @@ static const domus_http_options plain = {.no_date = true};
 #define LAST    "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 #define UPGRADE "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n"
 
-/* Answer a request, and return what the peer gets. */
+/* Answer a request, and return the bytes that the peer receives. */
 static const char *answer(const char *request, const domus_type *type, const void *payload)
 {
     domt_codec http;
@@ -36,7 +36,7 @@ static const char *answer(const char *request, const domus_type *type, const voi
     return sent;
 }
 
-/* Returns the error of an answer that is refused, of which nothing is sent. */
+/* Answer a request with a wrong response, and return the error. Checks that nothing is sent. */
 static int refused(const char *request, const domus_type *type, const void *payload)
 {
     domt_codec http;
@@ -212,7 +212,8 @@ DOMT_TEST(fields_of_the_user_are_checked)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         domus_appender fields = {0};
         ck_assert_int_eq(domus_http_add(&fields, names[i], "b"), -EINVAL);
-        ck_assert_int_eq(domus_http_add(&fields, "a", "b"), -EINVAL); /* from then on */
+        /* the appender keeps the error */
+        ck_assert_int_eq(domus_http_add(&fields, "a", "b"), -EINVAL);
         ck_assert_int_eq(domus_append_end(&fields, &made), -EINVAL);
     }
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -229,7 +230,7 @@ DOMT_TEST(fields_of_the_user_are_checked)
     domus_append_drop(&small);
 }
 
-/* Check that these fields of a message are passed on as those. */
+/* Check that of the received fields exactly `made_text` is passed on. */
 static void hold_end_to_end(const char *received_text, const char *made_text)
 {
     domus_slice received = domt_http_slice(received_text);
@@ -307,8 +308,8 @@ static void keep_marks(domus_config *config)
 {
 }
 
-/* Count the bodies of pipelined answers to /give/N, which leave in chunks of 1,000 bytes, and the
- * answers to /now. */
+/* Count, in the bytes that a peer has got, the chunks of answers to /give/N (1,000 bytes each), and
+ * the answers to /now. */
 static void count(const char *got, uint32_t *ret_chunks, uint32_t *ret_nows)
 {
     *ret_chunks = *ret_nows = 0;
@@ -340,7 +341,7 @@ static void hold_turns(void (*change)(domus_config *config), uint64_t queue_max,
     const char *bytes = domus_peer_got(peer, &size);
     char *got = malloc(size + 1);
     ck_assert_ptr_nonnull(got);
-    for (size_t i = 0; i < size; i++) /* the bodies are zeros */
+    for (size_t i = 0; i < size; i++) /* the bodies consist of zeros */
         got[i] = bytes[i] != '\0' ? bytes[i] : '.';
     got[size] = '\0';
     count(got, &got_chunks, &got_nows);
@@ -361,7 +362,8 @@ DOMT_TEST(whole_answers_behind_a_stream_do_not_hold_it_up)
     hold_turns(lower_marks, 0, GET_OF("/now"), 50, 0, 50);
 }
 
-/* The marks are not reached, but the part of a channel of what the thread may queue is small. */
+/* The marks of the send queue are not reached, but each channel may queue only a small share of
+ * what its thread may queue. */
 DOMT_TEST(answers_behind_a_stream_do_not_crowd_it_out)
 {
     hold_turns(keep_marks, 120000, GET_OF("/give/3000"), 8, 24, 0);

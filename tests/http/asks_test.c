@@ -1,4 +1,4 @@
-/* Requests of a client are encoded, and a server reads them as they were meant. */
+/* A client encodes requests, and a server reads the same requests. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -8,7 +8,7 @@
 static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT, .host = "a:80"};
 static const domus_http_options hostless = {.role = DOMUS_ROLE_CLIENT};
 
-/* A request with these texts. */
+/* Make a request from these texts. */
 static domus_http_request make(domus_http_method method, const char *target, const char *fields,
                                const char *body)
 {
@@ -64,7 +64,7 @@ DOMT_TEST(requests_are_encoded)
     hold(upgrading, "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
 }
 
-/* A server that is asked to expect a body could wait for it. */
+/* A request without a body sends no Expect field: the server could wait for the body. */
 DOMT_TEST(a_body_that_does_not_come_is_not_announced)
 {
     static const char expect[] = "Expect: 100-continue\r\n";
@@ -130,7 +130,8 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
     domus_http_text text = {.status = 200};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_text_type, &text),
                      -EOPNOTSUPP);
-    request = make(DOMUS_HTTP_GET, "/", "", ""); /* a notice, to whose answer nobody listens */
+    /* a request as a notice, so that its answer would have no receiver */
+    request = make(DOMUS_HTTP_GET, "/", "", "");
     ck_assert_int_eq(
         domus_stage_kit_encode(http.kit, DOMUS_NO_ID, &domus_http_request_type, &request),
         -EOPNOTSUPP);
@@ -143,7 +144,7 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
     domt_codec_stop(&http);
 }
 
-/* Encode a request in pieces, and let a server read it. */
+/* Encode a request in pieces, and decode it by a server's stage. */
 static const char *streamed(uint64_t length, const char *trailers)
 {
     static const domus_http_options server = {.streams = true};
@@ -182,13 +183,13 @@ DOMT_TEST(requests_leave_in_pieces)
                                          "10 in pieces: [hellohello]\n");
 }
 
-/* --- bodies that wait ------------------------------------------------------------------------- */
+/* --- bodies that wait for 100 Continue -------------------------------------------------------- */
 
 #define ANNOUNCED  "PUT / HTTP/1.1\r\nHost: a:80\r\nExpect: 100-continue\r\n"
 #define CONTINUE   "HTTP/1.1 100 Continue\r\n\r\n"
 #define NO_CONTENT "HTTP/1.1 204 a\r\n\r\n"
 
-/* Encode a request whose body waits: "hello", or one that comes in pieces. */
+/* Encode a request that announces its body and waits with it: "hello", or a body in pieces. */
 static int announce(domt_codec *http, bool in_pieces, uint64_t length)
 {
     domus_http_request request = make(DOMUS_HTTP_PUT, "/", "", in_pieces ? "" : "hello");
@@ -207,8 +208,8 @@ static int encode_piece(domt_codec *http, const char *text, bool is_last)
     return error;
 }
 
-/* Let bytes of the server come. Returns the status of the answer in them; 0: there is none;
- * or the error. */
+/* Feed bytes of the server. Returns the status of the answer in them; 0 without an answer; or the
+ * error. */
 static int hear(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
@@ -238,7 +239,7 @@ DOMT_TEST(a_whole_body_waits)
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
     ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    /* the second one is let go by time */
+    /* the body of the second request leaves when its time is over */
     ck_assert_int_eq(announce(&http, false, 0), 0);
     sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
     ck_assert_int_eq(domus_stage_kit_wake(http.kit, false), 0);
@@ -249,7 +250,8 @@ DOMT_TEST(a_whole_body_waits)
     domt_codec_stop(&http);
 }
 
-/* A request that is to follow on the connection does not wait; 100 is about the oldest one. */
+/* A body does not wait if another request follows on the connection. An interim 100 belongs to the
+ * oldest request. */
 DOMT_TEST(a_body_waits_behind_other_requests)
 {
     domt_codec http;
@@ -268,7 +270,8 @@ DOMT_TEST(a_body_waits_behind_other_requests)
     sent(&http, "hello" ANNOUNCED "Content-Length: 5\r\n\r\n");
     ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    ck_assert_int_eq(hear(&http, NO_CONTENT), 204); /* the body was not sent */
+    /* this answer comes although the body was not sent */
+    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
     ck_assert(domus_stage_kit_is_last(http.kit));
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
     domus_http_request more = make(DOMUS_HTTP_GET, "/", "", "");
@@ -303,7 +306,7 @@ DOMT_TEST(the_first_piece_of_a_body_waits)
     }
 }
 
-/* The end of a body lets it go: nothing is left that could be spared. */
+/* A body that is complete is sent at once: waiting would save nothing. */
 DOMT_TEST(a_body_that_has_ended_does_not_wait)
 {
     uint64_t word = 0;
@@ -344,7 +347,7 @@ DOMT_TEST(pieces_that_are_not_wanted_never_leave)
     }
 }
 
-/* A server that changes the protocol has to take the body first. */
+/* A server that changes the protocol has to receive the body first. */
 DOMT_TEST(no_other_protocol_begins_before_a_body_that_waits)
 {
     domus_http_request request = make(DOMUS_HTTP_PUT, "/", "Upgrade: b\r\n", "hello");
@@ -381,7 +384,7 @@ DOMT_TEST(a_request_without_a_body_expects_nothing)
     domt_codec_stop(&http);
 }
 
-/* Bytes that could not be appended are still there. */
+/* An allocation fails while the waiting body is appended: the bytes are kept. */
 static int talk_of_waiting(void *context)
 {
     const domus_http_request *request = context;

@@ -1,5 +1,5 @@
-/* Credentials are read strictly, and the part of a chain lets in whom its table or its function
- * knows. */
+/* Credentials are read strictly, and a part of a chain admits the users whom its table or its
+ * function accepts. */
 #include "tests/http/chained.h"
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "Authorization: Basic " and the base64 of a pair. */
+/* Returns "Authorization: Basic " and the base64 of a pair of name and password. */
 static const char *basic_of(const char *pair)
 {
     static char text[1024];
@@ -57,8 +57,10 @@ DOMT_TEST(basic_is_read_strictly)
         {"Authorization: Basic YTpi====\r\n", -EINVAL},
         {"Authorization: Basic YTpj\r\nAuthorization: Basic YTpj\r\n", -EINVAL},
         {"Authorization: Basic YTpj\r\nAuthorization: Bearer a\r\n", -EINVAL},
-        {"Authorization: Basic YToK\r\n", -EINVAL}, /* a:\n */
-        {"Authorization: Basic ADpi\r\n", -EINVAL}, /* \0:b */
+        /* credentials "a:
+         * " */
+        {"Authorization: Basic YToK\r\n", -EINVAL},
+        {"Authorization: Basic ADpi\r\n", -EINVAL}, /* credentials "\0:b" */
     };
     domus_http_basic basic;
 
@@ -81,7 +83,8 @@ DOMT_TEST(names_and_passwords_have_bounds)
     ck_assert_uint_eq(strlen(basic.user), DOMUS_HTTP_USER_MAX);
     ck_assert_uint_eq(strlen(basic.password), DOMUS_HTTP_PASSWORD_MAX);
     pair[DOMUS_HTTP_USER_MAX] = 'x';
-    pair[DOMUS_HTTP_USER_MAX + 1] = ':'; /* one byte of the password became one of the name */
+    /* the name is one byte too long, the password one byte shorter */
+    pair[DOMUS_HTTP_USER_MAX + 1] = ':';
     ck_assert_int_eq(read_basic(basic_of(pair), &basic), -EMSGSIZE);
     pair[DOMUS_HTTP_USER_MAX + 1] = 'x';
     pair[DOMUS_HTTP_USER_MAX - 1] = ':';
@@ -146,7 +149,7 @@ DOMT_TEST(secrets_are_compared_whole)
     ck_assert(!domus_http_has_sha256("test", 4, "9f86"));
 }
 
-/* --- the part --------------------------------------------------------------------------------- */
+/* --- the part of a chain ---------------------------------------------------------------------- */
 
 static const domus_http_user users[] = {
     {"ann", "right", NULL}, {"bob", NULL, SHA256_OF_TEST}, {NULL, NULL, NULL}};
@@ -163,7 +166,7 @@ static int resume_wrong(domus_stack *stack, void *self, const domus_answer *answ
     return answer->error != 0 ? answer->error : domus_http_unauthorized(stack, &of_bearer, true);
 }
 
-/* Tokens "now", "later" and "never" are of these users; "busy" fails. */
+/* Verify a token: "now", "later" and "never" belong to users; "busy" fails. */
 static int verify(domus_stack *stack, domus_http_exchange *exchange,
                   const domus_http_credentials *given, const void *context)
 {

@@ -122,7 +122,7 @@ const domus_behaviour domt_caller = {.name = "caller", .on = rows};
 const domus_behaviour domt_caller_of_channels = {
     .name = "caller", .kind = DOMUS_CHANNELS, .on = rows};
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- types and behaviours --------------------------------------------------------------------- */
 
 static const char *where;
 static const domus_behaviour *connects_as;

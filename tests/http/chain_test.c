@@ -1,5 +1,5 @@
-/* A chain around handlers: its parts and their order, the protocol that they hear of, and CORS:
- * browsers are told which sites may call this one, as the Fetch standard says. */
+/* A chain around handlers: its parts and their order, the protocol that they see, and CORS, by
+ * which browsers learn which sites may send requests to this one (Fetch standard). */
 #include "tests/http/chained.h"
 #include "tests/http/h2_peer.h"
 #include "tests/support/kits.h"
@@ -18,7 +18,7 @@ static domt_witness a = {.name = 'a'}, b = {.name = 'b'}, c = {.name = 'c'};
 static const domus_http_step both[] = {
     {&domt_witness_part, &a}, {&domt_witness_part, &b}, {NULL, NULL}};
 
-/* Start anew, with the parts a and b, and c before /guarded. */
+/* Start a kit with the parts a and b for all requests, and c before /guarded. */
 static domus_testkit *start(const domus_behaviour *behaviour, int of_a, int of_b, int of_c)
 {
     a = (domt_witness){.name = 'a', .result = of_a};
@@ -72,12 +72,12 @@ DOMT_TEST(every_answer_goes_through_the_chain)
     }
 }
 
-/* A part that answers, fails or waits: those behind it are not entered, or later. */
+/* A part may answer, fail or wait: the parts behind it are entered later or not at all. */
 DOMT_TEST(a_part_decides_whether_it_goes_on)
 {
     static const struct {
         int of_a, of_b, of_c;
-        const char *begin; /* of the answer */
+        const char *begin; /* first bytes of the answer */
         const char *notes;
     } rows[] = {
         {DOMUS_HTTP_ANSWERED, 0, 0, "HTTP/1.1 403 ", "+a -a403 .a403/3 "},
@@ -102,7 +102,7 @@ DOMT_TEST(a_part_decides_whether_it_goes_on)
 
 DOMT_TEST(a_part_that_waits_is_waited_for)
 {
-    domus_testkit *kit = start(&domt_chained, 0, DOMUS_PARKED, 0); /* b waits for 5 ms */
+    domus_testkit *kit = start(&domt_chained, 0, DOMUS_PARKED, 0); /* part b waits for 5 ms */
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, "GET /guarded HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -113,7 +113,7 @@ DOMT_TEST(a_part_that_waits_is_waited_for)
     ck_assert_str_eq(domt_witness_notes, "+a +b +c -c200 -b200 -a200 .c200/4 .b200/4 .a200/4 ");
 }
 
-/* Answers of requests that were sent together are told apart. */
+/* The parts can tell apart the answers to requests that came in one packet. */
 DOMT_TEST(requests_of_one_connection_are_told_apart)
 {
     domus_testkit *kit = start(&domt_chained, 0, 0, 0);
@@ -191,7 +191,7 @@ DOMT_TEST(own_handlers_enter_the_chain)
     }
 }
 
-/* The answer of a handler that has not entered never leaves. */
+/* An answer is never sent if its handler has not entered the chain. */
 DOMT_TEST(nobody_goes_around_the_chain)
 {
     domus_testkit *kit = start(&domt_chained_around, 0, 0, 0);
@@ -214,7 +214,7 @@ static int check(const domus_http_chain *chain)
     return error;
 }
 
-/* A handler that is never called. */
+/* A handler that is never called, for chains that are only checked. */
 static int handle(domus_stack *stack, void *self, const domus_http_request *request,
                   const domus_http_match *match)
 {
@@ -233,7 +233,7 @@ DOMT_TEST(wrong_chains_are_refused)
     parts[DOMUS_HTTP_PARTS_MAX] = one[1];
     ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), 0);
     ck_assert_int_eq(check(&(domus_http_chain){wrong, rows}), -EINVAL);
-    rows[0].parts = one; /* one more than there may be */
+    rows[0].parts = one; /* one part more than allowed */
     ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), -EINVAL);
     parts[DOMUS_HTTP_PARTS_MAX - 1] = one[1];
     ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), 0);
@@ -430,7 +430,8 @@ DOMT_TEST(chains_hear_of_the_protocol)
     domt_h2_begin(&h2, kit);
     domt_h2_hold_well(&h2);
     hold_last("HTTP/2.0", "http2", 3);
-    int32_t wrong = domt_h2_ask(&h2, "GET", "/a\xff", 0, NULL); /* it enters nothing */
+    /* a refused request does not enter the chain */
+    int32_t wrong = domt_h2_ask(&h2, "GET", "/a\xff", 0, NULL);
     domt_h2_pass(&h2, 0);
     domt_h2_hold(&h2, wrong, 400, NULL);
     ck_assert_uint_eq(seen_ended, 4);

@@ -14,7 +14,7 @@ domus_http_step domt_chained_parts[4];
 domus_http_step domt_chained_guards[4];
 char domt_witness_notes[1024];
 
-/* --- the witness ------------------------------------------------------------------------------ */
+/* --- the witness, a part that records its calls ---------------------------------------------- */
 
 #define WORD UINT64_C(0x1234)
 
@@ -84,7 +84,7 @@ const domus_http_part domt_witness_part = {.name = "witness",
                                            .leave = witness_leave,
                                            .end = witness_end};
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* --- handlers of the rows -------------------------------------------------------------------- */
 
 static int reply_text(domus_stack *stack, const char *text)
 {
@@ -162,7 +162,7 @@ static int answer_error(domus_stack *stack, void *self, const domus_http_request
     return -ENOENT;
 }
 
-/* No part waits, so there is nothing to go on with. */
+/* Answer by domus_http_go_on(), which fails: no part waits, so nothing can go on. */
 static int answer_again(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
@@ -287,7 +287,7 @@ static int enter_self(domus_stack *stack, void *self, const void *payload)
 
     if (!domus_http_enter(stack, payload, &result))
         return result;
-    ck_assert(domus_http_enter(stack, payload, &result)); /* again, which does nothing */
+    ck_assert(domus_http_enter(stack, payload, &result)); /* a second enter does nothing */
     return reply_text(stack, "own\n");
 }
 
@@ -336,7 +336,8 @@ const char *domt_chained_send(domus_testkit *kit, const char *from, const char *
     ck_assert_uint_lt(size, sizeof got);
     memcpy(got, data, size);
     got[size] = '\0';
-    domus_peer_reset(peer); /* a close would let a handler go on that nobody waits for */
+    /* with a close instead, a handler would go on without a receiver of its answer */
+    domus_peer_reset(peer);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     return got;
 }

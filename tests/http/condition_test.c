@@ -1,4 +1,4 @@
-/* Fields that say which answer is wanted: dates, conditions, ranges, and media types. */
+/* Fields by which a request chooses its answer: dates, conditions, ranges, and media types. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -48,7 +48,8 @@ DOMT_TEST(sender_has_it_already)
         "If-None-Match:\r\n",
         "If-Modified-Since: " NOV_5 "\r\n",
         "If-Modified-Since: yesterday\r\n",
-        "If-Modified-Since: " NOV_7 "\r\nIf-None-Match: \"b\"\r\n", /* the tag counts */
+        /* the tag decides, not the date */
+        "If-Modified-Since: " NOV_7 "\r\nIf-None-Match: \"b\"\r\n",
     };
 
     for (size_t i = 0; i < sizeof has / sizeof has[0]; i++) {

@@ -1,5 +1,6 @@
-/* curl and python3's http.client are judges of the answers: they talk with a child that serves by a
- * stage in a kit, one connection after the other. Without them nothing is compared. */
+/* curl and python3's http.client check the answers: they send requests to a child process that
+ * serves by a stage in a kit, one connection after the other. Where these programs are missing,
+ * nothing is compared. */
 #include "tests/http/multipart.h"
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
@@ -40,7 +41,7 @@ static void answer_in_pieces(domt_codec *http, uint64_t id, domus_slice body)
     domus_slice_free(trailers.fields);
 }
 
-/* Make the events of a form as text, in pieces of 100 bytes. */
+/* Answer with the events of a form as text, in pieces of 100 bytes. */
 static domus_slice trace_form(const domus_http_request *request)
 {
     domus_slice type = {NULL, 0, 0};
@@ -145,7 +146,7 @@ static void stop(void)
 
 /* --- the judges ------------------------------------------------------------------------------- */
 
-/* Whether there is such a program. */
+/* Returns whether a program is installed. */
 static bool has(const char *program)
 {
     char line[128];
@@ -157,8 +158,8 @@ static bool has(const char *program)
     return false;
 }
 
-/* Check that a command of the shell succeeds; "$URL" is where the service listens, $IN a file of a
- * million bytes, and $OUT a file. */
+/* Check that a shell command succeeds; "$URL" is the address of the service, $IN a file of a
+ * million bytes, and $OUT a file for the answer. */
 static void hold(const char *command)
 {
     char line[2048];
@@ -221,7 +222,8 @@ DOMT_TEST(curl_keeps_the_connection)
     stop();
 }
 
-/* curl sends the forms of browsers; a quote in a name is %22, or \" before 7.81. */
+/* curl sends forms as browsers do; it writes a quote in a name as %22, and before version 7.81 as
+ * \". */
 DOMT_TEST(forms_of_curl_are_understood)
 {
     if (!has("curl"))

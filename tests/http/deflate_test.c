@@ -1,4 +1,4 @@
-/* protocols/http/deflate.c: threads take streams out of one pool and give them back. */
+/* protocols/http/deflate.c: threads take streams from one pool and give them back. */
 #include "tests/support/suite.h"
 
 #include "protocols/http/deflate.h"

@@ -1,7 +1,7 @@
 /* A system that stops answers every request that it has read, and the last answer of a connection
- * has "Connection: close" (domus_wire_is_closing()); the rest of a body that is under way is
- * awaited, within its time and that of the drain. The same holds for a connection that has become
- * too old. (HTTP/2: h2_requests_test.c.) */
+ * has "Connection: close" (domus_wire_is_closing()). It waits for the rest of a body under way,
+ * within the time of the body and that of the drain. The same holds for a connection that has
+ * become too old. (HTTP/2: h2_requests_test.c.) */
 #include "base/random.h"
 #include "tests/http/served.h"
 #include "tests/support/sanitizer.h"
@@ -23,7 +23,7 @@
     "Content-Type: text/plain\r\n\r\nnow\n"
 
 /* Let a client send `text`, stop the system 50 ms later, and check that the client has got `before`
- * by then, `after` from then on, and the end. */
+ * by then, `after` from then on, and then the end of the connection. */
 static void hold_stop(const domus_behaviour *behaviour, const char *text, const char *before,
                       const char *after)
 {
@@ -65,7 +65,8 @@ DOMT_TEST(idle_connections_are_closed_without_a_word)
     hold_stop(&domt_served_by_whole, GET("/now") "GET", GOT, "");
 }
 
-/* The answer to the last request was encoded before the drain began, so the end alone tells. */
+/* The answer to the last request was encoded before the drain began, so it has no "Connection:
+ * close". */
 DOMT_TEST(an_answer_that_waits_is_not_changed)
 {
     hold_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
@@ -73,7 +74,8 @@ DOMT_TEST(an_answer_that_waits_is_not_changed)
 
 static const char body_head[] = "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
 
-/* A request that has come in part, and one that waits for its turn behind requestsMax. */
+/* A request whose body has come in part, and a request that waits because of requestsMax, are
+ * answered. */
 DOMT_TEST(bodies_and_requests_that_wait_are_read)
 {
     domus_config config;
@@ -135,12 +137,12 @@ typedef struct visitor {
     domus_peer *peer;
     uint32_t sent;       /* requests that were sent */
     uint32_t answered;   /* requests whose answers have come */
-    bool owed;           /* when the stop began, one of its requests was not answered */
-    const char *problem; /* what was wrong; NULL: nothing */
+    bool owed;           /* the stop began while a request was not answered */
+    const char *problem; /* error that was found; NULL: none */
 } visitor;
 
-/* Take the whole answers that have come; hold that only the last one says close. When the
- * connection is over, no part of one is left. */
+/* Remove the whole answers that have come, and check that only the last one says "close". When the
+ * connection is over, no partial answer may be left. */
 static void take_answers(visitor *client, bool is_over)
 {
     size_t size;
@@ -181,15 +183,16 @@ static void send_some(domi_random *random, visitor *client)
     bool sleeps = domi_random_below(random, 2) != 0;
 
     for (uint64_t i = 0; i < count; i++) {
-        /* All answers come at once, or the first sleeps less than the others. So they are ready in
-         * the order of the requests, and the one that is sent last is also encoded last. */
+        /* All answers are ready at once, or the first one sleeps less than the others. So they are
+         * ready in the order of the requests, and the last one sent is also the last one
+         * encoded. */
         uint64_t which = sleeps ? 2 + (i == 0 ? 0 : 1) : domi_random_below(random, 2);
         domt_served_send(client->peer, requests[which]);
         client->sent++;
     }
 }
 
-/* Faults that no client may notice, for every second seed. */
+/* For every second seed, make network faults that no client may notice. */
 static void make_faults(domus_testkit *kit, uint64_t seed)
 {
     const domus_net_faults faults = {
@@ -226,7 +229,8 @@ static int stop_under_load(uint64_t seed, void *context)
         for (uint64_t steps = domi_random_below(&random, 12); steps != 0; steps--)
             (void)domus_testkit_step(kit);
     }
-    ck_assert_int_eq(domus_testkit_run(kit), 0); /* what was sent has come, and is in the sockets */
+    /* runs until all requests have come, and some wait in the sockets */
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         take_answers(&clients[i], false);
         clients[i].owed = clients[i].answered != clients[i].sent;
@@ -274,7 +278,7 @@ DOMT_TEST(every_request_is_answered_when_it_stops_under_load)
 
 #define LATENCY (100 * MS)
 
-/* Hold that these bytes come, and then the end. The link may be slow. */
+/* Check that these bytes come, and then the end of the connection. The link may be slow. */
 static void hold_rest(domus_testkit *kit, domus_peer *peer, const char *text)
 {
     size_t size;
@@ -287,8 +291,8 @@ static void hold_rest(domus_testkit *kit, domus_peer *peer, const char *text)
     ck_assert_int_eq(domus_peer_error(peer), 0);
 }
 
-/* Let a client send `first` and get `before`; then send `rest`, which comes when the stop has
- * begun. Hold that it gets `after`, and the end. */
+/* Let a client send `first` and get `before`, then stop the system; `rest` comes after the stop has
+ * begun. Checks that the client gets `after`, and then the end. */
 static void hold_stop_within(const domus_behaviour *behaviour, const char *first,
                              const char *before, const char *rest, const char *after)
 {
@@ -332,7 +336,8 @@ DOMT_TEST(a_body_that_is_under_way_may_end)
     }
 }
 
-/* A body that waits with its request behind another one, and is looked at late. */
+/* A request waits behind another one, so its body is examined late, and is still read to its
+ * end. */
 DOMT_TEST(a_body_of_a_request_that_waits_may_end)
 {
     static const domus_net_faults slow = {.latency_min_ns = LATENCY, .latency_max_ns = LATENCY};
@@ -354,7 +359,7 @@ DOMT_TEST(a_body_of_a_request_that_waits_may_end)
     }
 }
 
-/* A body that does not lie whole in the window is gathered. */
+/* A body that is larger than the window is collected, and its request is answered. */
 DOMT_TEST(a_large_body_may_end)
 {
     const size_t size = 200000;
@@ -369,7 +374,7 @@ DOMT_TEST(a_large_body_may_end)
     free(rest);
 }
 
-/* A request whose head is not there, or that has no body, keeps nobody waiting. */
+/* A stop does not wait for the rest of a head, or for a request without a body. */
 DOMT_TEST(a_part_of_a_head_is_not_awaited)
 {
     static const char *const parts[] = {"P", "POST /bytes HTTP/1.1\r\nHost: a\r\n",
@@ -379,28 +384,29 @@ DOMT_TEST(a_part_of_a_head_is_not_awaited)
         hold_stop_within(&domt_served_by_whole, parts[i], "", "", "");
 }
 
-/* The end of a body comes with the begin of the next request, whose body is under way then: the
- * drain would last as long as the peer goes on so. */
+/* The end of a body comes in one piece with the begin of the next request. The body of that request
+ * is not awaited: otherwise a peer could prolong the drain for ever. */
 DOMT_TEST(the_next_body_is_not_awaited)
 {
     hold_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" COUNTED "ab",
                      DOMT_SERVED_OK("2", "5\n"));
     hold_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" CHUNKED "5\r\nab",
                      DOMT_SERVED_OK("2", "5\n"));
-    /* one that would come in pieces is not begun */
+    /* a request with a body in pieces is not begun */
     hold_stop_within(&domt_served_by_streams, COUNTED "ab", "", "cde" COUNTED "ab", FIVE);
     hold_stop_within(&domt_served_by_streams, CHUNKED "5\r\nab", "",
                      "cde\r\n0\r\n\r\n" CHUNKED "5\r\nab\r\n", FIVE);
     ck_assert_uint_eq(domt_served_now.begun, 1);
 }
 
-/* A body that does not come has its time as ever (channel.bodyRate), and that of the drain. */
+/* The rest of a body may take as long as channel.bodyRate allows, and as long as the drain
+ * lasts. */
 DOMT_TEST(a_body_that_does_not_come_has_its_time)
 {
     static const struct {
         const domus_behaviour *behaviour;
         uint64_t timeout_ns;
-        const char *after; /* NULL: a reset */
+        const char *after; /* the answer; NULL: the connection is reset */
     } cases[] = {
         {&domt_served_by_whole, 15 * SECOND, DOMT_SERVED_408},
         {&domt_served_by_streams, 15 * SECOND, DOMT_SERVED_408},
@@ -425,7 +431,7 @@ DOMT_TEST(a_body_that_does_not_come_has_its_time)
     }
 }
 
-/* A peer that ends within its body is not waited for. */
+/* A stop does not wait for a peer that has closed its side within a body. */
 DOMT_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
 {
     domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, 1);

@@ -1,5 +1,5 @@
-/* Names and values of strangers: queries and paths, forms, and cookies, which are read, and set
- * without letting anything else in. */
+/* Names and values from strangers: queries, paths, forms and cookies are read; and cookies are set
+ * in such a way that no value adds another field. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -198,7 +198,7 @@ DOMT_TEST(forms_have_a_media_type)
     }
 }
 
-/* Decode, in place and elsewhere, and hold what comes. */
+/* Check decoding in place and to another buffer. */
 static void hold(const char *text, bool form, const char *expected)
 {
     char to[64];

@@ -1,5 +1,5 @@
-/* Answers are compressed for those who accept it, and what they say of it; whole and in pieces, in
- * a bounded number of streams. zlib is the judge of the bytes. */
+/* Answers are compressed for clients that accept gzip, and say so in their fields; whole answers
+ * and pieces, with a bounded number of streams. zlib checks the bytes. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -17,8 +17,8 @@
 static domus_http_gzip gzip;
 static const domus_http_options options = {.no_date = true, .gzip = &gzip};
 
-/* The output as the peer sees it: the head as text, the body without its chunks, and what zlib
- * makes of it. */
+/* The output as the peer sees it: the head as text, the body without its chunks, and the
+ * decompressed body. */
 static char head[4096];
 static char body[2u << 20];
 static size_t body_size;
@@ -56,7 +56,7 @@ static void inflate_body(void)
     (void)inflateEnd(&zlib);
 }
 
-/* Read what was sent. Returns whether it is compressed. */
+/* Read the output of the stage. Returns whether it is compressed. */
 static bool take_output(domt_codec *http)
 {
     size_t size;
@@ -99,7 +99,7 @@ static bool says(const char *line)
     return strstr(head, whole) != NULL;
 }
 
-/* A body that becomes smaller, and one that does not. */
+/* Bodies for the tests: easy() can be compressed, hard() cannot. */
 static const char *easy(size_t size)
 {
     static char bytes[2u << 20];
@@ -184,12 +184,13 @@ DOMT_TEST(only_media_that_become_smaller_are_compressed)
     ck_assert_uint_eq(body_size, 65537);
     ck_assert(answer_text(GET("gzip"), "text/plain", easy(65536)));
     ck_assert_uint_eq(text_size, 65536);
-    ck_assert(!answer_text(GET("gzip"), "text/plain", hard(1000))); /* it would become larger */
+    /* compression would make it larger */
+    ck_assert(!answer_text(GET("gzip"), "text/plain", hard(1000)));
     ck_assert(says("Vary: Accept-Encoding") && says("Content-Length: 1000"));
     domus_http_gzip_trim(&gzip);
 }
 
-/* A response with fields, whose body is 1000 bytes. */
+/* Make a response with these fields and a body of 1000 bytes. */
 static bool answer_with(const char *request, uint16_t status, const char *fields)
 {
     bool has_body = status != 204 && status != 304;
@@ -359,7 +360,7 @@ DOMT_TEST(promised_length_has_to_be_met)
     ck_assert_uint_eq(text_size, 1000);
     domt_codec_stop(&http);
     domus_slice_free(trailers.fields);
-    id = begin_stream(&http, GET("gzip"), 10, &word); /* it is small */
+    id = begin_stream(&http, GET("gzip"), 10, &word); /* the body is too small to compress */
     ck_assert(!take_output(&http));
     domt_codec_stop(&http);
     id = begin_stream(&http, OLD, 0, &word);
@@ -390,7 +391,7 @@ DOMT_TEST(streams_are_bounded_and_come_back)
     }
     ck_assert(!answer_text(GET("gzip"), "text/plain", easy(1000)));
     ck_assert_uint_eq(body_size, 1000);
-    domt_codec_stop(&open[0]); /* the connection is gone */
+    domt_codec_stop(&open[0]); /* closing the connection frees its stream */
     ck_assert(answer_text(GET("gzip"), "text/plain", easy(1000)));
     ids[0] = begin_stream(&open[0], GET("gzip"), 0, &words[0]);
     ck_assert(!answer_text(GET("gzip"), "text/plain", easy(1000)));
@@ -435,7 +436,7 @@ int deflateInit2_(z_streamp zlib, int level, int method, int bits, int memory, i
                       : init(zlib, level, method, bits, memory, strategy, version, size);
 }
 
-/* Answer a request as a whole, and in pieces. */
+/* Answer one request whole and one in pieces, and return the first error. */
 static int answer_both_ways(domus_stage_kit *kit, const domus_stage_message *message)
 {
     const domus_http_response begun = {.status = 200, .media = "text/plain"};

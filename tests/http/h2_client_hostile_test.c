@@ -1,5 +1,5 @@
-/* Servers that send what they must not, or too much of what they may: a stream or the connection
- * ends, with the code that says why, each request has one answer, and what was not hurt goes on. */
+/* Servers that send what the protocol forbids, or too much of what it allows: the stream or the
+ * connection ends with the right code, each request gets one answer, and other streams go on. */
 #include "tests/http/h2_script.h"
 #include "tests/support/suite.h"
 
@@ -8,7 +8,7 @@
 
 #define MS DOMT_SERVED_MS
 
-/* HPACK: statuses of the static table, and a field without index. */
+/* HPACK: statuses from the static table, and a field without index. */
 #define S204         "\x89"
 #define STATUS(text) "\x08\x03" text
 #define LENGTH(text) "\x0f\x0d\x01" text
@@ -29,17 +29,17 @@ static void ask(domus_http_method method)
     domt_h2c_ask(&h2c, method, DOMT_H2S_URL("/a"), "", 0);
 }
 
-/* Begin with one request, which is not repeated. */
+/* Begin with one POST or other request that is never sent again. */
 static void begin_asked(domus_http_method method)
 {
     begin();
     ask(method);
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 1000 * MS); /* a new second begins for what is counted */
+    domt_h2s_pass(&script, 1000 * MS); /* wait until the counts of the last second are over */
     ck_assert_uint_eq(script.asked, 1);
 }
 
-/* The connection is well: a further request is answered on it. */
+/* Check that the connection still works: a further request is answered on it. */
 static void hold_well(void)
 {
     ask(DOMUS_HTTP_POST);
@@ -62,7 +62,7 @@ typedef struct frame {
     size_t size;
 } frame;
 
-/* Answers that are wrong: the stream is reset, and its neighbours go on. */
+/* A wrong answer resets its stream, and the other streams go on. */
 DOMT_TEST(a_wrong_answer_costs_its_stream)
 {
     static const struct {
@@ -91,7 +91,8 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
         for (const frame *at = cases[i].frames; at->bytes != NULL; at++)
             domt_h2s_send(&script, at->type, at->flags, 1, at->bytes, at->size);
         domt_h2s_pass(&script, 0);
-        if (cases[i].method == DOMUS_HTTP_HEAD) { /* it is asked once more */
+        /* a request that may be repeated is sent once more */
+        if (cases[i].method == DOMUS_HTTP_HEAD) {
             ck_assert_int_eq(script.last, 3);
             domt_h2s_send(&script, HEADERS, WHOLE | LAST, 3, BYTES(S200));
             domt_h2c_expect(&h2c, 200, "");
@@ -105,7 +106,8 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
     }
 }
 
-/* A head of as many bytes, or fields, as may be is taken, and one of more is not. */
+/* A head of the largest size, or with the largest number of fields, is accepted; one byte or field
+ * more is refused. */
 DOMT_TEST(the_limits_of_a_head_hold)
 {
     static const struct {
@@ -147,7 +149,7 @@ DOMT_TEST(the_limits_of_a_head_hold)
     }
 }
 
-/* More bytes than there is credit for, in one frame. */
+/* The server sends more bytes in one frame than the client has given credit for. */
 DOMT_TEST(the_window_of_a_stream_holds)
 {
     static char bytes[DOMT_H2C_SMALL_WINDOW + 1];
@@ -225,12 +227,14 @@ static void send_unknown(void)
     domt_h2s_send(&script, 77, 0, 1, NULL, 0);
 }
 
-/* As many as may come within a second do no harm, and one more ends the connection. */
+/* The largest number of frames within one second does no harm, and one frame more ends the
+ * connection. */
 DOMT_TEST(floods_end_the_connection)
 {
     static const struct {
         void (*send)(void);
-        bool is_answered; /* the request is answered before; or only its head has come */
+        /* the request is answered before the flood; or only the head of its answer has come */
+        bool is_answered;
         bool has_head;
     } cases[] = {
         {.send = send_settings},
@@ -271,7 +275,7 @@ DOMT_TEST(floods_end_the_connection)
     }
 }
 
-/* Frames that no server may send. */
+/* Frames that a server may never send. */
 DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
 {
     static const struct {
@@ -286,7 +290,7 @@ DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
         {HEADERS, WHOLE, 2, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
         {HEADERS, WHOLE, 0, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
         {DATA, 0, 99, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR},
-        {DATA, LAST, 1, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR}, /* before a head */
+        {DATA, LAST, 1, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR}, /* the body comes before the head */
         {HEADERS, WHOLE, 1, BYTES("\xff\xff\xff\xff\xff"), NGHTTP2_COMPRESSION_ERROR},
         {NGHTTP2_SETTINGS, 0, 0, BYTES("\0"), NGHTTP2_FRAME_SIZE_ERROR},
         {NGHTTP2_SETTINGS, 0, 0, BYTES("\0\2\0\0\0\1"), NGHTTP2_PROTOCOL_ERROR},
@@ -306,7 +310,7 @@ DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
     }
 }
 
-/* Bytes that were under way when a stream was reset are no flood. */
+/* Bytes that were under way when the client reset their stream are not counted as a flood. */
 DOMT_TEST(late_bytes_do_no_harm)
 {
     begin_asked(DOMUS_HTTP_POST);
@@ -318,7 +322,7 @@ DOMT_TEST(late_bytes_do_no_harm)
     domt_h2c_end(&h2c);
 }
 
-/* A head may go on in eight frames, and not in one more. */
+/* A head may have eight continuation frames, and not one more. */
 DOMT_TEST(the_frames_of_a_head_are_bounded)
 {
     for (unsigned more = 0; more < 2; more++) {
@@ -348,7 +352,7 @@ DOMT_TEST(a_head_without_an_end_ends_the_connection)
     domt_h2s_pass(&script, 10 * MS);
     domt_h2c_expect_error(&h2c, -EPIPE);
     domt_h2c_end(&h2c);
-    begin_asked(DOMUS_HTTP_POST); /* or its time is over */
+    begin_asked(DOMUS_HTTP_POST); /* without more frames, the time-out ends the connection */
     domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
     domt_h2s_pass(&script, 9000 * MS);
     ck_assert(!domus_peer_has_end(script.peer));
@@ -357,7 +361,7 @@ DOMT_TEST(a_head_without_an_end_ends_the_connection)
     domt_h2c_end(&h2c);
 }
 
-/* A peer that does not speak HTTP/2 has got no request. */
+/* A server that does not speak HTTP/2 gets no request. */
 DOMT_TEST(a_server_of_another_protocol_gets_no_request)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Bodies in pieces over HTTP/2, both ways, over a pool and over a connection of an actor: they come
- * whole, no faster than they are read, and a cut resets the stream alone. */
+/* Bodies in pieces over HTTP/2, in both directions, over a pool and over a connection of an actor:
+ * they come whole, no faster than the reader reads, and a cut resets only its own stream. */
 #include "tests/http/caller.h"
 #include "tests/http/h2_script.h"
 #include "tests/support/suite.h"
@@ -22,7 +22,7 @@ static domt_h2c h2c;
 static domt_h2s script;
 static domus_address asker;
 
-/* Begin; `at` is where the callers' requests go. */
+/* Begin a kit with callers, whose requests go to the address `at`. */
 static void begin(const char *at, bool is_pooled)
 {
     domt_h2c_begin(&h2c, &domt_h2_by_streams, NULL);
@@ -83,11 +83,13 @@ DOMT_TEST(bodies_come_whole_both_ways)
     }
 }
 
-/* The server has credit for what was read, and a neighbour is not held up by a slow reader. */
+/* The client gives credit for the bytes that were read, and a slow reader does not hold up another
+ * stream. */
 DOMT_TEST(credit_follows_the_reader)
 {
     static char bytes[16384];
-    const domt_call_up slow = {.path = "/slow", .pause_ms = 10}; /* some 250 bytes come at a time */
+    /* each piece has about 250 bytes */
+    const domt_call_up slow = {.path = "/slow", .pause_ms = 10};
     const domt_call_up quick = {.path = "/quick"};
 
     begin(DOMT_H2C_SCRIPT, true);
@@ -115,7 +117,7 @@ DOMT_TEST(credit_follows_the_reader)
     domt_h2c_end(&h2c);
 }
 
-/* A writer waits for the credit of the server. */
+/* A writer waits until the server gives credit. */
 DOMT_TEST(a_writer_waits_for_credit)
 {
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
@@ -161,7 +163,7 @@ DOMT_TEST(a_cut_resets_the_stream_alone)
     domt_h2c_end(&h2c);
 }
 
-/* The answer comes before the body has left, and the server takes no more of it. */
+/* The server answers before it has received the body, and takes no more of it. */
 DOMT_TEST(an_early_answer_ends_the_body)
 {
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
@@ -191,7 +193,7 @@ DOMT_TEST(an_early_answer_ends_the_body)
     }
 }
 
-/* An answer that has come, and is read slowly, holds up no other request. */
+/* An answer that was received and is read slowly does not hold up other requests. */
 DOMT_TEST(a_slow_reader_holds_up_nobody)
 {
     static char bytes[5001];
@@ -215,7 +217,7 @@ DOMT_TEST(a_slow_reader_holds_up_nobody)
     domt_h2c_end(&h2c);
 }
 
-/* A part of it may have been done, so it is not sent again. */
+/* The server may have acted on a part of the body, so the request is not sent again. */
 DOMT_TEST(a_refused_body_is_not_sent_again)
 {
     const domt_call_up up = {.path = "/up", .up = PIECE};
@@ -275,7 +277,7 @@ static int listen_on_mount(domus_stack *stack, void *self)
 static const domus_behaviour edge = {
     .name = "edge", .kind = DOMUS_CHANNELS, .channel = &edge_channel, .on_mount = listen_on_mount};
 
-/* Requests of HTTP/1.1 go on as those of HTTP/2, on one connection. */
+/* A proxy passes requests of HTTP/1.1 on over HTTP/2, on one connection. */
 DOMT_TEST(a_proxy_passes_requests_on)
 {
     static const char *const requests[] = {
@@ -311,7 +313,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
     domt_h2c_end(&h2c);
 }
 
-/* The body of an answer is lost with its stream, or its connection. */
+/* A reader gets an error when the stream of its body is reset, or the connection is lost. */
 DOMT_TEST(a_body_that_is_cut_fails_its_reader)
 {
     for (unsigned way = 0; way < 2; way++) {

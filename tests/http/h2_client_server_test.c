@@ -1,5 +1,5 @@
-/* A client of HTTP/2 whose server is a script: what a server may do to a stream and to a
- * connection, and that each request gets one answer then. */
+/* A client of HTTP/2 whose server is a script: whatever a server may do to a stream or to a
+ * connection, each request gets one answer. */
 #include "tests/http/h2_script.h"
 #include "tests/support/suite.h"
 
@@ -27,7 +27,7 @@ static void post(void)
     domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 1);
 }
 
-/* Ask so often, and let the server see it. */
+/* Send `asks` requests, and let the server read them. */
 static void begin_with(const domus_behaviour *connection, unsigned asks)
 {
     begin(connection);
@@ -82,7 +82,7 @@ DOMT_TEST(a_request_out_of_time_resets_its_stream_alone)
     domt_h2c_end(&h2c);
 }
 
-/* The body waits for 100, and other interim answers say nothing. */
+/* The body waits for 100 Continue, and other interim answers do not release it. */
 DOMT_TEST(a_body_waits_until_it_is_wanted)
 {
     domus_http_request request = {.method = DOMUS_HTTP_POST, .expects = true};
@@ -104,7 +104,8 @@ DOMT_TEST(a_body_waits_until_it_is_wanted)
     domt_h2c_end(&h2c);
 }
 
-/* It was not done, so it is asked again, as often as `tries_max` says, whatever its method is. */
+/* A refused stream was not processed, so its request is sent again, at most `tries_max` times,
+ * whatever its method is. */
 DOMT_TEST(a_refused_stream_is_asked_again)
 {
     begin(NULL);
@@ -139,8 +140,8 @@ DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
     domt_h2c_end(&h2c);
 }
 
-/* The streams up to the last one are answered, and those above it are asked elsewhere, as are later
- * requests. */
+/* After GOAWAY the streams up to the last one are answered; requests on later streams, and new
+ * requests, go to another connection. */
 DOMT_TEST(goaway_moves_requests_to_another_connection)
 {
     begin(NULL);
@@ -187,7 +188,7 @@ DOMT_TEST(a_lost_connection_fails_each_request_once)
     }
 }
 
-/* More than the server takes at a time wait, and another connection is made for them. */
+/* Requests beyond the server's limit of streams wait, and another connection is made for them. */
 DOMT_TEST(the_limit_of_the_server_holds)
 {
     static const uint8_t one[] = {0, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0, 0, 0, 2};
@@ -205,7 +206,8 @@ DOMT_TEST(the_limit_of_the_server_holds)
     domt_h2c_end(&h2c);
 }
 
-/* Requests that wait while the first connection is made need more than it takes. */
+/* More requests wait while the first connection is made than the server's limit of streams allows
+ * on it. */
 DOMT_TEST(a_full_connection_has_others_beside_it)
 {
     domt_h2s other[3];
@@ -241,14 +243,13 @@ DOMT_TEST(the_own_limit_of_streams_holds)
     domt_h2c_end(&h2c);
 }
 
-/* Such a request cannot be sent to any server, so it is not sent again; one of as much as may be
- * is.
- */
+/* A request that is too large cannot be sent to any server, so it fails and is not repeated; a
+ * request of exactly the largest size is sent. */
 DOMT_TEST(a_request_that_is_too_large_fails)
 {
     static const struct {
-        unsigned fields; /* besides Host */
-        unsigned name;   /* bytes of their names */
+        unsigned fields; /* fields beside Host */
+        unsigned name;   /* bytes of each field's name */
         bool fits;
     } cases[] = {{123, 1, true}, {124, 1, false}, {4, 1023, true}, {4, 1024, false}};
     static char fields[8192];

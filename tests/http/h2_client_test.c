@@ -1,7 +1,7 @@
-/* A client of HTTP/2: of this library's own service it gets what it gets over HTTP/1.1, also when
- * allocations fail and over a network that resets and delays. Answers of a server that finishes
- * behind them are read to their ends, however slowly; one that is gone without a word costs few
- * requests, and one that is there, however slow, is not left. */
+/* A client of HTTP/2 gets the same answers from this library's own service as over HTTP/1.1, also
+ * when allocations fail, and over a network that resets and delays. If a server closes the
+ * connection after an answer, the answer is read to its end, however slowly; a server that vanishes
+ * silently costs few requests, and a server that is slow is not left. */
 #include "base/memory.h"
 #include "tests/http/h2_client.h"
 #include "tests/http/h2_script.h"
@@ -77,7 +77,7 @@ static int begin_connection(void *context)
     return error;
 }
 
-/* A connection that finds no memory as it begins keeps none. */
+/* A connection that cannot allocate when it begins keeps no memory. */
 DOMT_TEST(a_connection_without_memory_leaves_nothing)
 {
     domi_meter meter = {.look_at = INT64_MAX};
@@ -89,7 +89,7 @@ DOMT_TEST(a_connection_without_memory_leaves_nothing)
 }
 
 #define MS          DOMT_SERVED_MS
-#define ALLOCATIONS 80 /* of a request, its answer and the network, and some more */
+#define ALLOCATIONS 80 /* more allocations than a request, its answer and the network make */
 #define BODY        30000u
 
 DOMT_TEST(an_allocation_that_fails_is_got_over)
@@ -115,7 +115,7 @@ DOMT_TEST(an_allocation_that_fails_is_got_over)
 }
 
 #define MS     DOMT_SERVED_MS
-#define ASKS   5000u /* of each kind of connection */
+#define ASKS   5000u /* requests for each kind of connection */
 #define AT_ONE 50u
 
 static void ask_in_storm(unsigned n)
@@ -131,8 +131,8 @@ static void ask_in_storm(unsigned n)
                     has_end ? 40 * MS : 0);
 }
 
-/* Take one outcome: an answer, or an error that a lost connection or time explains. Returns whether
- * it is an answer. */
+/* Receive one outcome: an answer, or an error explained by a lost connection or time. Returns
+ * whether it is an answer. */
 static bool take_outcome(void)
 {
     int outcome = domt_h2c_take(&h2c, 10 * DOMT_SERVED_S);
@@ -176,7 +176,7 @@ DOMT_TEST(each_request_has_one_answer)
     }
 }
 
-/* More bytes in all than the window of the connection has. */
+/* The server sends more bytes in all than the window of the connection has. */
 DOMT_TEST(resets_do_not_use_up_the_window)
 {
     static char bytes[16384];
@@ -216,7 +216,7 @@ typedef struct slow_frame {
     bool ended;
 } slow_frame;
 
-/* Get an answer, and read it in many pieces. */
+/* Send a request, and read its answer in many pieces. */
 DOMUS_SEQUENCE(read_slowly, slow_frame)
 {
     DOMUS_BEGIN;
@@ -268,7 +268,7 @@ DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
         if (says != 0)
             domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
         domus_peer_finish(script.peer);
-        if (says != 0) { /* it was not looked at, so it is asked again */
+        if (says != 0) { /* the server has not processed the request, so it is sent again */
             domt_h2s_accept(&script);
             domt_h2s_answer(&script, 1, "ab");
             ck_assert_int_eq(domus_probe_expect(h2c.probe, &outcome_type, SECOND, &made), 0);
@@ -285,7 +285,8 @@ DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
     }
 }
 
-/* A server that refuses an upload answers before it has come, and ends. */
+/* A server refuses an upload: it answers before it has received the upload, and closes the
+ * connection. */
 DOMT_TEST(an_early_answer_is_kept_behind_the_end)
 {
     for (unsigned says = 0; says < 2; says++) {
@@ -330,7 +331,7 @@ static void accept_and_answer(void)
     answer();
 }
 
-/* Begin with a request that is answered, and one that is not answered in its time. */
+/* Begin with one request that is answered, and one that reaches its time-out. */
 static void begin_silent(uint64_t within_ns)
 {
     begin();
@@ -349,12 +350,12 @@ static void send_pong(void)
     domt_h2s_send(&script, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, "\0\0\0\0\0\0\0\0", 8);
 }
 
-/* The next request goes to another connection, whatever its method is; up to the limit it does not.
- */
+/* After DOMUS_HTTP2_SILENCE_NS without a sign of the server, the next request goes to another
+ * connection, whatever its method is; before that it does not. */
 DOMT_TEST(a_server_that_is_gone_is_left)
 {
     static const struct {
-        uint64_t later_ns; /* behind the first request */
+        uint64_t later_ns; /* time after the request that was not answered */
         bool is_left;
     } cases[] = {{DOMUS_HTTP2_SILENCE_NS - 50 * MS, false}, {DOMUS_HTTP2_SILENCE_NS + MS, true}};
 
@@ -372,7 +373,7 @@ DOMT_TEST(a_server_that_is_gone_is_left)
     }
 }
 
-/* Short requests, one behind the other, of which each is lost until the limit is over. */
+/* Short requests follow each other; each one is lost until the limit of silence is reached. */
 DOMT_TEST(few_requests_are_lost)
 {
     unsigned lost = 0;
@@ -391,7 +392,7 @@ DOMT_TEST(few_requests_are_lost)
     domt_h2c_end(&h2c);
 }
 
-/* A server that answers the PING, or anything else, is there: its connection is used on. */
+/* A server that answers the PING, or sends anything else, still gets requests on its connection. */
 DOMT_TEST(a_server_that_is_slow_is_not_left)
 {
     for (unsigned way = 0; way < 2; way++) {
@@ -414,8 +415,8 @@ DOMT_TEST(a_server_that_is_slow_is_not_left)
     }
 }
 
-/* A server that has said something since the request began gets no PING, nor does one that is idle.
- */
+/* A server that has sent something since the request began gets no PING; an idle connection gets
+ * none either. */
 DOMT_TEST(a_server_that_is_heard_gets_no_ping)
 {
     begin();

@@ -1,8 +1,8 @@
-/* Requests that wait for a stream of a connection that has none free: each way in which a stream
- * becomes free lets the next one go at once, also when its request was never sent. And a server
- * that does anything at any moment, between single steps of the client's thread, and then is well:
- * it resets each stream that is open, so each request has one outcome soon, though some have no
- * deadline and some are none. The number that is printed when it fails is that of the schedule. */
+/* Requests that wait for a stream of a connection that has no stream free. In each way in which a
+ * stream becomes free, the next request begins at once, also when the earlier request was never
+ * sent. And a server does anything at any moment, between single steps of the client's thread, and
+ * then works normally: it resets each open stream, so each request has one outcome soon, though
+ * some have no deadline and some cannot be sent. A failure prints the number of its schedule. */
 #include "tests/http/h2_script.h"
 #include "tests/support/suite.h"
 
@@ -26,7 +26,7 @@ static void ask(const char *fields, size_t body, uint64_t within_ns)
                     body, within_ns);
 }
 
-/* Begin with a pool of one connection, which has answered one request. */
+/* Begin with a pool of one connection. */
 static void begin(const domus_behaviour *behaviour)
 {
     const domus_pool_options options = {
@@ -46,7 +46,7 @@ static void begin_answered(void)
     domt_h2s_hold(&script, &h2c, 1, "ab");
 }
 
-/* Answer streams that were begun. */
+/* Answer `count` streams, from stream `first` on. */
 static void answer(int32_t first, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -63,7 +63,7 @@ static void reset(void)
     domt_h2c_expect_error(&h2c, -EPIPE);
 }
 
-/* Many servers end their streams so. */
+/* End stream 3 by an empty last frame, as many servers do. */
 static void end_empty(void)
 {
     domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
@@ -74,7 +74,7 @@ static void end_empty(void)
     domt_h2s_send(&script, DATA, LAST, 3, NULL, 0);
 }
 
-/* The answer has come, and the last byte of the request leaves with new credit. */
+/* Answer stream 3, and then give credit for the last byte of its request. */
 static void give_credit(void)
 {
     domt_h2s_hold(&script, &h2c, 3, "ab");
@@ -84,7 +84,7 @@ static void give_credit(void)
     domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 3, "\0\1\0\0", 4);
 }
 
-/* The server does not end the stream behind an answer that is whole by its length. */
+/* Send an answer that is complete by its length, and never end the stream. */
 static void end_never(void)
 {
     domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
@@ -119,8 +119,8 @@ DOMT_TEST(a_stream_that_is_free_goes_to_the_next_request)
     }
 }
 
-/* They take no stream, however many they are, and hold up nobody: neither on lanes that were used
- * before nor on new ones. */
+/* Requests that cannot be sent take no stream, however many there are, and hold up no other
+ * request, neither on lanes that were used before nor on new ones. */
 DOMT_TEST(requests_that_are_none_take_no_stream)
 {
     for (unsigned used = 0; used < 2; used++) {
@@ -147,7 +147,7 @@ DOMT_TEST(requests_that_are_none_take_no_stream)
     }
 }
 
-/* The process is held up at each moment between the ask and its stream. */
+/* The process is suspended at each step between the ask and the begin of its stream. */
 DOMT_TEST(requests_out_of_time_on_their_way_take_no_stream)
 {
     for (unsigned steps = 1; steps < 40; steps++) {
@@ -170,8 +170,8 @@ DOMT_TEST(requests_out_of_time_on_their_way_take_no_stream)
     }
 }
 
-/* A server that takes no stream at all is left when the time of a request that waits is over: the
- * next one goes to another connection. */
+/* If a server allows no stream at all, its connection is left when a waiting request reaches its
+ * time-out: the next request goes to another connection. */
 DOMT_TEST(a_server_without_streams_is_left)
 {
     begin(&domt_h2c_whole);
@@ -192,7 +192,8 @@ DOMT_TEST(a_server_without_streams_is_left)
     domt_h2c_end(&h2c);
 }
 
-/* One that takes none for a while is asked when it does. */
+/* If a server allows no stream for a while, a waiting request is sent when the server allows
+ * streams again. */
 DOMT_TEST(a_request_waits_for_the_streams_of_the_server)
 {
     begin(&domt_h2c_whole);
@@ -222,8 +223,8 @@ static int note_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* A burst of requests does not hold the places of connect.maxConnections, and one that takes long
- * keeps its own. */
+/* A burst of requests does not keep places of connect.maxConnections, and a request that takes long
+ * keeps its place. */
 DOMT_TEST(a_burst_gives_its_places_back)
 {
     domus_behaviour counted = domt_h2c_whole;
@@ -239,7 +240,7 @@ DOMT_TEST(a_burst_gives_its_places_back)
     ck_assert_uint_eq(open_channels, 1 + 21);
     domt_h2s_pass(&script, DOMUS_INNER_REST_NS - 100 * MS);
     ck_assert_uint_eq(open_channels, 1 + 21);
-    ask(GOOD, 0, 0); /* this one takes the place of another one */
+    ask(GOOD, 0, 0); /* this request uses the channel of an earlier one */
     domt_h2s_pass(&script, 200 * MS);
     ck_assert_uint_eq(open_channels, 1 + 2);
     domt_h2s_pass(&script, 5 * SECOND);
@@ -252,7 +253,7 @@ DOMT_TEST(a_burst_gives_its_places_back)
 
 #define SCHEDULES 300u
 #define DEEDS     25u
-#define ROUNDS    200u /* of 20 ms, in which all requests have their outcomes */
+#define ROUNDS    200u /* rounds of 20 ms in which all requests have their outcomes */
 
 static domt_h2c h2c;
 static domt_h2s script;
@@ -276,7 +277,7 @@ static void ask_anything(void)
     asked++;
 }
 
-/* Take the outcomes that are there. */
+/* Receive the outcomes that have come. */
 static void take_outcomes(void)
 {
     for (int outcome = 1; asked != 0 && outcome != 0; asked -= outcome != 0) {
@@ -342,7 +343,7 @@ static void do_something(void)
         (void)domus_testkit_step(h2c.kit);
 }
 
-/* Accept what comes, and reset each stream once. */
+/* Serve as a normal server: accept connections, and reset each open stream once. */
 static void be_well(void)
 {
     int32_t reset = -1;

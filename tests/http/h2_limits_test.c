@@ -1,4 +1,5 @@
-/* The limits of a connection of HTTP/2, each at exactly its size, and bytes that are no request. */
+/* The limits of a connection of HTTP/2, each at exactly its size, and bytes that are no valid
+ * request. */
 #include "tests/http/h2_peer.h"
 #include "tests/support/suite.h"
 
@@ -20,7 +21,8 @@ DOMT_TEST(so_many_streams_are_served_at_a_time)
 
     begin();
     domt_h2_pass(&h2, 0);
-    for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++) /* this client keeps to the limit */
+    /* nghttp2 as the client sends no more streams than the limit */
+    for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
         ids[i] = domt_h2_ask(&h2, "GET", "/sleep/50", 0, NULL);
     domt_h2_pass(&h2, 0);
     ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
@@ -36,7 +38,7 @@ static const uint8_t get_now[] = {0x82, 0x86, 0x04, 0x04, '/', 'n', 'o', 'w', 0x
 static const uint8_t get_hang[] = {0x82, 0x86, 0x04, 0x05, '/',  'h',
                                    'a',  'n',  'g',  0x01, 0x01, 'a'};
 
-/* Returns how many frames of a type have come that the client was not shown. */
+/* Returns how many frames of a type have come since the client last read. */
 static unsigned count_frames(uint8_t type)
 {
     size_t size;
@@ -50,7 +52,8 @@ static unsigned count_frames(uint8_t type)
     return count;
 }
 
-/* The peer has heard of the limit, or it has not; many streams more are refused as one is. */
+/* Streams beyond the limit are refused, whether the peer knows the limit or not, one as well as
+ * many. */
 DOMT_TEST(streams_beyond_the_limit_are_refused)
 {
     static const unsigned beyond[] = {1, 500};
@@ -72,7 +75,7 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
     }
 }
 
-/* The settings say the limit that was configured. */
+/* The server's SETTINGS contain the configured limit. */
 DOMT_TEST(the_limit_of_streams_is_told)
 {
     begin();
@@ -86,8 +89,8 @@ DOMT_TEST(the_limit_of_streams_is_told)
     domt_h2_finish(&h2);
 }
 
-/* A request that is refused before its body has come is answered; the body is told off by a reset
- * that is no error. */
+/* A request that is refused before its body has come is answered; then a reset without an error
+ * tells the peer not to send the body. */
 DOMT_TEST(uploads_that_are_refused_have_their_answer)
 {
     char value[DOMT_H2_SMALL_HEAD];
@@ -110,7 +113,8 @@ DOMT_TEST(uploads_that_are_refused_have_their_answer)
 
 DOMT_TEST(heads_are_bounded)
 {
-    /* what the four pseudo fields of domt_h2_ask() count for /now, and one field of one letter */
+    /* bytes of the four pseudo fields of a request for /now, and of one field with a name of one
+     * letter, as the limit counts them */
     const size_t others = 7 + 3 + 7 + 4 + 10 + 1 + 5 + 4 + 4 * 32 + 1 + 32;
     char value[DOMT_H2_SMALL_HEAD + 2];
     const char *fields[2 * DOMT_H2_SMALL_FIELDS + 3] = {NULL};
@@ -132,12 +136,13 @@ DOMT_TEST(heads_are_bounded)
     }
 }
 
-/* Credit follows what the handler has read: of a body that nobody reads, as much as the window
- * comes, and the rest when it is read. */
+/* Credit follows the bytes that the handler has read: a body that nobody reads comes only up to the
+ * size of the window, and a body that is read comes whole. */
 DOMT_TEST(what_is_not_read_does_not_come)
 {
     begin();
-    domt_h2_pass(&h2, 0); /* until it hears of the window, the client takes it for 65,535 bytes */
+    /* lets the client read the window's size, which is 65,535 bytes by default */
+    domt_h2_pass(&h2, 0);
     int32_t id = domt_h2_ask(&h2, "POST", "/hang", 100000, NULL);
     domt_h2_pass(&h2, 100 * MS);
     size_t left = domt_h2_stream_of(&h2, id)->to_send;
@@ -182,7 +187,8 @@ DOMT_TEST(the_counts_begin_anew_with_each_second)
     domt_h2_finish(&h2);
 }
 
-/* Frames that ask for nothing. The client's own SETTINGS, and its ack of ours, have counted. */
+/* Frames that request nothing are counted. The client's own SETTINGS, and its ack of the server's,
+ * have counted already. */
 DOMT_TEST(frames_that_ask_for_nothing_are_counted)
 {
     static const struct {
@@ -201,7 +207,7 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
         {NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, 3, "\2\0"},
         {NGHTTP2_PRIORITY_UPDATE, 0, 0, 7, "\0\0\0\1u=1"},
         {NGHTTP2_PRIORITY, 0, 1, 5, "\0\0\0\0\1"},
-        {77, 0, 0, 0, NULL}, /* of a kind that nobody knows */
+        {77, 0, 0, 0, NULL}, /* a type of frame that HTTP/2 does not define */
         {77, 0, 1, 3, "abc"},
     };
 
@@ -223,8 +229,8 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
     }
 }
 
-/* A stream that is over wants no credit, but for what its body called for: two updates for the one
- * frame of it. The client's SETTINGS and its ack have counted a second before. */
+/* A stream that has ended needs no credit; only two updates are free of charge, for the one frame
+ * of its body. The client's SETTINGS and its ack were counted a second earlier. */
 DOMT_TEST(updates_of_streams_that_are_over_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
@@ -250,8 +256,8 @@ DOMT_TEST(what_was_sent_calls_for_updates)
     domt_h2_finish(&h2);
 }
 
-/* A block of fields has 8 frames behind its first. They come in one piece, because nghttp2 counts
- * the pieces of a frame's head as frames. */
+/* A block of fields may have 8 continuation frames. All frames come in one piece, because nghttp2
+ * counts each piece of a frame header as a frame. */
 DOMT_TEST(blocks_of_fields_are_bounded)
 {
     static const uint8_t first[] = {0, 0, sizeof get_now, NGHTTP2_HEADERS, 1, 0, 0, 0, 1};
@@ -278,20 +284,20 @@ DOMT_TEST(blocks_of_fields_are_bounded)
     }
 }
 
-/* The rest of a block has to come in channel.headTimeout. */
+/* The rest of a block of fields has to come within channel.headTimeout. */
 DOMT_TEST(a_block_that_drips_ends_the_connection)
 {
     begin();
     domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 8 * DOMT_SERVED_S), 0);
-    ck_assert(!domus_peer_has_end(h2.peer)); /* nothing of the client's comes in between */
+    ck_assert(!domus_peer_has_end(h2.peer)); /* the client sends nothing in this time */
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 4 * DOMT_SERVED_S), 0);
     ck_assert(domus_peer_has_end(h2.peer));
     ck_assert_uint_eq(domt_served_now.begun, 0);
     domt_h2_finish(&h2);
 }
 
-/* A request that could be read in two ways never reaches a handler. */
+/* A request that could be interpreted in two ways never reaches a handler. */
 DOMT_TEST(malformed_requests_are_reset)
 {
     static const struct {
@@ -319,7 +325,7 @@ DOMT_TEST(malformed_requests_are_reset)
     }
 }
 
-/* nghttp2 looks at the paths of http and https alone. */
+/* nghttp2 checks the paths of the schemes http and https only. */
 DOMT_TEST(paths_of_other_schemes_begin_with_a_slash)
 {
     static const uint8_t fields[] = {0x82, 0x06, 1, 'x', 0x04, 3, 'n', 'o', 'w', 0x01, 1, 'a'};
@@ -334,7 +340,7 @@ DOMT_TEST(paths_of_other_schemes_begin_with_a_slash)
     domt_h2_finish(&h2);
 }
 
-/* More bytes than Content-Length says, and fewer. */
+/* A body with more bytes than Content-Length says, and one with fewer. */
 DOMT_TEST(lengths_are_held)
 {
     static const char *const lengths[] = {"9", "11"};
@@ -350,7 +356,8 @@ DOMT_TEST(lengths_are_held)
     }
 }
 
-/* Inner channels count as connections: with three of these, a connection has two of them. */
+/* Inner channels count as connections: if three connections are allowed, one connection can have
+ * two inner channels. */
 DOMT_TEST(inner_channels_count_as_connections)
 {
     domus_config config;
@@ -369,8 +376,8 @@ DOMT_TEST(inner_channels_count_as_connections)
     domt_h2_finish(&h2);
 }
 
-/* A peer that takes no bytes of one stream: the stream is reset after channel.sendTimeout, and the
- * others go on. */
+/* A peer reads no bytes of one stream: that stream is reset after channel.sendTimeout, and the
+ * other streams go on. */
 DOMT_TEST(a_stream_that_stalls_is_reset)
 {
     domus_config config;

@@ -239,7 +239,7 @@ void domt_h2_send_frame(domt_h2 *h2, uint8_t type, uint8_t flags, int32_t id, co
         domt_h2_send(h2, bytes, size);
 }
 
-/* --- what is held ----------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 void domt_h2_hold(domt_h2 *h2, int32_t id, int status, const char *text)
 {

@@ -1,5 +1,5 @@
-/* Requests and answers over HTTP/2: the service of HTTP/1.1 answers them, and does not know; and
- * the end of a connection in a drain: the peer is told by GOAWAY, and what it had asked for is
+/* Requests and answers over HTTP/2: the service of HTTP/1.1 answers them without knowing of HTTP/2.
+ * At the end of a connection in a drain, the peer gets GOAWAY, and its earlier requests are
  * answered. */
 #include "tests/http/h2_peer.h"
 #include "tests/support/suite.h"
@@ -44,7 +44,8 @@ DOMT_TEST(inner_channels_serve_one_stream_after_the_other)
         domt_h2_hold_well(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 0);
     domt_h2_finish(&h2);
-    ck_assert_uint_eq(domt_served_now.closed, 2); /* the connection, and one inner channel */
+    /* the connection, and one inner channel for all requests */
+    ck_assert_uint_eq(domt_served_now.closed, 2);
 }
 
 DOMT_TEST(methods_and_bodies_have_their_answers)
@@ -116,15 +117,15 @@ DOMT_TEST(trailers_go_both_ways)
         domt_h2_pass(&h2, 0);
         domt_h2_hold(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
     }
-    int32_t id = domt_h2_ask(&h2, "GET", "/trailed", 0, NULL); /* without TE */
+    /* a request without "TE: trailers" */
+    int32_t id = domt_h2_ask(&h2, "GET", "/trailed", 0, NULL);
     domt_h2_pass(&h2, 0);
     domt_h2_hold(&h2, id, 200, "trailed\n");
     ck_assert_str_eq(domt_h2_stream_of(&h2, id)->field, "end");
     domt_h2_finish(&h2);
 }
 
-/* Long answers of several streams: the whole of each comes, however small the window of the client
- * is. */
+/* Long answers on several streams: each comes whole, however small the window of the client is. */
 DOMT_TEST(answers_in_pieces_come_whole)
 {
     int32_t ids[5];
@@ -140,7 +141,7 @@ DOMT_TEST(answers_in_pieces_come_whole)
     domt_h2_finish(&h2);
 }
 
-/* RFC 9218: the more urgent answer comes first, although it was asked for last. */
+/* RFC 9218: the more urgent answer comes first, although its request came last. */
 DOMT_TEST(urgent_answers_come_first)
 {
     static const char *const later[] = {"priority", "u=5", NULL};
@@ -157,7 +158,7 @@ DOMT_TEST(urgent_answers_come_first)
     domt_h2_finish(&h2);
 }
 
-/* An answer that cannot be ended is cut, and the others go on. */
+/* When the peer cancels a stream, the answer is cut, and other streams go on. */
 DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
 {
     begin(&domt_h2_by_whole);
@@ -175,12 +176,13 @@ DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
 DOMT_TEST(another_protocol_has_no_stream)
 {
     begin(&domt_h2_by_whole);
-    (void)domt_h2_serve(&h2, "GET", "/up", 0, NULL, 0, 500, NULL); /* nobody has asked for that */
+    /* the request did not ask for another protocol */
+    (void)domt_h2_serve(&h2, "GET", "/up", 0, NULL, 0, 500, NULL);
     domt_h2_finish(&h2);
 }
 
-/* An inner channel that serves nothing gives its place up within a second or so; one that is in use
- * stays. */
+/* An inner channel without a stream ends after a second or so, and its place is free; an inner
+ * channel with a stream stays. */
 DOMT_TEST(inner_channels_without_streams_end)
 {
     begin(&domt_h2_by_whole);
@@ -199,8 +201,8 @@ DOMT_TEST(inner_channels_without_streams_end)
     ck_assert_uint_eq(domt_served_now.closed, 22);
 }
 
-/* One that has rested and serves again may be as slow as others: here a body, which no handler
- * waits for yet. */
+/* An inner channel that has rested and serves again may take as long as others: here the body of
+ * its request comes late, and no handler waits for it yet. */
 DOMT_TEST(inner_channels_that_serve_again_stay)
 {
     begin(&domt_h2_by_whole);
@@ -217,8 +219,8 @@ DOMT_TEST(inner_channels_that_serve_again_stay)
     domt_h2_finish(&h2);
 }
 
-/* A request whose body has no end was answered before the FIN comes: nothing is left to wait for.
- */
+/* A request was answered before its body has ended; when the FIN comes, nothing is left to wait
+ * for, and the connection ends. */
 DOMT_TEST(a_half_close_ends_what_was_answered)
 {
     begin(&domt_h2_by_streams);
@@ -233,7 +235,7 @@ DOMT_TEST(a_half_close_ends_what_was_answered)
     domt_served_end(h2.kit);
 }
 
-/* A peer that has sent its FIN behind its requests gets the answers, and then the end. */
+/* A peer that sends its FIN right after its requests gets the answers, and then the end. */
 DOMT_TEST(answers_come_behind_a_half_close)
 {
     int32_t ids[3];
@@ -242,7 +244,7 @@ DOMT_TEST(answers_come_behind_a_half_close)
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/500", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/give/5000", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 10, NULL);
-    domt_h2_stream_of(&h2, ids[2])->holds_end = true; /* its body has no end */
+    domt_h2_stream_of(&h2, ids[2])->holds_end = true; /* the body of this request does not end */
     domt_h2_pass(&h2, 0);
     domus_peer_finish(h2.peer);
     domt_h2_pass(&h2, 100 * MS);
@@ -257,7 +259,7 @@ DOMT_TEST(answers_come_behind_a_half_close)
     domt_served_end(h2.kit);
 }
 
-/* Without the preface nothing of HTTP/2 is there, however the bytes are split. */
+/* Bytes without the preface are not read as HTTP/2, however they are split. */
 DOMT_TEST(other_connections_speak_http_1)
 {
     static const char *const texts[] = {"GET /now HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -283,7 +285,7 @@ DOMT_TEST(other_connections_speak_http_1)
     domt_served_end(kit);
 }
 
-/* The beginning of the preface is no request, and gets no answer. */
+/* The beginning of the preface is not read as a request, and gets no answer. */
 DOMT_TEST(a_part_of_the_preface_is_waited_for)
 {
     domus_testkit *kit = domt_served_start(NULL, &domt_h2_by_whole, 1);
@@ -301,7 +303,7 @@ static void begin_drain(void)
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_streams, 1));
 }
 
-/* Read what came while the system has stopped. */
+/* Read the bytes that came while the system was stopping. */
 static void read_rest(void)
 {
     size_t size;
@@ -326,7 +328,7 @@ DOMT_TEST(streams_under_way_are_answered)
     domt_h2_hold(&h2, ids[1], 200, "slept\n");
     domt_h2_hold(&h2, ids[2], 200, NULL);
     domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
-    ck_assert_uint_eq(h2.aways, 2); /* that it ends, and where */
+    ck_assert_uint_eq(h2.aways, 2); /* one GOAWAY announces the end, one names the last stream */
     ck_assert_int_eq(h2.last, ids[2]);
     ck_assert_int_eq(domus_peer_error(h2.peer), 0);
     domt_h2_end(&h2);
@@ -345,7 +347,7 @@ DOMT_TEST(an_idle_connection_says_goodbye)
     domus_testkit_free(h2.kit);
 }
 
-/* Bodies are under way: the rest of them comes when the drain has begun. */
+/* Bodies are under way, and the rest of them comes after the drain has begun. */
 DOMT_TEST(bodies_that_are_under_way_may_end)
 {
     static const domus_behaviour *const behaviours[] = {&domt_h2_by_whole, &domt_h2_by_streams};
@@ -381,7 +383,7 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
     }
 }
 
-/* A connection that is too old ends when its streams have. */
+/* A connection that is too old ends when its streams have ended. */
 DOMT_TEST(an_old_connection_ends_behind_its_streams)
 {
     domus_config config;
@@ -395,15 +397,15 @@ DOMT_TEST(an_old_connection_ends_behind_its_streams)
     domt_h2_finish(&h2);
 }
 
-/* The peer begins a stream in the packet in which it takes back another one. GOAWAY, which that
- * calls for, names the latter as the last; so nothing of the former may be done. */
+/* One packet of the peer cancels a stream and begins the next one. The cancel leads to GOAWAY,
+ * which names the cancelled stream as the last one; so the new stream may not be processed. */
 DOMT_TEST(a_stream_behind_the_last_one_is_refused)
 {
     static const char packet[] =
         "\0\0\4\3\0\0\0\0\3"
-        "\0\0\0\x8" /* RST_STREAM, CANCEL */
+        "\0\0\0\x8" /* RST_STREAM with the code CANCEL */
         "\0\0\xb\1\5\0\0\0\5"
-        "\x82\x86\x04\x04/now\x01\001a"; /* HEADERS, END_STREAM, END_HEADERS */
+        "\x82\x86\x04\x04/now\x01\001a"; /* HEADERS with END_STREAM and END_HEADERS */
     static const char refused[] = "\0\0\4\3\0\0\0\0\5\0\0\0\7";
     static const char away[] = "\0\0\x8\7\0\0\0\0\0\0\0\0\3\0\0\0";
     domus_config config;
@@ -425,7 +427,7 @@ DOMT_TEST(a_stream_behind_the_last_one_is_refused)
     domt_h2_finish(&h2);
 }
 
-/* When the connection breaks, nothing of its streams is left. */
+/* When the connection breaks, nothing of its streams is left behind. */
 DOMT_TEST(streams_end_with_their_connection)
 {
     begin_drain();

@@ -20,7 +20,7 @@ static const domus_websocket_service service = {.pipeline = &socket_pipeline,
                                                 .protocols = protocols};
 static uint32_t requests;
 
-/* "/socket" is a WebSocket, "/none" is not there, and any other path has the answer "plain". */
+/* Serve "/socket" as a WebSocket, fail "/none", and answer any other path with "plain". */
 static int take_request(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
@@ -74,7 +74,7 @@ static void begin(const domus_behaviour *behaviour)
 
 /* --- the client ------------------------------------------------------------------------------- */
 
-/* Begin an extended CONNECT whose stream stays open. */
+/* Begin an extended CONNECT; its stream stays open. */
 static int32_t ask(const char *path, const char *protocol)
 {
     const char *const fields[] = {
@@ -87,7 +87,7 @@ static int32_t ask(const char *path, const char *protocol)
     return id;
 }
 
-/* A text of two bytes, and a close with 1000, both masked with nothing. */
+/* A text of two bytes and a close with 1000, both masked with zeros. */
 static const char text[] = "\x81\x82\0\0\0\0hi";
 static const char goodbye[] = "\x88\x82\0\0\0\0\x03\xe8";
 #define HEARD "\x81\x02hi"
@@ -117,7 +117,7 @@ DOMT_TEST(a_stream_becomes_a_websocket)
     say(id, text, sizeof text - 1);
     domt_h2_pass(&h2, 0);
     hold_heard(id, HEARD, 4);
-    say(id, text, 3); /* a frame in two pieces */
+    say(id, text, 3); /* the frame comes in two pieces */
     domt_h2_pass(&h2, 0);
     say(id, text + 3, sizeof text - 4);
     domt_h2_pass(&h2, 0);
@@ -131,7 +131,7 @@ DOMT_TEST(a_stream_becomes_a_websocket)
     domt_h2_finish(&h2);
 }
 
-/* Bytes behind the CONNECT, in the same piece, wait for the answer. */
+/* Bytes behind a CONNECT, in the same piece, are kept until the answer is sent. */
 DOMT_TEST(early_bytes_are_heard)
 {
     begin(&by_sockets);
@@ -143,7 +143,8 @@ DOMT_TEST(early_bytes_are_heard)
     domt_h2_finish(&h2);
 }
 
-/* Such bytes are no request, whatever they say, if the answer is that there is no WebSocket. */
+/* If the answer refuses the WebSocket, early bytes are not read as a request, whatever they
+ * contain. */
 DOMT_TEST(early_bytes_are_no_request)
 {
     static const char request[] = "GET /other HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -165,7 +166,7 @@ DOMT_TEST(early_bytes_are_no_request)
     }
 }
 
-/* They are bounded by the window of the stream: the rest does not come before the answer. */
+/* The window of the stream bounds early bytes: no more bytes come before the answer. */
 DOMT_TEST(early_bytes_are_bounded)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
@@ -183,7 +184,7 @@ static const domus_pipeline wide_pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_http2_stage, &wide}, {&domus_http_stage, &domt_served_whole}, {NULL, NULL}}};
 
-/* More than one buffer holds (1 MiB) waits for the answer, and is all there then. */
+/* More early bytes than one buffer holds (1 MiB) wait for the answer, and all of them come. */
 DOMT_TEST(many_early_bytes_are_heard)
 {
     const domus_behaviour by_lines = {.name = "lines",
@@ -211,7 +212,7 @@ DOMT_TEST(what_is_no_websocket_is_refused)
     static const struct {
         const domus_behaviour *of;
         const char *protocol;
-        int status; /* 0: the stream is reset with PROTOCOL_ERROR */
+        int status; /* status of the answer; 0: the stream is reset with PROTOCOL_ERROR */
     } cases[] = {{&by_none, "websocket", 0}, {&by_sockets, "other", 501}, {&by_sockets, "", 0}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -227,7 +228,7 @@ DOMT_TEST(what_is_no_websocket_is_refused)
     }
 }
 
-/* :protocol belongs to CONNECT alone. */
+/* The pseudo field :protocol is only allowed with CONNECT. */
 DOMT_TEST(other_methods_have_no_protocol)
 {
     begin(&by_sockets);
@@ -239,7 +240,7 @@ DOMT_TEST(other_methods_have_no_protocol)
     domt_h2_finish(&h2);
 }
 
-/* The peer ends the stream without a word, or takes it back. */
+/* The peer ends the stream without a close frame, or cancels it. */
 DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
 {
     for (unsigned resets = 0; resets < 2; resets++) {
@@ -263,7 +264,8 @@ DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
     }
 }
 
-/* A frame that is wrong is answered with its code, and the stream ends; the connection goes on. */
+/* A wrong frame is answered with a close and its code, and the stream ends; the connection goes
+ * on. */
 DOMT_TEST(wrong_frames_end_the_stream_alone)
 {
     begin(&by_sockets);

@@ -1,4 +1,4 @@
-/* Peers that are late with a request are answered with 408, and those that have begun none are not
+/* A peer that is late with a request gets 408, and a peer that has begun no request gets nothing
  * (io/pipelines/late.c). Time is that of a test kit. */
 #include "tests/http/served.h"
 #include "tests/support/suite.h"
@@ -14,7 +14,7 @@
 
 static domus_testkit *kit;
 
-/* Serve with other settings. */
+/* Start a service with a changed configuration. */
 static void start(const domus_behaviour *behaviour, void (*change)(domus_config *config))
 {
     domus_config config;
@@ -25,7 +25,7 @@ static void start(const domus_behaviour *behaviour, void (*change)(domus_config 
     kit = domt_served_start(&config, behaviour, 1);
 }
 
-/* Serve with other settings, and let a peer begin with this text. */
+/* Start a service with a changed configuration, and let a peer send this text. */
 static domus_peer *start_with(const domus_behaviour *behaviour,
                               void (*change)(domus_config *config), const char *text)
 {
@@ -47,7 +47,7 @@ static uint64_t slow(void)
     return sum;
 }
 
-/* Check that the connection ends with `text`, not before `after_ns` and not a second later. */
+/* Check that the connection ends with `text`, not before `after_ns` and at most a second later. */
 static void expect_end(domus_peer *peer, uint64_t after_ns, const char *text)
 {
     ck_assert_int_eq(domus_peer_expect_nothing(peer, after_ns), 0);
@@ -132,7 +132,8 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
     domt_served_end(kit);
 }
 
-/* The time of the head runs from the first of them, and nothing of a request has come. */
+/* The time-out of the head begins with the first empty line, and no part of a request has come, so
+ * there is no 408. */
 DOMT_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
 {
     start(&domt_served_by_whole, NULL);
@@ -208,7 +209,7 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
             uint64_t from_ns = domus_testkit_now_ns(kit);
             domus_peer *peer = drip(begun[i], 50, SECOND, 1000);
             uint64_t ns = domus_testkit_now_ns(kit) - from_ns;
-            /* half of the rate: ten seconds in stock are used up in twenty */
+            /* at half of the rate, a reserve of ten seconds lasts twenty seconds */
             ck_assert_uint_ge(ns, 18 * SECOND);
             ck_assert_uint_le(ns, 22 * SECOND);
             domt_served_expect(kit, peer, DOMT_SERVED_408);
@@ -247,7 +248,7 @@ DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 {
     domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
     domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
-    /* what is left is skipped, and for that the time runs again */
+    /* the rest of the body is skipped, and its time-out runs again */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
@@ -259,7 +260,7 @@ DOMT_TEST(whoever_reads_a_late_body_may_answer)
     domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
     expect_end(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
     ck_assert_int_eq(domt_served_now.close_error, 0);
-    peer = domt_served_peer(kit); /* the same error of another cause */
+    peer = domt_served_peer(kit); /* the same errno, which is not caused by a late peer */
     domt_served_send(peer, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_served_expect(kit, peer,
                        "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 16\r\n"
@@ -276,7 +277,7 @@ DOMT_TEST(late_requests_are_answered_behind_those_before)
     domt_served_end(kit);
 }
 
-/* An answer that never comes holds the 408 up no longer than the idle time-out. */
+/* A request that is never answered delays the 408 of the next one only until the idle time-out. */
 DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
 {
     domus_peer *peer =
@@ -338,7 +339,7 @@ static void shorten_head(domus_config *config)
     config->channel.head_timeout_ns = 2 * SECOND;
 }
 
-/* The time of a head that has begun stands still while this side does not read. */
+/* The time-out of a head that has begun is suspended while the service does not read. */
 DOMT_TEST(time_stands_still_while_nothing_is_read)
 {
     domus_peer *peer = start_with(&domt_served_by_whole, shorten_head,
@@ -349,7 +350,7 @@ DOMT_TEST(time_stands_still_while_nothing_is_read)
     domt_served_end(kit);
 }
 
-/* The rest of a head cannot come while this side does not read. */
+/* While the service does not read, the rest of a head cannot come, and the time does not count. */
 DOMT_TEST(time_in_which_nothing_is_read_does_not_count)
 {
     domus_peer *peer = start_with(&domt_served_by_whole, set_one_request,

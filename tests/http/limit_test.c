@@ -1,5 +1,5 @@
-/* Requests are limited by address or key: buckets fill by the clock, memory is fixed, and nobody
- * gets a new bucket by coming with many addresses. */
+/* Requests are limited by address or key: buckets fill with time, their memory is fixed, and no
+ * client gets more tokens by using many addresses. */
 #include "tests/http/chained.h"
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
@@ -18,7 +18,7 @@
 
 static const domi_http_rate rate = {.token_us = 1000, .full_us = 3000};
 
-/* A hash whose set and mark are these. */
+/* Make a hash with this set and this mark. */
 static uint64_t hash_of(uint64_t set, uint64_t mark)
 {
     return mark << 44 | set;
@@ -42,13 +42,14 @@ DOMT_TEST(buckets_fill_by_the_clock)
         ck_assert(!take(buckets, 7, at + 999));
         ck_assert(take(buckets, 7, at + 1000));
         ck_assert(!take(buckets, 7, at + 1999));
-        /* Neither has a mark, so both have the mark 1; and the time of another thread lags behind,
-         * which does not fill the bucket. */
+        /* The hashes 7 and 8 have no mark bits, so both use the mark 1 and share a bucket. The
+         * clock of another thread may be behind, which does not fill the bucket. */
         ck_assert(!take(buckets, 8, at));
         for (int n = 0; n < 3; n++)
-            ck_assert(take(buckets, 7, at + 100000)); /* not more than a full bucket has */
+            ck_assert(take(buckets, 7, at + 100000)); /* no more tokens than a full bucket has */
         ck_assert(!take(buckets, 7, at + 100000));
-        ck_assert(take(buckets, 7, at + (UINT64_C(1) << 43))); /* long ago */
+        /* a time so far away that the stored one seems to be long ago */
+        ck_assert(take(buckets, 7, at + (UINT64_C(1) << 43)));
         domi_http_buckets_free(buckets);
     }
 }
@@ -57,17 +58,18 @@ DOMT_TEST(a_set_gives_up_the_bucket_nearest_to_full)
 {
     domi_http_buckets *buckets = domi_http_buckets_new(16);
 
-    for (uint64_t mark = 2; mark <= 9; mark++) { /* all of a set; mark 5 has taken the least */
+    /* use all buckets of a set; the one of mark 5 is the fullest */
+    for (uint64_t mark = 2; mark <= 9; mark++) {
         for (int n = 0; n < (mark == 5 ? 1 : 3); n++)
             ck_assert(take(buckets, hash_of(1, mark), 1000000));
     }
-    ck_assert(take(buckets, hash_of(0, 99), 1000000)); /* another set */
+    ck_assert(take(buckets, hash_of(0, 99), 1000000)); /* this bucket lies in another set */
     ck_assert(take(buckets, hash_of(1, 10), 1000000));
     for (uint64_t mark = 2; mark <= 9; mark++) {
         if (mark != 5)
             ck_assert(!take(buckets, hash_of(1, mark), 1000000));
     }
-    for (int n = 0; n < 3; n++) /* it is new; and takes the place of 10, which had the least */
+    for (int n = 0; n < 3; n++) /* mark 5 gets a new, full bucket in place of that of mark 10 */
         ck_assert(take(buckets, hash_of(1, 5), 1000000));
     ck_assert(!take(buckets, hash_of(1, 5), 1000000));
     domi_http_buckets_free(buckets);
@@ -113,9 +115,9 @@ DOMT_TEST(clients_are_found_behind_trusted_proxies)
     }
 }
 
-/* --- the part --------------------------------------------------------------------------------- */
+/* --- the part of a chain ---------------------------------------------------------------------- */
 
-/* Begin anew with a table that nobody has used. */
+/* Begin a kit with a table that no request has used. */
 static domus_testkit *start(domus_http_limit *limit)
 {
     const domus_http_step parts[] = {{&domus_http_limits, limit}, {NULL, NULL}};
@@ -129,7 +131,7 @@ static void end(domus_testkit *kit, domus_http_limit *limit)
     domus_http_limit_clear(limit);
 }
 
-/* The status of a request from an address, with these fields. 100 ms pass. */
+/* Send a request with these fields from an address. Returns its status; 100 ms pass. */
 static int ask(domus_testkit *kit, const char *from, const char *fields)
 {
     char request[512];
@@ -174,17 +176,19 @@ DOMT_TEST(another_limit_may_be_set_while_one_holds)
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
     ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
-    ck_assert_int_eq(domus_http_limit_set(&limit, 1, 4, 60000000000), 0); /* wider: 2 more */
+    /* the burst is larger by two requests */
+    ck_assert_int_eq(domus_http_limit_set(&limit, 1, 4, 60000000000), 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
     ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
                      "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
                      "RateLimit-Policy: \"default\";q=4;w=240\r\n"
                      "RateLimit: \"default\";r=0;t=60\r\nRetry-After: 60\r\n\r\n");
-    ck_assert_int_eq(domus_http_limit_set(&limit, 2, 0, 0), 0); /* what lacks 4 minutes is full */
+    /* with this rate, buckets with a debt of 4 minutes are full */
+    ck_assert_int_eq(domus_http_limit_set(&limit, 2, 0, 0), 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_uint_eq(limit.burst, 2); /* the options are what they were */
+    ck_assert_uint_eq(limit.burst, 2); /* the options are not changed */
     domus_http_limit_clear(&limit);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
@@ -192,7 +196,7 @@ DOMT_TEST(another_limit_may_be_set_while_one_holds)
     end(kit, &limit);
 }
 
-/* One thread sets two rates in turns, and the other one never sees halves of both. */
+/* One thread sets two rates in turns; the other one never reads a mixture of both. */
 static void *set_rates(void *buckets)
 {
     for (uint64_t i = 1; i <= 200000; i++)
@@ -241,7 +245,7 @@ DOMT_TEST(networks_share_a_bucket)
     end(kit, &limit);
 }
 
-/* The key is the field X-Key; without it a request is not limited. */
+/* The field X-Key is the key; a request without the field is not limited. */
 static bool find_key(const domus_http_exchange *exchange, const domus_http_request *request,
                      const void **ret_key, size_t *ret_size)
 {
@@ -301,7 +305,7 @@ DOMT_TEST(wrong_options_are_refused)
     ck_assert_int_eq(domus_http_limits.check(NULL), -EINVAL);
 }
 
-/* A client has a number, over all its connections, and a customer of IPv6 has one. */
+/* A client has one number for all its connections, and so has a customer with an IPv6 network. */
 DOMT_TEST(clients_have_numbers)
 {
     static const struct {

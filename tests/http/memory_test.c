@@ -1,5 +1,5 @@
-/* Each allocation fails in turn: the stage returns -ENOMEM, loses no memory, and goes on well when
- * there is memory again. And memory is taken for bytes that have come only. */
+/* Each allocation fails in turn: the stage returns -ENOMEM, leaks no memory, and goes on when there
+ * is memory again. And memory is only allocated for bytes that have come. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -94,7 +94,8 @@ DOMT_TEST(bodies_in_part_share_a_bound)
 
 static domus_budget narrow = {.bytes_max = 120000};
 
-/* Gather a body in a budget that has room for it and its head, and not for twice of it. */
+/* Collect a body in a budget that has room for the body and its head, and not for two copies of the
+ * body. */
 static int gather_closely(void *context)
 {
     const domus_http_options options = {.role = DOMUS_ROLE_SERVER, .budget = &narrow};

@@ -1,5 +1,5 @@
-/* Requests and answers in whatever pieces they come; and the extensions of chunks: which are passed
- * over, and which are refused (RFC 9112 7.1.1). */
+/* Requests and answers are read in the same way in pieces of any size; and extensions of chunks are
+ * skipped or refused (RFC 9112 7.1.1). */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -15,7 +15,7 @@ static const domus_http_options client_streams = {.role = DOMUS_ROLE_CLIENT, .st
 #define GET         "GET / HTTP/1.1\r\nHost: a\r\n"
 #define POST        "POST / HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKS      POST "Transfer-Encoding: chunked\r\n\r\n"
-#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many as are passed over */
+#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many empty lines as are skipped */
 #define HOLDS(options, asks, bytes, expected)                                                      \
     domt_http_holds(options, asks, bytes, sizeof(bytes) - 1, expected)
 
@@ -57,8 +57,8 @@ DOMT_TEST(targets_have_three_forms)
     HOLDS(NULL, "", "GET http://a?b HTTP/1.0\r\n\r\n", "GET http://a?b 1.0 close ()\n");
 }
 
-/* A path has one form, whichever of its bytes are escaped. Nothing that it hides comes out: a
- * slash, a byte 0 and a '%' stay escaped, and no escape is decoded twice. */
+/* A path has one normal form, whichever of its bytes are escaped. A slash, a byte 0 and a '%' stay
+ * escaped, so escapes hide nothing, and no escape is decoded twice. */
 DOMT_TEST(paths_are_normalized_once)
 {
     static const char *const rows[][2] = {
@@ -179,8 +179,8 @@ DOMT_TEST(bodies_come_in_pieces)
           "POST / 1.1 (Host: a|Content-Length: 6) 6 in pieces: [ world]\n");
 }
 
-/* A body of a size at which something else is done with it: beyond a quarter of the window it is
- * gathered, and beyond the window it cannot lie in it. */
+/* Sizes at which a body is handled differently: a body larger than a quarter of the window is
+ * collected, and one larger than the window does not fit into it. */
 DOMT_TEST(long_bodies_come_whole)
 {
     static const size_t sizes[] = {100, 16000, 16384, 65536, 200000, 1048576};
@@ -199,7 +199,7 @@ DOMT_TEST(long_bodies_come_whole)
         for (size_t cut = head - 1; cut < head + size; cut = cut * 3 + 1)
             ck_assert_str_eq(domt_http_trace(NULL, "", bytes, head + size, cut, 0), text);
         ck_assert_str_eq(domt_http_trace(NULL, "", bytes, head + size, 0, 5000), text);
-        /* the same in chunks */
+        /* the same body in chunks */
         head = (size_t)snprintf(bytes, sizeof bytes, CHUNKS "%zx\r\n", size);
         for (size_t k = 0; k < size; k++)
             bytes[head + k] = (char)('a' + k % 26);
@@ -306,7 +306,7 @@ static const domus_http_options streams_of_chunks = {.streams = true};
 #define GET_A     "GET / HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKS_OF "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-/* A quote or a semicolon that a backslash or quotes cover ends nothing. */
+/* A quote or a semicolon within quotes, or after a backslash, ends nothing. */
 DOMT_TEST(extensions_of_chunks_are_passed_over)
 {
     static const char *const lines[] = {
@@ -380,7 +380,8 @@ DOMT_TEST(wrong_extensions_are_refused)
         domt_http_holds(NULL, "", rows[i].bytes, rows[i].size, rows[i].expected);
         const char *text =
             domt_http_trace(&streams_of_chunks, "", rows[i].bytes, rows[i].size, 0, 1);
-        const char *error = strstr(text, "[EPROTO 400"); /* and in pieces */
+        /* the bytes are refused also if they come byte by byte */
+        const char *error = strstr(text, "[EPROTO 400");
         ck_assert_msg(error != NULL, "%s", text);
     }
 }

@@ -1,4 +1,4 @@
-/* Writes events of multipart/form-data as text; see the header. */
+/* Writes events of multipart/form-data as text; multipart.h describes the text. */
 #include "tests/http/multipart.h"
 
 #include "tests/http/trace.h"
@@ -11,7 +11,7 @@
 #define TEXTS 4
 #define ROOM  65536
 
-/* A trace, as far as it is written. */
+/* A trace, as far as it was written. */
 typedef struct trace {
     char *text;
     size_t size;
@@ -69,8 +69,8 @@ static const char *name_of(int error)
     return error == -EPROTO ? "EPROTO " : error == -EMSGSIZE ? "EMSGSIZE " : "EMEDIUMTYPE ";
 }
 
-/* Let a parser take a piece, which is copied, so that a sanitizer sees who looks behind it. Returns
- * 0, or the error. */
+/* Let a parser take a copy of a piece, so that a sanitizer sees a read beyond it. Returns 0, or the
+ * error. */
 static int feed(domus_http_multipart *form, trace *to, const char *bytes, size_t size)
 {
     char *copy = malloc(size + 1);

@@ -1,4 +1,4 @@
-/* multipart/form-data: what a parser gives of it, what it refuses, and its limits. */
+/* multipart/form-data: the events of a parser, the bodies that it refuses, and its limits. */
 #include "tests/http/multipart.h"
 #include "tests/support/suite.h"
 
@@ -25,7 +25,7 @@ static void hold_all(const row *rows, size_t count)
 
 #define HOLD_ALL(rows) hold_all(rows, sizeof(rows) / sizeof((rows)[0]))
 
-/* Firefox, Chromium and curl send these. */
+/* Bodies that Firefox, Chromium and curl send. */
 DOMT_TEST(forms_of_browsers_are_read)
 {
     static const char firefox[] =
@@ -59,7 +59,8 @@ DOMT_TEST(bytes_that_look_like_a_boundary_are_bytes)
         {PART("a", "-\r\n") "--X--", "a [-\r\n]\nDONE\n"},
         {PART("a", "\n--X\r\r\n-\r") "--X--", "a [\n--X\r\r\n-\r]\nDONE\n"},
         {PART("a", "") PART("b", "") "--X--", "a []\nb []\nDONE\n"},
-        {"--X\r\n" FORM "name=a\r\n\r\n--X--", "a []\nDONE\n"}, /* without a line end of its own */
+        /* the last boundary has no line end */
+        {"--X\r\n" FORM "name=a\r\n\r\n--X--", "a []\nDONE\n"},
         {PART("a", "v") "--X--\r\n", A_V},
         {PART("a", "v") "--X--any\nthing", A_V},
         {"before\r\n" PART("a", "v") "--X--", A_V},
@@ -157,7 +158,7 @@ DOMT_TEST(wrong_bodies_are_refused)
         {"--X-", CUT},
         {"--Y--", CUT},
         {"any\n--X--", CUT},
-        {PART("a", "v"), "a [v" CUT}, /* the line end is held, as the start of a boundary */
+        {PART("a", "v"), "a [v" CUT}, /* the line end is held back, as it could begin a boundary */
         {PART("a", "v") "--X", "a [v]\n" CUT},
         {PART("a", "v\r\n--Xy") "--X--", "a [v]\n" BEHIND},
         {"--Xy\r\n", BEHIND},
@@ -210,7 +211,7 @@ DOMT_TEST(types_have_one_boundary)
 #define END    "--X--"
 #define ROOM   8192
 
-/* Write `before`, a byte so many times, and `after`. Returns the size. */
+/* Write `before`, then `times` times a byte, and `after`. Returns the size. */
 static size_t fill(char *to, const char *before, char byte, size_t times, const char *after)
 {
     size_t begin = strlen(before);
@@ -225,9 +226,9 @@ static size_t fill(char *to, const char *before, char byte, size_t times, const 
 typedef struct limit {
     const char *before;
     char byte;
-    size_t most; /* times that the byte may stand there */
+    size_t most; /* number of times the byte may be repeated */
     const char *after;
-    const char *wrong; /* with one more */
+    const char *wrong; /* error for one repetition more */
     domus_http_multipart_limits limits;
 } limit;
 

@@ -1,6 +1,6 @@
-/* Texts of answers: problem details, pages in which texts of strangers stay texts, events, which
- * are lines, and tags: conditions are heeded with 304 and 412, for HEAD, for programs that have
- * tags of their own, and for answers that the stage compresses. */
+/* Texts of answers: problem details; pages in which texts of strangers cannot become markup; events
+ * in lines; and tags. Conditions are answered with 304 and 412, also for HEAD, for programs with
+ * tags of their own, and for compressed answers. */
 #include "protocols/http/json_text.h"
 #include "tests/http/chained.h"
 #include "tests/http/served.h"
@@ -53,7 +53,7 @@ DOMT_TEST(problems_are_json)
                      -EINVAL);
 }
 
-/* Returns whether no escape of a text is cut by its end at `size`. */
+/* Returns whether the first `size` bytes of a text end between two escapes. */
 static bool ends_between_escapes(const char *text, size_t size)
 {
     size_t at = 0;
@@ -72,10 +72,11 @@ DOMT_TEST(any_bytes_become_a_string)
         {"\xc3\xa4\xe2\x82\xac", "\\u00e4\\u20ac"},
         {"\xf0\x9f\x98\x80", "\\ud83d\\ude00"},
         {"\xf4\x8f\xbf\xbf", "\\udbff\\udfff"},
-        {"\xe2\x80\xae", "\\u202e"},                          /* text from right to left */
-        {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* too long for '/' */
+        /* a mark for text from right to left */
+        {"\xe2\x80\xae", "\\u202e"},
+        {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* an overlong form of '/' */
         {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* a surrogate */
-        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond the last one */
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond the last code point */
         {"\xe2\x82", "\\ufffd\\ufffd"},                       /* cut */
         {"\xe2\x82z", "\\ufffd\\ufffdz"},
         {"\x80\xff", "\\ufffd\\ufffd"},
@@ -86,7 +87,8 @@ DOMT_TEST(any_bytes_become_a_string)
         size_t size = domi_http_json_text(rows[i][0], strlen(rows[i][0]), text, sizeof text);
         ck_assert_uint_eq(size, strlen(rows[i][1]));
         ck_assert_mem_eq(text, rows[i][1], size);
-        for (size_t room = 0; room < size; room++) { /* cut, but not within an escape */
+        /* a shorter buffer cuts the text, but no escape */
+        for (size_t room = 0; room < size; room++) {
             size_t less = domi_http_json_text(rows[i][0], strlen(rows[i][0]), text, room);
             ck_assert_uint_le(less, room);
             ck_assert(ends_between_escapes(rows[i][1], less));
@@ -138,7 +140,8 @@ DOMT_TEST(problems_name_their_request)
     domt_served_end(kit);
 }
 
-/* The part does not say so, or the request has not come to it. */
+/* A problem has no name of its request if the part is not told to add it, or the request has not
+ * reached the part. */
 DOMT_TEST(problems_without_a_name)
 {
     static const domus_http_problems_options options = {.names_request = true};
@@ -239,7 +242,7 @@ DOMT_TEST(heartbeat_is_a_comment)
     domus_slice_free(made);
 }
 
-/* SHA-256 of this text, by Python. */
+/* TAG is made of the SHA-256 of BODY, as Python computes it. */
 #define BODY "hello\n"
 #define TAG  "\"WJG1tSLV3whtD_CxEPvZ0g\""
 
@@ -251,7 +254,8 @@ static bool is_path(const domus_http_request *request, const char *path)
     return domus_slice_equals(domus_http_path(request), path, strlen(path));
 }
 
-/* /own has a tag of its own, /old a time, /new is 201, /large is compressed. */
+/* Answers: /own has a tag of its own, /old has a time, /new has the status 201, /large is
+ * compressed. */
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
@@ -321,7 +325,7 @@ DOMT_TEST(conditions_are_heeded)
         {"GET /old HTTP/1.1\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", SAME(ETAG)},
         {"GET /old HTTP/1.1\r\nIf-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT\r\n",
          FAILED "Precondition Failed\n"},
-        /* without a time such a condition says nothing */
+        /* the condition is ignored, because the answer has no time */
         {"GET / HTTP/1.1\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", OK(ETAG) BODY},
     };
     domus_testkit *kit = domt_served_start(NULL, &services[0], 1);
@@ -336,7 +340,7 @@ DOMT_TEST(conditions_are_heeded)
     domt_served_end(kit);
 }
 
-/* Ask for /large; returns the head of the answer, valid until the next call. */
+/* Send a request for /large; return the head of the answer, valid until the next call. */
 static const char *head_of(domus_testkit *kit, const char *fields)
 {
     static char head[1024];

@@ -1,5 +1,5 @@
-/* Request smuggling is impossible: bytes that two servers could read in two ways are refused, and
- * with the same status in whatever pieces they come. */
+/* Request smuggling is impossible: bytes that two servers could read differently are refused, with
+ * the same status in pieces of any size. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -22,8 +22,8 @@ static const domus_http_options small_client = {
 #define CHUNKS      POST "Transfer-Encoding: chunked\r\n\r\n"
 #define HOST        "Host: a\r\n"
 #define END         "\r\n"
-#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many as are passed over */
-#define COMMAS      ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,," /* 33 elements */
+#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many empty lines as are skipped */
+#define COMMAS      ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,," /* 32 commas, which separate 33 elements */
 
 typedef struct row {
     const char *bytes;
@@ -116,7 +116,8 @@ DOMT_TEST(targets_are_refused)
         ROW("GET http:/a/ HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http:///a HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http:// HTTP/1.1\r\n" HOST END, 400),
-        ROW("GET http://b/ HTTP/1.1\r\n" HOST END, 400), /* another host than Host */
+        /* the host of the target differs from the field Host */
+        ROW("GET http://b/ HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http://a:80/ HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http://u@a/ HTTP/1.1\r\nHost: u@a\r\n" END, 400),
         ROW("GET http://a/ HTTP/1.1\r\n" END, 400),
@@ -169,7 +170,7 @@ DOMT_TEST(fields_are_refused)
         ROW(GET HOST ": a\r\n" END, 400),
         ROW(GET HOST "a : b\r\n" END, 400),
         ROW(GET HOST "a\t: b\r\n" END, 400),
-        ROW(GET HOST " a: b\r\n" END, 400), /* obs-fold */
+        ROW(GET HOST " a: b\r\n" END, 400), /* a line that continues the one before (obs-fold) */
         ROW(GET HOST "a: b\r\n c\r\n" END, 400),
         ROW(GET HOST "a: b\r\n\tc\r\n" END, 400),
         ROW(GET HOST "a: b\r\n \r\n" END, 400),
@@ -219,7 +220,7 @@ DOMT_TEST(lengths_are_refused)
         ROW(POST "Content-Length: \"5\"\r\n" END "hello", 400),
         ROW(POST "Content-Length: 5\t\r\n" END "hello", 400),
         ROW(POST "Content-Length: five\r\n" END "hello", 400),
-        ROW(POST "Content-Length: \xd9\xa5\r\n" END "hello", 400), /* a digit of another script */
+        ROW(POST "Content-Length: \xd9\xa5\r\n" END "hello", 400), /* a digit that is not ASCII */
         ROW(POST "Content-Length : 5\r\n" END "hello", 400),
         ROW(POST "Content-Length: 5\r\nContent-Length: 5\r\n" END "hello", 400),
         ROW(POST "Content-Length: 5\r\nContent-Length: 6\r\n" END "hello", 400),
@@ -310,7 +311,8 @@ DOMT_TEST(chunks_are_refused)
     char expected[128];
 
     HOLD(NULL, "", rows);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) { /* and in pieces */
+    /* the rows are refused also if bodies come in pieces */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *text = domt_http_trace(&streams, "", rows[i].bytes, rows[i].size, 0, 0);
         const char *error = strrchr(text, '[');
         ck_assert_ptr_nonnull(error);
@@ -364,7 +366,7 @@ DOMT_TEST(limits_hold_at_their_size)
         domt_http_holds(&small, "", right[i].bytes, strlen(right[i].bytes), right[i].expected);
 }
 
-/* A head of 64 bytes, which is the bound. */
+/* A head of exactly 64 bytes, which is the limit. */
 #define HEAD_OF_64 "GET / HTTP/1.1\r\nHost: a\r\nX: 01234567890123456789012345678901\r\n\r\n"
 
 DOMT_TEST(empty_lines_count_into_the_head)
@@ -438,7 +440,7 @@ DOMT_TEST(responses_are_refused)
     HOLD(&client, "G", rows);
     HOLD(&small_client, "G", long_ones);
     domt_http_holds(&client, "G", "HTTP/1.1 204 a\r\n\r\nHTTP/1.1 200 b\r\n\r\n", 36,
-                    "204 1.1 ()\nEPROTO"); /* nobody has asked for the second */
+                    "204 1.1 ()\nEPROTO"); /* no request belongs to the second response */
 }
 
 DOMT_TEST(interim_responses_have_an_end)

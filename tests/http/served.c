@@ -1,4 +1,4 @@
-/* The service of served.h. */
+/* The service of served.h, with a handler for each path. */
 #include "tests/http/served.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -168,7 +168,7 @@ DOMUS_SEQUENCE(upgrade_later, served_frame)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-/* An answer whose head has so many bytes that it is queued in several pieces. */
+/* Answer with a head so large that it is queued in several pieces. */
 static int reply_fields(domus_stack *stack)
 {
     domus_http_response response = {.status = 200};

@@ -1,17 +1,17 @@
 /* A service that speaks HTTP, in a test kit, and its peers.
  *
- * The path of a request says how it is answered:
+ * The path of a request chooses the answer:
  *
  *   /now       in the same turn with "now"
  *   /sleep/N   N ms later with "slept"
  *   /hang      never
  *   /halt/N    with "halted": after 100 ms the channel is not read for N ms
  *   /bytes     with the number of bytes of its body; if a read fails, so does the request
- *   /read      the same, but then the answer is "read <error>"
+ *   /read      with the number of bytes of its body; if a read fails, with "read <error>"
  *   /piece     with "piece" when one piece of the body was read
  *   /give/N    in pieces of 1,000 bytes, N bytes together
  *   /up        with 101, and then lines are echoed (domus_line_stage)
- *   /upped     the same, N ms later
+ *   /upped     with the same answer as /up, N ms later
  *   /late      by the failure -ETIMEDOUT */
 #ifndef DOMT_HTTP_SERVED_H
 #define DOMT_HTTP_SERVED_H
@@ -24,7 +24,7 @@
 #define DOMT_SERVED_MS UINT64_C(1000000)
 #define DOMT_SERVED_S  (1000 * DOMT_SERVED_MS)
 
-/* The deeds of the service since the last domt_served_start(). */
+/* Counts and errors of the service since the last domt_served_start(). */
 typedef struct domt_served {
     uint32_t begun;  /* requests that have begun */
     uint32_t closed; /* channels that have closed */
@@ -34,26 +34,27 @@ typedef struct domt_served {
 
 extern domt_served domt_served_now;
 
-/* Without a Date; bodies come whole, or in pieces. */
+/* Options and behaviours without a Date field; bodies come whole (`whole`), or in pieces
+ * (`streams`). */
 extern const domus_http_options domt_served_whole, domt_served_streams;
 extern const domus_behaviour domt_served_by_whole, domt_served_by_streams;
 
-/* Rows that these two have besides their pipelines, for those with others. */
+/* Rows and on_close handler of the two behaviours, for behaviours with other pipelines. */
 extern const domus_on_peer domt_served_rows[];
 int domt_served_on_close(domus_stack *stack, void *self, const void *payload);
 
-/* The configuration of such kits: three threads, and the time-outs of domus/config.h. */
+/* Write the configuration of these kits: three threads, and the time-outs of domus/config.h. */
 void domt_served_configure(domus_config *ret_config);
 
-/* Make a kit that serves at DOMT_SERVED_AT; a configuration of NULL is that above. */
+/* Make a kit that serves at DOMT_SERVED_AT; `config` NULL means domt_served_configure(). */
 domus_testkit *domt_served_start(const domus_config *config, const domus_behaviour *behaviour,
                                  uint64_t seed);
 
-/* Stop the system, hold that nothing is left, and free the kit. */
+/* Stop the system, check that everything was freed, and free the kit. */
 void domt_served_end(domus_testkit *kit);
 
-/* Connect a peer; send text; hold that this text comes within 60 s, and nothing else before it; let
- * time pass in which nothing comes. */
+/* Connect a peer; let it send text; check that this text, and nothing before it, comes within 60 s;
+ * let time pass, and check that nothing comes. */
 domus_peer *domt_served_peer(domus_testkit *kit);
 void domt_served_send(domus_peer *peer, const char *text);
 void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text);

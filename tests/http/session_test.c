@@ -1,7 +1,7 @@
-/* Signed values come back as they were signed, for the same purpose, before they expire, and by
- * keys of the ring alone; keys are read strictly. Cookies of sessions have their attributes, come
- * back as they were set, and are none of another cookie, key or time; tokens of forms are those of
- * their session. */
+/* Signed values are verified unchanged, for the same purpose, before they expire, and with keys of
+ * the ring alone; keys are read strictly. Cookies of sessions have their attributes, are read as
+ * they were set, and are refused under another name, key or time; tokens of forms belong to their
+ * session. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -17,7 +17,7 @@
 #define SIGNED_AT 1000
 #define EXPECTED  "VQJi.2000.aGVsbG8.u3pgJ2hM_Z5P-4CHWmn7zo8usFnW6mTPIUFWZLBPHp8"
 
-/* A ring with keys that are made of these letters. */
+/* Make a ring whose keys consist of these letters. */
 static domus_http_keys ring_of(const char *letters)
 {
     domus_http_keys ring = {.count = 0};
@@ -48,7 +48,7 @@ static int64_t unsign(const domus_http_keys *ring, const char *purpose, int64_t 
                              DOMUS_HTTP_SIGNED_MAX);
 }
 
-/* HMAC-SHA256 was computed by Python for this text. */
+/* Python has computed HMAC-SHA256 of this text. */
 DOMT_TEST(a_signed_value_is_this_text)
 {
     domus_http_keys ring = ring_of("k");
@@ -203,7 +203,7 @@ DOMT_TEST(texts_of_keys_are_read_strictly)
         ck_assert_msg(error == rows[i].error, "%s: %d", rows[i].text, error);
         ck_assert_uint_eq(ring.count, error == 0 ? rows[i].count : 7);
         ck_assert((error == 0) == (words[0] == '\0'));
-        if (error == 0) /* the first key is one and the same */
+        if (error == 0) /* all rows have the same first key */
             ck_assert_int_eq(ring.keys[0].bytes[31], 31);
     }
 }
@@ -231,7 +231,7 @@ DOMT_TEST(rings_and_texts_have_bounds)
     ck_assert_uint_eq(ring.count, 1);
 }
 
-/* Read the keys of a file that has these permissions. */
+/* Read keys from a file with these permissions. */
 static int read_file(const char *path, mode_t mode, domus_http_keys *ring)
 {
     char words[DOMUS_HTTP_KEYS_WORDS] = "";
@@ -269,7 +269,7 @@ DOMT_TEST(files_of_keys_are_the_users_alone)
 
 #define NOW 1000000
 
-/* The fields of a request with the cookie that an answer has set. */
+/* Returns the fields of a request that sends back the cookie set by an answer. */
 static domus_slice send_back(domus_appender *fields)
 {
     static char text[8192];
@@ -389,7 +389,7 @@ DOMT_TEST(sealed_values_come_back)
     ck_assert_int_eq(domus_http_session_unseal(back, NULL, &other, NOW, to, 16), -EBADMSG);
     ck_assert_int_eq(domus_http_session_unseal(back, NULL, &keys, NOW, to, 5), -EMSGSIZE);
     ck_assert_int_eq(domus_http_session_unseal(back, &named, &keys, NOW, to, 16), -ENOENT);
-    /* under the name of another cookie it is no value of that */
+    /* the sealed value is refused under the name of another cookie */
     char text[512];
     const char *name = memchr(domus_slice_data(back), '_', back.size);
     const char *value = name + strlen("__Host-session");

@@ -1,5 +1,6 @@
-/* The table of sessions keeps to its times and bounds, forgets those that were not used for
- * longest, and an id that was renewed names nothing; as a table, and as an actor in a test kit. */
+/* The table of sessions keeps its times and bounds, removes the sessions that were not used for
+ * longest, and the old id of a renewed session is unknown; the table is tested alone, and in an
+ * actor in a test kit. */
 #include "tests/http/trace.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -33,7 +34,7 @@ static domus_http_session_id begin(uint64_t now_ns, const char *value)
     return id;
 }
 
-/* Whether a session is there; then its value is this. */
+/* Returns whether a session exists, and checks that its value is this one. */
 static bool has(uint64_t now_ns, domus_http_session_id id, const char *value)
 {
     domus_slice found;
@@ -75,10 +76,10 @@ DOMT_TEST(a_renewed_session_has_another_id)
     ck_assert(!has(50, one, "") && has(50, two, "one"));
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &one), -ENOENT);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
-    ck_assert(has(99, two, "one")); /* it is as old as before */
+    ck_assert(has(99, two, "one")); /* renewing the id does not renew the age */
     ck_assert(!has(100, two, "one"));
     close_it();
-    open_with((domus_http_sessions_options){.count_max = 3}); /* in few buckets */
+    open_with((domus_http_sessions_options){.count_max = 3}); /* this table has few buckets */
     domus_http_session_id ids[3] = {begin(0, "0"), begin(0, "1"), begin(0, "2")};
     for (unsigned i = 0; i < 60; i++) {
         ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &ids[i % 3], &ids[i % 3]), 0);
@@ -99,7 +100,7 @@ DOMT_TEST(sessions_end_by_time)
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 12, 10), 19);
     ck_assert(!has(12, three, "3"));
     ck_assert(has(18, two, "2") && has(25, two, "2"));
-    ck_assert(!has(26, two, "2")); /* 25 after it has begun */
+    ck_assert(!has(26, two, "2")); /* the age of 25 ns is reached */
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 0);
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 0);
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 99, 10), UINT64_MAX);
@@ -107,7 +108,7 @@ DOMT_TEST(sessions_end_by_time)
         (void)begin(100, "");
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 200, 3), 110);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 17);
-    (void)begin(200, ""); /* makes room of some */
+    (void)begin(200, ""); /* the table is full and removes some sessions */
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 17 - 4 + 1);
     close_it();
 }
@@ -123,7 +124,8 @@ DOMT_TEST(the_least_used_go_at_a_bound)
     four = begin(4, "4");
     ck_assert(!has(4, two, "2"));
     ck_assert(has(4, one, "1") && has(4, three, "3") && has(4, four, "4"));
-    /* 98 bytes beside two of one byte are all that may be; one more, and the least used goes */
+    /* 98 bytes and two values of one byte reach the limit exactly; with one byte more the least
+     * used session is removed */
     memset(text, 'x', 98);
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 3);
@@ -131,7 +133,7 @@ DOMT_TEST(the_least_used_go_at_a_bound)
     text[98] = 'x';
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
     ck_assert(!has(5, one, "1") && has(5, three, "3") && has(5, four, text));
-    memset(text, 'x', COST + 1); /* what the least used has counted for is free, less one byte */
+    memset(text, 'x', COST + 1); /* the space of the removed session is used up, except one byte */
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
     text[99] = '\0';
     ck_assert(has(5, four, text));
@@ -164,7 +166,7 @@ DOMT_TEST(new_ones_may_be_refused_instead)
     domus_slice_free(more);
     ck_assert(has(0, one, text) && has(0, two, "2"));
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 3600 * SECOND, (domus_slice){0}, &three),
-                     0); /* the others were idle for too long */
+                     0); /* other sessions were idle for too long and make room */
     close_it();
 }
 
@@ -192,7 +194,7 @@ DOMT_TEST(options_and_chance_may_be_wrong)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_http_sessions_open(&wrong[i], &sessions), -EINVAL);
     open_with((domus_http_sessions_options){.draw = draw, .count_max = 1000000});
-    one = begin(0, "1"); /* two draws each give the same */
+    one = begin(0, "1"); /* the test's random numbers are the same twice */
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -EEXIST);
     drawn = 1;
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &one, &two), -EEXIST);
@@ -203,7 +205,7 @@ DOMT_TEST(options_and_chance_may_be_wrong)
     close_it();
 }
 
-/* A table of many sessions, with every one found, by a model of what is there. */
+/* A table of many sessions agrees with a model of its content. */
 DOMT_TEST(many_sessions_are_kept_apart)
 {
     enum { MANY = 3000 };
@@ -281,7 +283,8 @@ DOMT_TEST(the_actor_answers_as_the_table)
     domus_slice_free(got.value);
     ck_assert_uint_ne(domus_testkit_due_ns(kit), UINT64_MAX);
     ck_assert_int_eq(domus_testkit_advance(kit, 30 * SECOND), 0);
-    ck_assert_uint_eq(domus_testkit_due_ns(kit), UINT64_MAX); /* it has no timer without sessions */
+    /* the actor has no timer without sessions */
+    ck_assert_uint_eq(domus_testkit_due_ns(kit), UINT64_MAX);
     ask_in_vain(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
     (void)ask(probe, store, &domus_http_session_begin_type, none, "left");
     domus_testkit_free(kit);

@@ -1,5 +1,5 @@
-/* Answers in pieces, failures, bodies that are wanted; and a client that asks for a tunnel: what it
- * sends and reads before and behind 101. */
+/* Answers in pieces, failures, bodies that the handler waits for; and a client that requests a
+ * tunnel: the bytes that it sends and reads before and after 101. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -17,7 +17,7 @@ static const domus_http_options streams = {.no_date = true, .streams = true};
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-/* Encode a head, pieces (each up to a '|'), and the end: with trailers, if there are some. Returns
+/* Encode a head, pieces (separated by '|'), and the end, with trailers if there are some. Returns
  * the first error. */
 static int encode_stream(domt_codec *http, uint64_t id, const domus_http_response *head,
                          const char *pieces, const char *trailers)
@@ -104,7 +104,8 @@ DOMT_TEST(streams_of_a_known_length_meet_it)
     domt_codec_stop(&http);
 }
 
-/* Nobody would read them, and a stream of events has no end. */
+/* Pieces of an answer to HEAD are refused: no client would read them, and a stream of events would
+ * not end. */
 DOMT_TEST(pieces_of_an_answer_to_head_are_refused)
 {
     domus_http_response head = {.status = 200};
@@ -141,7 +142,7 @@ DOMT_TEST(streams_that_http_cannot_say_are_refused)
     domus_stage_kit_stream(http.kit, &word);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &head), 0);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &head),
-                     -EOPNOTSUPP); /* a second head */
+                     -EOPNOTSUPP); /* a second head is refused */
     domus_stage_kit_stream(http.kit, NULL);
     domt_codec_stop(&http);
 }
@@ -190,18 +191,21 @@ DOMT_TEST(failed_requests_get_a_status)
                      "Content-Type: text/plain\r\n\r\nNot Found\n");
     ck_assert(domus_stage_kit_is_last(http.kit));
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ETIMEDOUT), 0);
-    ck_assert_str_eq(domt_codec_sent(&http), ""); /* no request has begun */
+    /* no answer is sent, because no request has begun */
+    ck_assert_str_eq(domt_codec_sent(&http), "");
     domus_stage_message message;
     ck_assert_int_eq(domus_stage_kit_feed(http.kit, "G", 1), 0);
     ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 0);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ETIMEDOUT), 0);
     ck_assert_int_eq(strncmp(domt_codec_sent(&http), "HTTP/1.1 408 Request Timeout\r\n", 30), 0);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ECONNABORTED), 0);
-    ck_assert_str_eq(domt_codec_sent(&http), ""); /* the peer of TLS has gone */
+    /* no answer is sent, because the peer of TLS has gone */
+    ck_assert_str_eq(domt_codec_sent(&http), "");
     domt_codec_stop(&http);
 }
 
-/* The channel is about to be closed, so its last answer says so, whatever it is. */
+/* The channel will be closed soon, so its last answer has "Connection: close", whatever the answer
+ * is. */
 DOMT_TEST(answers_of_a_drain_close)
 {
     static const domus_http_text text = {200, "a/b", "c"};
@@ -243,7 +247,7 @@ DOMT_TEST(body_that_is_read_is_let_come)
     ck_assert_str_eq(domt_codec_sent(&http), "");
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
     ck_assert_str_eq(domt_codec_sent(&http), CONTINUE);
-    ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0); /* once */
+    ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0); /* 100 is sent only once */
     ck_assert_str_eq(domt_codec_sent(&http), "");
     (void)domt_http_feed(&http, "ab");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
@@ -264,7 +268,7 @@ DOMT_TEST(body_that_is_not_let_come_ends_the_connection)
     ck_assert(domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
     domt_http_start(&http, &streams);
-    id = domt_http_feed(&http, EXPECT(2)); /* it is read when the answer has begun */
+    id = domt_http_feed(&http, EXPECT(2)); /* the body is wanted only after the answer has begun */
     ck_assert_int_eq(encode_stream(&http, id, &(domus_http_response){.status = 200}, "a", NULL), 0);
     ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "\r\nConnection: close\r\n"));
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
@@ -278,7 +282,7 @@ DOMT_TEST(body_that_is_not_let_come_ends_the_connection)
     domt_codec_stop(&http);
 }
 
-/* Returns what is sent when a peer has sent these bytes, of which no request is made. */
+/* Feed bytes that do not complete a request, and return the bytes that are sent. */
 static const char *sent_after(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
@@ -322,7 +326,7 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
         ck_assert_str_eq(sent_after(&http, heads[i]), CONTINUE);
         ck_assert_str_eq(sent_after(&http, "1"), "");
         domt_codec_stop(&http);
-        domt_http_start(&http, &plain); /* behind the answers that are missing */
+        domt_http_start(&http, &plain); /* 100 is sent after the answers to earlier requests */
         uint64_t first = domt_http_feed(&http, GET);
         uint64_t second = domt_http_feed(&http, GET);
         ck_assert_str_eq(sent_after(&http, heads[i]), "");
@@ -333,7 +337,8 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
                          "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" CONTINUE);
         domt_codec_stop(&http);
     }
-    domt_http_start(&http, &plain); /* and behind the last, in whatever order they are given */
+    /* 100 is sent after the last of them, in whatever order they are encoded */
+    domt_http_start(&http, &plain);
     uint64_t first = domt_http_feed(&http, GET);
     uint64_t second = domt_http_feed(&http, GET);
     ck_assert_str_eq(sent_after(&http, heads[0]), "");
@@ -342,10 +347,10 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
     ck_assert_ptr_null(strstr(domt_codec_sent(&http), CONTINUE));
     domt_codec_stop(&http);
-    domt_http_start(&http, &plain); /* it has begun to come by itself */
+    domt_http_start(&http, &plain); /* the body has begun to come, so no 100 is sent */
     ck_assert_str_eq(sent_after(&http, EXPECT(2) "1"), "");
     domt_codec_stop(&http);
-    domt_http_start(&http, &plain); /* there is none */
+    domt_http_start(&http, &plain); /* there is no body, so no 100 is sent */
     (void)domt_http_feed(&http, EXPECT(0));
     ck_assert_str_eq(domt_codec_sent(&http), "");
     domt_codec_stop(&http);
@@ -358,7 +363,7 @@ static const domus_http_options tunnel_whole = {.role = DOMUS_ROLE_CLIENT, .host
 #define ASKED  "GET /a HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n"
 #define SWITCH "HTTP/1.1 101 x\r\nUpgrade: b\r\n\r\n"
 
-/* Encode the request. Returns the result. */
+/* Encode a request for a tunnel. Returns the result. */
 static int ask_tunnel(domt_codec *http, domus_http_request like)
 {
     like.target = domt_http_slice("/a");
@@ -368,7 +373,7 @@ static int ask_tunnel(domt_codec *http, domus_http_request like)
     return error;
 }
 
-/* Begin with a tunnel that is asked for. */
+/* Begin with a stage that has sent a request for a tunnel. */
 static void begin_tunnel(domt_codec *http, uint64_t *word)
 {
     *word = 0;
@@ -418,7 +423,8 @@ DOMT_TEST(bytes_behind_101_are_those_of_the_tunnel)
     ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
     const domus_http_response *response = message.payload;
     ck_assert(response->status == 101 && response->stream.number != 0 && response->close);
-    expect_piece(&http, "HTTP/1.1 200 OK\r\n\r\n"); /* longer than body_max */
+    /* a tunnel may carry more than body_max bytes */
+    expect_piece(&http, "HTTP/1.1 200 OK\r\n\r\n");
     ck_assert_int_eq(send_piece(&http, "more than five"), 0);
     ck_assert_str_eq(domt_codec_sent(&http), "more than five");
     domus_stage_kit_finish(http.kit);
@@ -451,7 +457,8 @@ DOMT_TEST(another_answer_leaves_the_connection_as_it_is)
     }
 }
 
-/* A tunnel that is cut before its answer leaves nobody knowing what the peer does. */
+/* If a tunnel is cut before its answer, the client cannot know what the peer will send, so the
+ * connection ends. */
 DOMT_TEST(a_tunnel_that_is_cut_ends_the_connection)
 {
     domt_codec http;

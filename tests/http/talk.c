@@ -27,7 +27,7 @@ static void put_on_way(domt_way *to, const void *bytes, size_t size)
     to->size += size;
 }
 
-/* Take up to `size` bytes that arrive. They are valid until more are put there. */
+/* Take up to `size` bytes that arrive. They are valid until more bytes are added. */
 static const uint8_t *take_from_way(domt_way *from, size_t *size)
 {
     const uint8_t *bytes = from->bytes + from->at;
@@ -112,7 +112,8 @@ static void hear_from_us(wslay_event_context_ptr context,
         hear_close(&domt_talk_now.at_them, arg->status_code, arg->msg + 2, arg->msg_length - 2);
 }
 
-/* Give the next fragment of a message. wslay sends fragmented messages one after the other. */
+/* Give wslay the next fragment of a message. wslay sends fragmented messages one after the
+ * other. */
 static ssize_t give_piece(wslay_event_context_ptr context, uint8_t *to, size_t size,
                           const union wslay_event_msg_source *source, int *eof, void *user)
 {
@@ -206,7 +207,7 @@ int domt_talk_decode(const void *bytes, size_t size)
     while (!domt_talk_now.at_us.heard &&
            (result = domus_stage_kit_next(domt_talk_now.ours.kit, &heard)) == 1)
         hear_from_them(&heard);
-    if (result == 1) /* the close was heard, which is the last message */
+    if (result == 1) /* a close was read, which is the last message */
         result = 0;
     if (result < 0)
         ck_assert_int_eq(domus_stage_kit_fail(domt_talk_now.ours.kit, DOMUS_NO_ID, NULL, result),

@@ -1,5 +1,5 @@
-/* The messages that the stage of HTTP makes of bytes, as text, so that those of the same bytes in
- * one piece and in many can be compared. */
+/* The messages that the stage of HTTP makes of bytes, as text, so that a test can compare the same
+ * bytes in one piece and in many. */
 #ifndef DOMT_HTTP_TRACE_H
 #define DOMT_HTTP_TRACE_H
 
@@ -10,13 +10,14 @@
 /* Begin with the stage of HTTP in a kit. */
 void domt_http_start(domt_codec *http, const domus_http_options *options);
 
-/* Let a peer send a request or a part of its body, and return the id of the message that comes. */
+/* Let a peer send a request or a part of its body, and return the id of the decoded message. */
 uint64_t domt_http_feed(domt_codec *http, const char *bytes);
 
-/* Let a client ask, as the letters say: G is a GET, H a HEAD, U a GET that wants to upgrade. */
+/* Encode requests of a client, one for each letter: G is a GET, H a HEAD, U a GET that requests an
+ * upgrade. */
 void domt_http_ask(domt_codec *http, const char *asks);
 
-/* A slice of a text, which the test frees. */
+/* Returns a slice with a text, which the test frees. */
 domus_slice domt_http_slice(const char *text);
 
 /* Let a stage with `options` decode: the first `cut` bytes, then the others `step` at a time (0:
@@ -31,7 +32,8 @@ domus_slice domt_http_slice(const char *text);
 const char *domt_http_trace(const domus_http_options *options, const char *asks, const char *bytes,
                             size_t size, size_t cut, size_t step);
 
-/* Check that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
+/* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
+ * by byte. */
 void domt_http_holds(const domus_http_options *options, const char *asks, const char *bytes,
                      size_t size, const char *expected);
 

@@ -1,5 +1,5 @@
-/* A client decompresses bodies while they come: the same at whatever byte they are cut, in parts,
- * up to a bound, and never less than the whole. */
+/* A client decompresses bodies while they come. The result is the same wherever the bytes are cut;
+ * bodies may have several parts; their size has a bound; and an incomplete body is an error. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -15,7 +15,7 @@
 static const domus_http_options options = {
     .role = DOMUS_ROLE_CLIENT, .host = "a", .unzip = true, .body_max = 2000};
 
-static char packed[1u << 20]; /* a body, compressed */
+static char packed[1u << 20]; /* a compressed body */
 static size_t packed_size;
 static char answer[1u << 20];
 static size_t answer_size;
@@ -39,7 +39,7 @@ static void pack_text(const char *text)
     pack(text, strlen(text));
 }
 
-/* Make an answer with the packed body of a known length, or in chunks. */
+/* Make an answer with the compressed body, with a length or in chunks. */
 static void make_answer(const char *head, bool in_chunks)
 {
     int size =
@@ -81,7 +81,8 @@ DOMT_TEST(body_is_decompressed_while_it_comes)
     hold("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
 }
 
-/* The body of the last response that comes of the answer; its size is SIZE_MAX without one. */
+/* Decode the answer. Returns the size of the last response's body; SIZE_MAX if there is no
+ * response. */
 static size_t decode(const domus_http_options *with, size_t step, int *ret_error,
                      bool *ret_unzipped)
 {
@@ -143,7 +144,8 @@ DOMT_TEST(bound_is_on_the_bytes_that_come_out)
     }
 }
 
-/* Bytes that the greatest block may have: the window of 64 KiB, and the body with its room. */
+/* Decode an answer; the test limits the largest block: the window of 64 KiB, and the body with
+ * spare room. */
 static int decode_large(void *unused)
 {
     static const domus_http_options large = {
@@ -179,7 +181,7 @@ DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
     }
     for (size_t at = 0; at < size; at++) {
         if (at >= 4 && at < 10)
-            continue; /* time, level and system: nothing depends on them */
+            continue; /* time, level and system in the header may have any value */
         pack_text("hello, hello, hello, hello");
         packed[at] ^= 0x10;
         make_answer(GZIP, false);

@@ -1,6 +1,6 @@
-/* Uploads: fields come into memory, files to disk or to a function, whole or in pieces; and
- * whatever fails leaves neither a file nor a descriptor behind. In a test kit, with files of the
- * real disk. */
+/* Uploads: fields are kept in memory, files go to disk or to a function, whole or in pieces; and
+ * whatever fails leaves neither a file nor a descriptor behind. The test kit uses files of the real
+ * disk. */
 #include "tests/http/served.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -21,18 +21,18 @@
 static domt_tree tree;
 static domus_budget memory, disk;
 
-/* The bytes that the function was given. */
+/* The bytes that the test's function has received. */
 static char taken[65536];
 static size_t taken_size;
-static int take_error;  /* the result of the function */
-static bool take_waits; /* it lets the client wait for 1 ms */
+static int take_error;  /* result that the function returns */
+static bool take_waits; /* the function makes the client wait for 1 ms */
 
 /* --- the service ------------------------------------------------------------------------------ */
 
 typedef struct receive_frame {
     domus_http_upload_options options;
     domus_http_upload *upload;
-    uint32_t at; /* part that gets a name next */
+    uint32_t at; /* index of the part that is named next */
 } receive_frame;
 
 static int take(domus_stack *stack, void *context, const domus_http_upload_part *part,
@@ -55,7 +55,7 @@ static bool is_path(const domus_http_request *request, const char *path)
     return domus_slice_equals(domus_http_path(request), path, strlen(path));
 }
 
-/* Answer with what has come, or with the words for the error. */
+/* Answer with the received parts, or with the words of the error. */
 static int answer_upload(domus_stack *stack, const domus_http_upload *upload)
 {
     domus_http_response response = {.status = 200, .media = "text/plain"};
@@ -92,7 +92,7 @@ static int link_next(domus_stack *stack, receive_frame *frame, domus_resumed *th
                            then);
 }
 
-/* Whether there is a file that should get a name. */
+/* Returns whether the upload has a file that is to get a name. */
 static bool has_next(receive_frame *frame)
 {
     uint32_t count = domus_http_upload_count(frame->upload);
@@ -193,7 +193,7 @@ static domus_testkit *begin(const domus_behaviour *service)
     return domt_served_start(NULL, service, 1);
 }
 
-/* Hold that nothing is left but so many files that got a name. */
+/* Check that only `files` files with names are left, and nothing else. */
 static void end(domus_testkit *kit, uint32_t files)
 {
     domt_served_end(kit);
@@ -214,7 +214,7 @@ static void send_head(domus_peer *peer, const char *path, const char *type, size
     domt_served_send(peer, head);
 }
 
-/* Send a body; hold the answer. */
+/* Send a body, and check the answer. */
 static void hold(domus_testkit *kit, const char *path, const char *body, size_t size,
                  const char *expected)
 {
@@ -252,8 +252,8 @@ static void hold_file(const char *name, const char *bytes, size_t size)
     "\"\r\nContent-Type: a/b\r\n\r\n"
 #define END "--X--\r\n"
 
-/* Write a body with a file of this size, whose bytes are made of CRs and digits. Returns its size;
- * the file begins at `*ret_at`. */
+/* Write a body with a file of this size, whose bytes are CRs and digits. Returns the size of the
+ * body; the file begins at `*ret_at`. */
 static size_t make_body(char *to, size_t size, size_t *ret_at)
 {
     static const char before[] = FIELD("a", "1") FILE_HEAD("f", "../x");
@@ -330,7 +330,7 @@ DOMT_TEST(limits_are_reached_exactly)
     }
 }
 
-/* Send a body of a file; hold the status with which it fails. */
+/* Send a body with a file, and check the status with which it fails. */
 static void hold_failure(domus_testkit *kit, const char *path, const char *type, const char *line)
 {
     static char body[20000];
@@ -363,7 +363,7 @@ DOMT_TEST(failures_leave_nothing)
     }
 }
 
-/* The client is gone in the midst, at each of some places: before a file, in it, behind it. */
+/* The client disconnects at several places: before a file, within it, and after it. */
 DOMT_TEST(clients_that_go_leave_nothing)
 {
     domus_testkit *kit = begin(&services[1]);

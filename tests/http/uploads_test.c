@@ -1,6 +1,6 @@
 /* A client of HTTP whose requests leave in pieces (domus_request_begin()), over a channel and over
  * a pool; requests that are the last of their connection; and a client and a server that change to
- * another protocol although the connection was to end. All of it in a test kit. */
+ * another protocol although the connection was to end. All tests run in a test kit. */
 #include "tests/http/caller.h"
 #include "tests/http/served.h"
 #include "tests/support/suite.h"
@@ -23,7 +23,7 @@ static const domus_pipeline asking = {
 static const domus_behaviour connection = {
     .name = "connection", .kind = DOMUS_CHANNELS, .pipeline = &asking};
 
-/* An actor that answers whatever it gets. */
+/* An actor that answers every message. */
 static int answer_all(domus_stack *stack, void *self, const void *payload)
 {
     static const domt_outcome nothing = {0};
@@ -85,7 +85,7 @@ static void hold(domt_outcome got, const char *body)
 
 /* --- uploads ---------------------------------------------------------------------------------- */
 
-/* Check that an upload goes well after those that did not, and end. */
+/* Check that a further upload succeeds after the failed ones, and end the kit. */
 static void hold_that_another_goes(void)
 {
     domt_served_pass(kit, 10 * SECOND);
@@ -102,7 +102,7 @@ DOMT_TEST(bodies_leave_by_length_and_in_chunks)
         hold(UP(.up = 0), "0\n");
         hold(UP(.up = 3000, .trailers = true), "3000\n");
         hold(UP(.length = 2000, .up = 2000, .close = true), "2000\n");
-        if (pooled) /* on another connection */
+        if (pooled) /* a pool uses another connection */
             hold(UP(.up = 1000), "1000\n");
         else
             ck_assert_int_eq(UP(.up = 1000).error, -ESTALE);
@@ -132,7 +132,8 @@ DOMT_TEST(an_early_answer_is_heard)
     hold_that_another_goes();
 }
 
-/* The server says 100 when it reads: /sleep never does, and answers later than the client waits. */
+/* The server sends 100 when its handler reads: /sleep never reads, and answers later than the
+ * client waits. */
 DOMT_TEST(bodies_wait_until_they_are_wanted)
 {
     for (int pooled = 0; pooled < 2; pooled++) {

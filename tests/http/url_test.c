@@ -1,6 +1,6 @@
-/* Addresses of HTTP: which texts are URLs, and what they are taken apart into; chars.h, which looks
- * at many bytes together as at each byte; and routes, which are found by method and path: what has
- * none gets 404, 405 or the answer to OPTIONS. */
+/* Addresses of HTTP: which texts are URLs, and how they are split into parts; chars.h, which
+ * handles many bytes at once as it handles each single byte; and routes, which are found by method
+ * and path: a path without a route gets 404, 405 or the answer to OPTIONS. */
 #include "protocols/http/chars.h"
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
@@ -119,7 +119,7 @@ static void resolve(const char *base, const char *reference, const char *expecte
 DOMT_TEST(references_are_resolved_as_in_the_rfc)
 {
     static const char *const rows[][2] = {
-        /* 5.4.1 */
+        /* RFC 3986, 5.4.1 */
         {"g:h", "g:h"},
         {"g", "http://a/b/c/g"},
         {"./g", "http://a/b/c/g"},
@@ -143,7 +143,7 @@ DOMT_TEST(references_are_resolved_as_in_the_rfc)
         {"../..", "http://a/"},
         {"../../", "http://a/"},
         {"../../g", "http://a/g"},
-        /* 5.4.2 */
+        /* RFC 3986, 5.4.2 */
         {"../../../g", "http://a/g"},
         {"../../../../g", "http://a/g"},
         {"/./g", "http://a/g"},
@@ -163,7 +163,7 @@ DOMT_TEST(references_are_resolved_as_in_the_rfc)
         {"g#s/./x", "http://a/b/c/g#s/./x"},
         {"g#s/../x", "http://a/b/c/g#s/../x"},
         {"http:g", "http:g"},
-        /* others */
+        /* references that are not in RFC 3986 */
         {"?", "http://a/b/c/d;p?"},
         {"//g/../h?#", "http://g/h?#"},
         {"..//g", "http://a/b//g"},
@@ -215,8 +215,8 @@ static size_t run_text_slowly(const char *bytes, size_t size)
     return i;
 }
 
-/* Hold all functions against bytes that have `byte` at the place `at`, in a block of
- * exactly their size. */
+/* Check all functions with bytes that have `byte` at the place `at`, in a block of exactly their
+ * size. */
 static void hold_chars(char *bytes, size_t size, size_t at, unsigned byte)
 {
     memset(bytes, 'a', size);
@@ -231,7 +231,8 @@ static void hold_chars(char *bytes, size_t size, size_t at, unsigned byte)
 DOMT_TEST(many_bytes_are_read_as_each_byte_is)
 {
     for (size_t size = 1; size <= SIZE_MAX_BYTES; size++) {
-        char *bytes = malloc(size); /* of this size, so that a sanitizer sees a look behind it */
+        /* exactly this size, so that a sanitizer sees a read beyond it */
+        char *bytes = malloc(size);
         ck_assert_ptr_nonnull(bytes);
         for (size_t at = 0; at < size; at++) {
             for (unsigned byte = 0; byte < 256; byte++)
@@ -243,7 +244,7 @@ DOMT_TEST(many_bytes_are_read_as_each_byte_is)
     ck_assert_uint_eq(domi_http_run_target("", 0), 0);
 }
 
-/* The first of several is found, also where blocks of 16 and of 8 bytes overlap. */
+/* The first of several matching bytes is found, also where blocks of 16 and of 8 bytes overlap. */
 DOMT_TEST(the_first_of_two_is_found)
 {
     char bytes[SIZE_MAX_BYTES];
@@ -272,7 +273,7 @@ static const domus_http_route routes[] = {
     {0, NULL, 0},
 };
 
-/* Find a route, and print it: "3 key=a", or the status and Allow. */
+/* Find a route. Returns its number and keys as text, "3 key=a", or the status and Allow. */
 static const char *find(domus_http_method method, const char *target)
 {
     static char text[256];
@@ -318,7 +319,8 @@ DOMT_TEST(routes_are_found)
     ck_assert_str_eq(find(DOMUS_HTTP_GET, "/folder/"), "10");
 }
 
-/* A received path is in its normal form, so a route and a filter of the program see one text. */
+/* A received path is in its normal form, so a route and a filter of the program see the same
+ * text. */
 DOMT_TEST(a_received_path_has_one_spelling)
 {
     static const char *const rows[][2] = {

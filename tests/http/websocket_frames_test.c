@@ -1,4 +1,4 @@
-/* WebSocket: frames, the bytes of texts, and what is refused of both. */
+/* WebSocket: frames, the texts in them, and the frames and texts that are refused. */
 #include "tests/support/frames.h"
 #include "tests/support/suite.h"
 
@@ -20,14 +20,14 @@ static void hold(const domus_websocket_options *options, const row *rows, size_t
         domt_frames_hold(options, rows[i].frames, rows[i].expected);
 }
 
-/* Both sides read the same frames, a server masked ones and a client plain ones. */
+/* Both roles read the same frames: a server reads them masked, and a client unmasked. */
 #define HOLD_BOTH(rows)                                                                            \
     do {                                                                                           \
         hold(&server, rows, sizeof(rows) / sizeof *(rows));                                        \
         hold(&client, rows, sizeof(rows) / sizeof *(rows));                                        \
     } while (0)
 
-#define OVER "EPIPE reset" /* the peer ends without a close */
+#define OVER "EPIPE reset" /* the peer ends the connection without a close frame */
 
 DOMT_TEST(messages_come_whole)
 {
@@ -87,14 +87,14 @@ DOMT_TEST(reserved_bits_and_opcodes_are_refused)
 DOMT_TEST(frames_in_the_wrong_place_are_refused)
 {
     static const row rows[] = {
-        /* frames of control in fragments, or too long */
+        /* control frames that are fragmented or too long */
         {"09:", "EPROTO close 1002"},
         {"0a:", "EPROTO close 1002"},
         {"08:", "EPROTO close 1002"},
         {"89:*126", "EPROTO close 1002"},
         {"8a:*126", "EPROTO close 1002"},
         {"88:*126", "EPROTO close 1002"},
-        /* continuations */
+        /* wrong continuations */
         {"80:", "EPROTO close 1002"},
         {"00:a", "EPROTO close 1002"},
         {"81:a 80:b", "text [a]\nEPROTO close 1002"},
@@ -102,7 +102,7 @@ DOMT_TEST(frames_in_the_wrong_place_are_refused)
         {"01:a 81:b", "EPROTO close 1002"},
         {"01:a 01:b", "EPROTO close 1002"},
         {"02:a 82:b", "EPROTO close 1002"},
-        /* the end in the midst of something */
+        /* the bytes end within a frame or message */
         {"=81", OVER},
         {"01:a", OVER},
         {"81:a 01:", "text [a]\n" OVER},
@@ -111,8 +111,8 @@ DOMT_TEST(frames_in_the_wrong_place_are_refused)
     HOLD_BOTH(rows);
 }
 
-/* Lengths that are not the shortest or have the highest bit, and masks that are missing or too
- * many, in frames of a client and of a server. */
+/* Frames of a client and of a server whose length is not the shortest or has the highest bit, whose
+ * mask is missing, or that have a mask too many. */
 DOMT_TEST(lengths_and_masks_are_refused)
 {
     static const row of_clients[] = {
@@ -122,7 +122,7 @@ DOMT_TEST(lengths_and_masks_are_refused)
         {"=81ff000000000000ffffa51cff07", "EPROTO close 1002"},
         {"=81ff8000000000010000a51cff07", "EPROTO close 1002"},
         {"=81ffffffffffffffffffa51cff07", "EPROTO close 1002"},
-        {"=8105", "EPROTO close 1002"}, /* no mask */
+        {"=8105", "EPROTO close 1002"}, /* the mask is missing */
         {"=8100", "EPROTO close 1002"},
         {"=8900", "EPROTO close 1002"},
         {"=8800", "EPROTO close 1002"},
@@ -134,7 +134,7 @@ DOMT_TEST(lengths_and_masks_are_refused)
         {"=817f000000000000ffff", "EPROTO close 1002"},
         {"=817f8000000000010000", "EPROTO close 1002"},
         {"=817fffffffffffffffff", "EPROTO close 1002"},
-        {"=8181a51cff07", "EPROTO close 1002"}, /* a mask */
+        {"=8181a51cff07", "EPROTO close 1002"}, /* a server's frame has a mask */
         {"=8980a51cff07", "EPROTO close 1002"},
     };
 
@@ -199,7 +199,7 @@ DOMT_TEST(each_length_comes_in_each_form)
 
 static const domus_websocket_options plain_client = {.role = DOMUS_ROLE_CLIENT};
 
-/* Texts, in digits of base 16. */
+/* Valid texts, in hexadecimal digits. */
 static const char *const right[] = {
     "7f",      "ee8080",   "20202020202020c3a4",
     "c280",    "efbfbd",   "cebae1bdb9cf83cebcceb5",
@@ -209,7 +209,7 @@ static const char *const right[] = {
     "ed8080",  "f3bfbfbf", "ed9fbf",
     "f48fbfbf"};
 
-/* Bytes that no text begins with; the last one is wrong. */
+/* Byte sequences that no text begins with; only the last byte is wrong. */
 static const char *const wrong[] = {
     "80", "f6",   "8080", "e09f", "f020", "e0a07f",   "f18080c0",
     "bf", "f7",   "c220", "e120", "f080", "e0a0c0",   "e282ac80",
@@ -234,7 +234,7 @@ DOMT_TEST(texts_are_told_from_other_bytes)
         snprintf(frames, sizeof frames, "81#%s", wrong[i]);
         domt_frames_hold(NULL, frames, "EPROTO close 1007");
         domt_frames_hold(&plain_client, frames, "EPROTO close 1007");
-        snprintf(frames, sizeof frames, "82#%s 88:", wrong[i]); /* binary data may be anything */
+        snprintf(frames, sizeof frames, "82#%s 88:", wrong[i]); /* binary data may have any bytes */
         ck_assert_ptr_nonnull(strstr(domt_frames_run(NULL, frames, 0, 0), "\nclose 1005 []\n"));
     }
 }
@@ -275,7 +275,7 @@ DOMT_TEST(texts_that_end_in_a_character_are_refused)
     }
 }
 
-/* The frame announces more than comes: the byte is refused when it is there. */
+/* The frame announces more bytes than come: a wrong byte is refused as soon as it is read. */
 DOMT_TEST(wrong_byte_is_refused_before_the_frame_is_whole)
 {
     char frames[256];
@@ -307,7 +307,8 @@ DOMT_TEST(limits_hold_at_exactly_their_size)
     domt_frames_hold(&small, "02: 00: 80:", "binary []\nEPIPE reset");
     domt_frames_hold(&small, "02: 00: 00: 80:", "EPROTO close 1008");
     domt_frames_hold(&small, "02: 89: 89: 89: 89: 00: 80:", "binary []\nEPIPE reset");
-    domt_frames_hold(&defaults, "=827f0000000000100000", "EPIPE reset"); /* it may come */
+    /* a frame of this length is allowed */
+    domt_frames_hold(&defaults, "=827f0000000000100000", "EPIPE reset");
     domt_frames_hold(&defaults, "=827f0000000000100001", "EMSGSIZE close 1009");
     domt_frames_hold(&defaults, "=827f7fffffffffffffff", "EMSGSIZE close 1009");
 }

@@ -1,4 +1,4 @@
-/* The handshake: a server answers each request as it is, and a client each answer. */
+/* The handshake: a server answers each kind of request, and a client checks each kind of answer. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -171,7 +171,7 @@ DOMT_TEST(wish_that_cannot_be_said_is_refused)
     }
 }
 
-/* Returns what a client that has sent the key of the RFC says of an answer. */
+/* Returns the result of a client that has sent the RFC's key and reads this answer. */
 static int check(unsigned status, const char *fields, const char **ret_protocol)
 {
     static const domus_websocket_wish wish = {.protocols = protocols};

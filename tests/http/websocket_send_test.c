@@ -1,5 +1,5 @@
-/* Messages, closes and pings are framed as the RFC says, what must not be sent is refused, and
- * memory that fails is an error. */
+/* Messages, closes and pings are framed as the RFC says, forbidden messages are refused, and a
+ * failed allocation is an error. */
 #include "tests/http/trace.h"
 #include "tests/support/frames.h"
 #include "tests/support/suite.h"
@@ -40,7 +40,7 @@ static int send_close(domt_codec *codec, unsigned code, const char *reason)
     return result;
 }
 
-/* Each side. */
+/* Options of a server and of a client. */
 static const domus_websocket_options *const sides[] = {NULL, &client};
 
 DOMT_TEST(messages_and_frames_of_control_are_sent)
@@ -82,7 +82,8 @@ DOMT_TEST(each_length_is_sent_in_its_shortest_form)
             const char *output = domus_stage_kit_output(codec.kit, &size);
             size_t head = domt_frame_head(side == 1, 0x82, sizes[i], expected);
             ck_assert_uint_eq(size, head + sizes[i]);
-            ck_assert_mem_eq(output, expected, head - 4 * side); /* but the mask */
+            /* the mask is random, so it is not compared */
+            ck_assert_mem_eq(output, expected, head - 4 * side);
             memcpy(sent_bytes, output, size);
             for (size_t j = 0; j < sizes[i]; j++) {
                 char mask = side == 1 ? sent_bytes[head - 4 + j % 4] : '\0';
@@ -105,7 +106,8 @@ DOMT_TEST(masks_differ)
         ck_assert_int_eq(send_message(&codec, true, ""), 0);
         memcpy(masks[i], domus_stage_kit_output(codec.kit, &size) + 2, 4);
         domus_stage_kit_clear(codec.kit);
-        for (size_t j = 0; j < i; j++) /* 200 of 2^32: by chance the same once in 200,000 runs */
+        /* among 200 random masks two are equal once in 200,000 runs */
+        for (size_t j = 0; j < i; j++)
             ck_assert_mem_ne(masks[i], masks[j], 4);
     }
     domt_codec_stop(&codec);
@@ -132,11 +134,12 @@ DOMT_TEST(wrong_messages_are_refused)
     ck_assert_int_eq(send_close(&codec, 1000, long_text + 2), -EMSGSIZE);
     ck_assert_int_eq(domus_stage_kit_encode(codec.kit, 7, &domus_websocket_message_type,
                                             &(domus_websocket_message){.binary = true}),
-                     -EOPNOTSUPP); /* an ask */
+                     -EOPNOTSUPP); /* a ping cannot be an ask */
     ck_assert_str_eq(domt_frames_sent(&codec, false), "");
     long_text[125] = '\0';
     ck_assert_int_eq(send_slice(&codec, &domus_websocket_ping_type, long_text), 0);
-    ck_assert_int_eq(send_close(&codec, 1000, long_text + 2), 0); /* 123 bytes */
+    /* a reason of 123 bytes is the longest */
+    ck_assert_int_eq(send_close(&codec, 1000, long_text + 2), 0);
     domt_codec_stop(&codec);
 }
 
@@ -153,7 +156,8 @@ DOMT_TEST(nothing_follows_a_close)
         ck_assert_int_eq(send_slice(&codec, &domus_websocket_ping_type, ""), -EPIPE);
         ck_assert_int_eq(domus_stage_kit_end_output(codec.kit), 0);
         ck_assert_str_eq(domt_frames_sent(&codec, i == 1), "");
-        ck_assert_int_eq(domus_stage_kit_wake(codec.kit, false), 0); /* its output has ended */
+        /* no ping is sent, because the output has ended */
+        ck_assert_int_eq(domus_stage_kit_wake(codec.kit, false), 0);
         domt_codec_stop(&codec);
     }
 }
@@ -165,7 +169,8 @@ DOMT_TEST(time_of_a_close_is_over)
 
     domt_codec_start(&codec, &domus_websocket_stage, &options);
     ck_assert_uint_eq(domus_stage_kit_wake_ns(codec.kit), 30000000000);
-    ck_assert_int_eq(domus_stage_kit_wake(codec.kit, true), 0); /* this side owes: no ping */
+    /* no ping is sent while this side has to send */
+    ck_assert_int_eq(domus_stage_kit_wake(codec.kit, true), 0);
     ck_assert_str_eq(domt_frames_sent(&codec, false), "");
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, false), 0);
     ck_assert_str_eq(domt_frames_sent(&codec, false), "89: ");
@@ -260,8 +265,8 @@ DOMT_TEST(nothing_is_taken_for_what_is_announced)
     ck_assert_uint_lt(domt_greatest_block(domt_codec_decode, &work), 4096);
 }
 
-/* The message comes in fragments, whose heads stand in the body, because no length of so many bytes
- * is a string. */
+/* The message comes in fragments, whose headers are written into the body, because a string literal
+ * may not be as long. */
 DOMT_TEST(messages_in_part_share_a_bound)
 {
     static char body[400000];

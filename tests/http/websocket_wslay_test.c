@@ -1,5 +1,5 @@
-/* wslay is a peer of the stage of WebSocket, in both roles: each hears what the other one sends,
- * and why it refuses something. A program that was built without wslay compares nothing. */
+/* wslay is the peer of the stage of WebSocket, in both roles: each side receives what the other one
+ * sends, and the reason of a refusal. A program that was built without wslay compares nothing. */
 #include "tests/http/talk.h"
 #include "tests/support/suite.h"
 
@@ -11,10 +11,10 @@
 
 #define SEEDS      200u
 #define STEPS_MOST 100000u
-#define REASON_MAX 122u /* of wslay; the RFC has one more */
+#define REASON_MAX 122u /* longest reason of wslay; the RFC allows one byte more */
 
-/* The lengths at which the head of a frame changes, and the longest message that the stage
- * takes. */
+/* The lengths at which the size of the frame header changes, and the longest message that the stage
+ * accepts. */
 static const size_t edges[] = {0, 125, 126, 65535, 65536, 1u << 20};
 static unsigned edges_sent[sizeof edges / sizeof *edges];
 
@@ -76,8 +76,7 @@ static void send_and_hear_all(void)
     }
 }
 
-/* Close from either side, and check that both hear the code and that the other one hears the
- * reason. */
+/* Close from one side, and check that both sides have the code, and the other side the reason. */
 static void close_and_hear(void)
 {
     static const uint16_t codes[] = {0, 1000, 1001, 1011, 3000, 4999};
@@ -137,15 +136,15 @@ static const domus_websocket_options narrow[] = {
     {.role = DOMUS_ROLE_SERVER, .message_max = 1000, .fragments_max = 4},
     {.role = DOMUS_ROLE_CLIENT, .message_max = 1000, .fragments_max = 4}};
 
-/* Begin a talk in which a message of wslay's will be refused. */
+/* Begin a conversation in which a message from wslay will be refused. */
 static domt_said *begin_refusal(size_t side, char kind, size_t size)
 {
     domt_talk_begin(side, &narrow[side], side == 1);
     return domt_talk_add(&domt_talk_now.from_them, kind, size);
 }
 
-/* Carry bytes until wslay hears a close, and check that it has this code, and that the stage has
- * shown no message. */
+/* Carry bytes until wslay receives a close, and check that it has this code, and that the stage has
+ * accepted no message. */
 static void end_refused(unsigned code)
 {
     for (unsigned step = 0; !domt_talk_now.at_them.heard; step++) {
@@ -181,7 +180,7 @@ DOMT_TEST(wslay_hears_why_it_is_refused)
     }
 }
 
-/* Two clients, and two servers: a mask that is missing, or one too many. */
+/* Two clients, or two servers: masks are missing, or present without need. */
 DOMT_TEST(wslay_in_the_same_role_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
@@ -191,7 +190,8 @@ DOMT_TEST(wslay_in_the_same_role_is_refused)
         ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
         ck_assert_int_lt(domt_talk_decode(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size), 0);
         ck_assert_uint_eq(domt_talk_now.to_them.bytes[0], 0x88);
-        size_t at = side == 1 ? 6 : 2; /* behind the head, and the mask of a client */
+        /* position of the code, behind the header and a client's mask */
+        size_t at = side == 1 ? 6 : 2;
         ck_assert_uint_eq(domt_talk_now.to_them.size, at + 2);
         uint8_t mask[2] = {0};
         if (side == 1)

@@ -1,5 +1,6 @@
-/* A handler of a row that wants its body whole gets it so, also if the length was not said; up to a
- * bound, and in both protocols. Other handlers read their bodies in pieces as ever. */
+/* A row's handler that asks for its body as a whole gets it so, also if the length was not
+ * announced; up to a bound, and in both versions of HTTP. Other handlers still read their bodies in
+ * pieces. */
 #include "tests/http/h2_peer.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -12,12 +13,12 @@
 #include <string.h>
 
 #define MS     DOMT_SERVED_MS
-#define BUDGET 40u /* two bodies of up to 20 bytes, for which there is room at once */
+#define BUDGET 40u /* two bodies of up to 20 bytes fit at the same time */
 
 static domus_budget budget;
-static unsigned calls; /* of the handlers below */
+static unsigned calls; /* calls of the handlers below */
 
-/* Answer with the bytes of the body, from a handler that wants up to `size_max` of them. */
+/* Answer with the bytes of the body, from a handler that accepts up to `size_max` of them. */
 static int answer_size(domus_stack *stack, const domus_http_request *request, uint32_t size_max)
 {
     domus_appender text = {0};
@@ -68,7 +69,7 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_http2_stage, NULL}, {&domus_http_stage, &options}, {NULL, NULL}}};
 
-/* A handler that finds its way without a row. */
+/* A handler that uses the chain without a table of rows. */
 static int own(domus_stack *stack, void *self, const void *payload)
 {
     int result;
@@ -110,14 +111,14 @@ static void stop(domus_testkit *kit)
 
 static const struct {
     const char *bytes;
-    const char *answer; /* begins so */
+    const char *answer; /* the answer begins with this text */
     unsigned calls;
 } rows[] = {
     {POST("/whole") COUNTED("5") "hello", OK("2", "5"), 1},
     {POST("/whole") COUNTED("0"), OK("2", "0"), 1},
     {POST("/whole") COUNTED("20") TEN TEN, OK("3", "20"), 1},
     {POST("/whole") COUNTED("21") TEN TEN "x", "HTTP/1.1 413 ", 1},
-    {POST("/whole") COUNTED("21"), "HTTP/1.1 413 ", 1}, /* nothing of it is waited for */
+    {POST("/whole") COUNTED("21"), "HTTP/1.1 413 ", 1}, /* the body is not awaited */
     {POST("/whole") CHUNKS "5\r\nhello\r\n0\r\n\r\n", OK("2", "5"), 2},
     {POST("/whole") CHUNKS "0\r\n\r\n", OK("2", "0"), 2},
     {POST("/whole") CHUNKS "0\r\nA: b\r\n\r\n", OK("2", "0"), 2},
@@ -137,7 +138,8 @@ static const struct {
      OK("2", "1") OK("2", "2"), 4},
 };
 
-/* Send bytes in steps, and hold what comes. The Expect of a body that has come gets no 100. */
+/* Send the bytes of a row in steps, and check the answer. A body that has come already gets no 100
+ * Continue. */
 static void hold_row(domus_testkit *kit, size_t row, size_t step)
 {
     domus_peer *peer = domt_served_peer(kit);
@@ -188,8 +190,8 @@ DOMT_TEST(handler_without_a_row_does_not)
     stop(kit);
 }
 
-/* A body that is begun counts; one beyond the budget is 503; one whose peer leaves, or sends
- * nothing more, counts no longer. */
+/* A body that has begun uses the budget; one beyond the budget gets 503; one whose peer
+ * disconnects, or sends nothing more, gives its share back. */
 DOMT_TEST(bodies_that_are_gathered_have_a_budget)
 {
     domus_testkit *kit = start(&by_rows);
@@ -206,7 +208,8 @@ DOMT_TEST(bodies_that_are_gathered_have_a_budget)
     domt_served_send(other, POST("/whole") CHUNKS "1\r\nx\r\n");
     domt_served_expect(kit, other, "HTTP/1.1 503 ");
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
-    domt_served_send(second, "14\r\n" TEN TEN "\r\n"); /* beyond both: to come again is no use */
+    /* larger than the whole budget, so repeating the request would not help */
+    domt_served_send(second, "14\r\n" TEN TEN "\r\n");
     domt_served_expect(kit, second, "HTTP/1.1 413 ");
     ck_assert_uint_eq(budget.used_bytes, 20);
     domus_peer_reset(first);
@@ -247,7 +250,7 @@ DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
     stop(h2.kit);
 }
 
-/* --- a part that leads astray ----------------------------------------------------------------- */
+/* --- a part that changes the request ---------------------------------------------------------- */
 
 static int rewrite(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
                    const void *none)
@@ -281,7 +284,7 @@ static const domus_behaviour led_astray = {
     .on_peer = (const domus_on_peer[]){
         {.type = &domus_http_request_type, .handle = domus_http_dispatch}, {.type = NULL}}};
 
-/* The handler that is called again is that of the row whose parts were entered, or none. */
+/* After the body has come, the handler of the row whose parts were entered is called, or none. */
 DOMT_TEST(gathering_goes_around_no_part)
 {
     domus_testkit *kit = start(&led_astray);

@@ -1,4 +1,4 @@
-/* Arrays that come in pieces: the same elements and errors, however the bytes are cut. */
+/* Arrays that come in pieces have the same elements and errors wherever the bytes are cut. */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
@@ -10,15 +10,15 @@
 
 #define ELEMENTS_MOST 16u
 
-/* The outcome of a text. */
+/* The result of feeding a text. */
 typedef struct outcome {
-    int error; /* 0: it was read to its end */
+    int error; /* error of the feed; 0: the text was read to its end */
     uint32_t count;
     uint32_t numbers[ELEMENTS_MOST];
     char told[DOMUS_JSON_EXPLAIN_MAX];
 } outcome;
 
-/* Feed a text in pieces of so many bytes, each in memory of its own. */
+/* Feed a text in pieces of `step` bytes, each in a block of its own. */
 static void feed_text(const domus_json_feed_options *options, const char *text, size_t size,
                       size_t step, outcome *ret_outcome)
 {
@@ -119,7 +119,8 @@ DOMT_TEST(texts_are_the_same_in_pieces_of_each_size)
 
 DOMT_TEST(bounds_hold_at_exactly_their_size)
 {
-    static const char text[] = "[{\"number\":1},{\"number\":2}]"; /* 12 bytes an element */
+    /* an element of this text has 12 bytes */
+    static const char text[] = "[{\"number\":1},{\"number\":2}]";
     static const struct {
         domus_json_feed_options options;
         int error;

@@ -1,4 +1,4 @@
-/* The bounds of a read, each at exactly its size. */
+/* The limits of a reader, each at exactly its size. */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text with `count` times `middle`, and a comma between each, if it has one. */
+/* Make a text with `count` copies of `middle`, separated by `comma` if it is not empty. */
 static char *repeat(const char *begin, const char *middle, const char *comma, uint32_t count,
                     const char *end)
 {
@@ -25,7 +25,7 @@ static char *repeat(const char *begin, const char *middle, const char *comma, ui
 
 static const struct bound {
     const char *begin, *middle, *comma, *end;
-    uint32_t most; /* of `middle` */
+    uint32_t most; /* largest number of copies of `middle` */
     const char *told;
 } bounds[] = {
     {"{\"u8\":1,\"name\":\"", "x", "", "\"}", 15, "name: longer than 15 bytes"},
@@ -63,12 +63,13 @@ DOMT_TEST(bounds_of_rows_hold_at_exactly_their_size)
     }
 }
 
-/* Nesting counts everywhere: in objects of tables, in what is skipped, and in what is kept. */
+/* The limit of nesting holds everywhere: in objects of tables, in skipped values, and in values
+ * kept as text. */
 DOMT_TEST(depth_is_bounded_everywhere)
 {
     static const struct {
         const char *begin, *end;
-        uint32_t outer; /* objects around */
+        uint32_t outer; /* number of objects around the nested value */
     } places[] = {{"", "", 0}, {"{\"x\":", ",\"u8\":1}", 1}, {"{\"u8\":1,\"raw\":", "}", 1}};
     domus_json_options options = {.depth_max = 6};
     thing got;
@@ -127,11 +128,11 @@ DOMT_TEST(bytes_are_bounded)
     free(text);
 }
 
-/* Blocks are counted: the first has 1,024 bytes, or as many as the bound leaves. */
+/* Memory is counted in blocks: the first block has 1,024 bytes, or less if the limit is smaller. */
 static const struct memory_case {
     const char *text;
-    uint32_t wanted;  /* bytes */
-    const char *path; /* of what has no room in one byte less */
+    uint32_t wanted;  /* bytes of memory needed */
+    const char *path; /* path of the value that does not fit in one byte less */
 } memory_cases[] = {
     /* four texts of 3 bytes and a zero, and the array of four pointers */
     {"{\"u8\":1,\"texts\":[\"abc\",\"abc\",\"abc\",\"abc\"]}",
@@ -169,8 +170,8 @@ DOMT_TEST(memory_is_bounded_and_needs_a_taker)
     }
 }
 
-/* Texts around the room on the stack, and around the steps of eight and 32 bytes of the copy, with
- * the end of the text at the end of their memory. */
+/* Texts with lengths around the size of the buffer on the stack, and around the steps of 8 and 32
+ * bytes in which they are copied. The end of the text is the end of its memory. */
 DOMT_TEST(texts_of_each_length_are_read)
 {
     thing got;
@@ -198,7 +199,7 @@ DOMT_TEST(texts_of_each_length_are_read)
     }
 }
 
-/* A path that is too long is told from its inner end. */
+/* A path that is too long keeps its inner end. */
 static const domus_json_table deep_table;
 struct deep {
     struct deep *deeper;

@@ -84,7 +84,7 @@ DOMT_TEST(doubles_are_read_to_the_nearest)
         check_same(numbers[i], strtod(numbers[i], NULL));
 }
 
-/* An exponent, or so many zeros before one, must not overflow anything. */
+/* A large exponent, or a number with as many zeros, must not overflow any counter. */
 DOMT_TEST(odd_exponents_do_no_harm)
 {
     char number[1100] = "0.";
@@ -121,7 +121,7 @@ DOMT_TEST(doubles_read_back_equal)
         domus_appender appender = {0};
         domus_slice bytes;
         memcpy(&value.real, &bits, sizeof bits);
-        if (i % 2 == 0) /* as people write them */
+        if (i % 2 == 0) /* short decimal numbers, as people write them */
             value.real = (double)(int64_t)(bits >> 40) / 100.0;
         int error = domus_json_write(&table, &value, &appender, NULL);
         if (error == -ERANGE && value.real - value.real != 0.0) {
@@ -137,7 +137,7 @@ DOMT_TEST(doubles_read_back_equal)
     }
 }
 
-/* The decimal point of a locale is not that of JSON. */
+/* The decimal point does not depend on the locale. */
 DOMT_TEST(locale_changes_no_number)
 {
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)

@@ -1,5 +1,5 @@
-/* protocols/json/openapi.c: what is told of rows and notes, what is left out, and what cannot be
- * told. (A validator of OpenAPI 3.1 has looked at the same text.) */
+/* protocols/json/openapi.c: the description made of rows and notes, the parts that are left out,
+ * and the rows that are refused. (A validator of OpenAPI 3.1 has accepted the same text.) */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Handlers are never called here: they are names. */
+/* Handlers, which are never called here: the test only needs their addresses. */
 #define HANDLER(name)                                                                              \
     static int name(domus_stack *stack, void *self, const domus_http_request *request,             \
                     const domus_http_match *match)                                                 \
@@ -108,7 +108,7 @@ DOMT_TEST(description_has_the_rows_with_a_note)
 
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
-/* Descriptions that are refused: the paths of one or two rows, and the note of their handler. */
+/* Rows that are refused: the paths of one or two rows, and the note of their handler. */
 static const struct wrong {
     const char *one, *other;
     domus_openapi_note note;

@@ -1,4 +1,4 @@
-/* Reading by a table: what the members get, and what a refusal says. */
+/* Reading by a table: the values of the members, and the words of errors. */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
@@ -62,7 +62,7 @@ DOMT_TEST(absent_fields_have_the_presets)
     }
 }
 
-/* Texts that are wrong, and how each is told. */
+/* Wrong texts, and the error of each. */
 static const struct refusal {
     const char *text;
     int error;

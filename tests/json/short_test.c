@@ -1,5 +1,5 @@
-/* The short paths of a read: bytes that are looked at several at a time, texts and names around the
- * lengths at which another path begins. */
+/* The short paths of a reader: bytes that are handled several at a time, and texts and names whose
+ * lengths are around the ones at which another path is taken. */
 #include "tests/support/suite.h"
 
 #include <domus/json.h>
@@ -10,7 +10,7 @@
 
 #define LENGTH 100u /* more than three steps of 32 */
 
-/* Each kind of byte, in the middle of a text of plain ones. */
+/* Put each byte into the middle of a text of plain bytes. */
 static const struct {
     const char *bytes;
     int error;
@@ -65,7 +65,8 @@ DOMT_TEST(texts_of_each_length_come_whole)
     }
 }
 
-/* Names of one length that differ in one place, which is in each part that is compared. */
+/* Names of one length that differ in one place; each place lies in another part of the
+ * comparison. */
 struct alike {
     int32_t numbers[6];
 };
@@ -84,7 +85,8 @@ static const domus_json_table alike_table = DOMUS_JSON_TABLE(struct alike, alike
 DOMT_TEST(names_that_are_alike_are_told_apart)
 {
     for (uint32_t i = 0; i < 6; i++) {
-        for (uint32_t k = 0; k < 6; k++) { /* behind `i` the row after it is expected */
+        /* the reader expects the fields in the order of the table */
+        for (uint32_t k = 0; k < 6; k++) {
             char text[192];
             struct alike got;
 

@@ -1,6 +1,6 @@
-/* The cases of JSONTestSuite (by Nicolas Seriot, under the licence of MIT), which are in suite.txt:
- * all that have to be read are, all that have to be refused are, and of the others, which a parser
- * may decide, the list below says which are read. */
+/* The cases of JSONTestSuite (by Nicolas Seriot, under the MIT licence), which are in suite.txt:
+ * texts that have to be read are read, texts that have to be refused are refused, and of the texts
+ * for which a parser may choose, the list below says which are read. */
 #include "tests/support/suite.h"
 
 #include <domus/json.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers that a double can stand for are read, also those that it rounds. */
+/* The optional texts that are read: numbers that a double can represent, also after rounding. */
 static const char *const taken[] = {
     "i_number_double_huge_neg_exp", "i_number_real_underflow",        "i_number_too_big_neg_int",
     "i_number_too_big_pos_int",     "i_number_very_big_negative_int",
@@ -38,7 +38,7 @@ static size_t unescape(const char *text, size_t length, char *to)
     return size;
 }
 
-/* Returns how long the "COUNT*" is that a body may begin with; 0: it does not. */
+/* Returns the length of "COUNT*" at the begin of a body; 0: the body does not begin so. */
 static size_t read_count(const char *body, unsigned *ret_count)
 {
     int used = 0;
@@ -46,7 +46,7 @@ static size_t read_count(const char *body, unsigned *ret_count)
     return sscanf(body, "%u*%n", ret_count, &used) == 1 ? (size_t)used : 0;
 }
 
-/* A body is its bytes, with escapes as in C; or words of COUNT*BYTES, if it begins so. */
+/* Decode a body: either bytes with the escapes of C, or words of COUNT*BYTES. */
 static size_t decode(const char *body)
 {
     size_t size = 0;

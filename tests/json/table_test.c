@@ -1,5 +1,5 @@
-/* Tables that are wrong are told apart from right ones. Most rows are made by hand, because the
- * macros do not compile for members of another type. */
+/* Wrong tables are refused, and correct tables are accepted. Most rows are written without the
+ * macros, because these do not compile for members of another type. */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
@@ -40,10 +40,10 @@ DOMT_TEST(right_tables_are_taken)
         .count_max = (most), .high = 255                                                           \
     }
 
-/* Rows of a struct of 16 bytes. */
+/* Rows for a struct of 16 bytes. */
 static const struct wrong {
     domus_json_field field;
-    const char *told; /* NULL: it is right */
+    const char *told; /* words of the error; NULL: the row is correct */
 } wrongs[] = {
     {NUMBER(3, 0, 1), "x: a number of 3 bytes"},
     {NUMBER(1, 0, 255), NULL},

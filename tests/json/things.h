@@ -46,15 +46,16 @@ typedef struct thing {
 
 extern const domus_json_table part_table;
 extern const domus_json_table thing_table;
-extern const domus_json_table loose_table; /* the same, but unknown fields are passed over */
+/* the table of a thing, but unknown fields are skipped */
+extern const domus_json_table loose_table;
 
-/* Read a text that ends with a zero into a thing. Returns as domus_json_read(). */
+/* Read a thing from a text that ends with a zero. Returns as domus_json_read(). */
 int thing_read(const char *text, thing *ret_thing, domus_json_error *ret_error);
 
 /* Check that two things have the same values. */
 void thing_check_same(const thing *left, const thing *right);
 
-/* A text that fills each member of a thing. */
+/* A text that sets each member of a thing. */
 extern const char thing_text[];
 
 #endif

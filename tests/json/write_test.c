@@ -1,5 +1,5 @@
-/* Writing by a table: what was read is written and reads back the same, and a wrong struct is
- * refused with its path. */
+/* Writing by a table: the written text reads back as the same struct, and a wrong struct is refused
+ * with its path. */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
@@ -58,7 +58,7 @@ DOMT_TEST(text_is_as_short_as_it_can_be)
     free(text);
 }
 
-/* Each breaks a thing in one way. */
+/* Functions that each make one member of a thing wrong. */
 static void break_ranged(thing *value)
 {
     value->ranged = 21;
@@ -171,7 +171,7 @@ DOMT_TEST(bound_of_the_appender_holds)
     free(text);
 }
 
-/* A table that leads to itself may be nested too deep. */
+/* A table that contains itself can be nested too deep. */
 typedef struct node node;
 struct node {
     node *children;
@@ -193,7 +193,8 @@ DOMT_TEST(nesting_is_bounded)
     domus_json_error error;
 
     memset(nodes, 0, sizeof nodes);
-    for (uint32_t i = 0; i < 15; i++) { /* an object and an array each, so 31 of them */
+    /* each level has an object and an array: 31 of them in all */
+    for (uint32_t i = 0; i < 15; i++) {
         nodes[i].children = &nodes[i + 1];
         nodes[i].count = 1;
     }

@@ -1,4 +1,4 @@
-/* The writer by hand: the bytes that it writes, and what may not come where. */
+/* The writer without a table: the bytes that it writes, and the calls that it refuses. */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
@@ -54,7 +54,8 @@ DOMT_TEST(values_get_their_commas_and_keys)
                   "\"part\":{\"number\":1,\"name\":\"\",\"numbers\":[]}}");
 }
 
-/* Steps, one letter each: { [ begin, . end, k key, 1 a value. The last one is refused. */
+/* Sequences of calls, one letter each: '{' and '[' begin, '.' ends, 'k' is a key, '1' a value. The
+ * last call of each is refused. */
 static const char *const wrong_orders[] = {".",   "11",  "[.1", "k",     "{1",
                                            "{kk", "{k.", "[k",  "{k1.k", "{.["};
 
@@ -159,7 +160,7 @@ DOMT_TEST(values_that_json_has_not_are_refused)
     domus_append_drop(&appender);
 }
 
-/* While an array is open, what the appender holds may leave. */
+/* While an array is open, the bytes written until now can be taken from the appender. */
 DOMT_TEST(array_leaves_in_pieces)
 {
     domus_appender appender = {0};

@@ -1,4 +1,4 @@
-/* A bucket of Debian's nats-server; see the header. */
+/* A bucket of Debian's nats-server, and functions that use it. */
 #include "tests/nats/bucket.h"
 
 #include "tests/support/suite.h"

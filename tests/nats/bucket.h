@@ -1,4 +1,5 @@
-/* A bucket of a real nats-server, in `domt_bucket`, and its verbs as calls that have to succeed. */
+/* A bucket of a real nats-server, in `domt_bucket`, and functions that use it and check that they
+ * succeed. */
 #ifndef DOMT_NATS_BUCKET_H
 #define DOMT_NATS_BUCKET_H
 
@@ -7,27 +8,27 @@
 #include <stdbool.h>
 
 typedef struct domt_bucket_state {
-    domt_js_server js; /* the test starts and stops it */
+    domt_js_server js; /* the server, which the test starts and stops */
     domus_address address;
 } domt_bucket_state;
 
 extern domt_bucket_state domt_bucket;
 
-/* Open a bucket, which is made if `config` is not NULL. */
+/* Open a bucket; it is created if `config` is not NULL. */
 void domt_bucket_open(const char *name, const domus_nats_kv_config *config);
 
-/* Returns the revision. */
+/* Put a value. Returns the revision. */
 uint64_t domt_bucket_put(const char *key, const char *value);
 
 void domt_bucket_remove(const char *key);
 
-/* True if the key has this value, which was written within the last minute. */
+/* Returns whether the key has this value, written within the last minute. */
 bool domt_bucket_has(const char *key, const char *value);
 
-/* Watch keys with the tag 5. Returns the watch. */
+/* Watch keys with the tag 5. Returns the address of the watch. */
 domus_address domt_bucket_watch(const char *pattern, uint64_t heartbeat_ns);
 
-/* Hold that the next notice tells of this change. */
+/* Check that the next notice reports this change. */
 void domt_bucket_hears(const char *key, const char *value, domus_nats_kv_operation operation);
 
 #endif

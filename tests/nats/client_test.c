@@ -1,5 +1,5 @@
-/* A client and a server that is a script: what each verb says to the server, and what comes of the
- * answers. */
+/* A client whose server is a script: the bytes that each verb sends to the server, and the results
+ * of the server's answers. */
 #include "protocols/nats/state.h"
 #include "tests/nats/world.h"
 
@@ -73,7 +73,8 @@ DOMT_TEST(headers_go_only_to_servers_that_know_them)
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
     domt_nats_fails(-EOPNOTSUPP);
-    domt_nats_say(peer, "INFO {\"headers\":true}\r\n"); /* from now on it does */
+    /* the server supports headers from now on */
+    domt_nats_say(peer, "INFO {\"headers\":true}\r\n");
     publish = domt_nats_message("a", "x");
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
@@ -84,7 +85,7 @@ DOMT_TEST(headers_go_only_to_servers_that_know_them)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Take the line of a request; returns its reply. */
+/* Read the line of a request; return its reply subject. */
 static const char *take_request(domus_peer *peer, const char *begin)
 {
     static char replies[4][100];
@@ -123,7 +124,7 @@ DOMT_TEST(request_gets_its_answer)
     answer(peer, one, "late");
     ck_assert_uint_eq(domt_nats_look().inflight, 0);
     ck_assert_uint_eq(domt_nats_look().unknown, 1);
-    domt_nats_request("c", "", 0); /* in the same slot as one before */
+    domt_nats_request("c", "", 0); /* this request uses a slot again */
     const char *three = take_request(peer, "PUB c ");
     domt_nats_hears(peer, "\r\n");
     answer(peer, two, "late");
@@ -169,7 +170,7 @@ DOMT_TEST(request_ends_with_its_time)
     domt_nats_pass(20 * MS);
     ck_assert_uint_eq(domt_nats_look().inflight, 0);
     ck_assert_uint_eq(domt_nats_look().unknown, 1);
-    domt_nats_request("a", "x", 2 * SECOND); /* longer than the usual one */
+    domt_nats_request("a", "x", 2 * SECOND); /* a longer time-out than the default */
     domt_ok(domus_probe_expect_nothing(domt_probe, 1900 * MS));
     domt_nats_fails(-ETIMEDOUT);
     domt_nats_end();
@@ -197,7 +198,7 @@ DOMT_TEST(requests_under_way_are_bounded)
     domt_nats_end();
 }
 
-/* Subjects that are no replies of this client, with the number of the inbox. */
+/* Subjects that match the inbox and are no replies of this client. */
 DOMT_TEST(wrong_replies_are_for_nobody)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);
@@ -245,11 +246,11 @@ DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
     domt_nats_say(peer, "PONG\r\n");
     domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
     domt_ok(domus_probe_expect_nothing(domt_probe, SECOND));
-    domt_nats_say(peer, "PONG\r\nPONG\r\nPONG\r\n"); /* two of which nobody has asked for */
+    domt_nats_say(peer, "PONG\r\nPONG\r\nPONG\r\n"); /* two of these answer no flush */
     domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
     domt_ok(domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_flush_type, NULL, SECOND));
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_fails(-ETIMEDOUT); /* its answer is not taken for that of the next one */
+    domt_nats_fails(-ETIMEDOUT); /* the late answer is not taken as that of the next flush */
     domt_nats_say(peer, "PONG\r\n");
     domt_ok(domus_probe_expect_nothing(domt_probe, SECOND));
     domt_nats_say(peer, "PONG\r\n");
@@ -258,7 +259,7 @@ DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
     domt_nats_end();
 }
 
-/* More publications than a run of the client handles. */
+/* There are more publications than one run of the client handles. */
 DOMT_TEST(flush_is_behind_many)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
@@ -316,10 +317,11 @@ DOMT_TEST(messages_come_to_their_subscriber_in_order)
     unsubscribe(one, 0);
     domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
     hears_number(peer, "UNSUB %llu\r\n", one);
-    message(peer, "a.z", one, "4"); /* was on its way */
+    message(peer, "a.z", one, "4"); /* this message was already on its way */
     unsubscribe(one, 0);
     domt_nats_fails(-ENOENT);
-    uint64_t three = domt_nats_subscribe("c", NULL, 0, 7); /* in the same place */
+    /* this subscription uses the same place */
+    uint64_t three = domt_nats_subscribe("c", NULL, 0, 7);
     ck_assert_uint_ne(three, one);
     message(peer, "a.z", one, "5");
     message(peer, "c", three, "6");
@@ -353,7 +355,7 @@ DOMT_TEST(subscription_ends_after_its_messages)
     hears_number(peer, "UNSUB %llu 3\r\n", number);
     message(peer, "b", number, "2");
     ck_assert_uint_eq(domt_nats_look().subscriptions, 1);
-    unsubscribe(number, 2); /* so many have come already */
+    unsubscribe(number, 2); /* two messages have come already, so the subscription ends at once */
     hears_number(peer, "UNSUB %llu\r\n", number);
     ck_assert_uint_eq(domt_nats_look().subscriptions, 0);
     domt_nats_end();
@@ -371,7 +373,7 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
         domt_ok(domus_probe_new(domt_kit, &others[i]));
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
-        if (i == 2) /* another one may subscribe for it */
+        if (i == 2) /* one actor may subscribe for another one */
             subscribe.to = domus_probe_address(others[0]);
         domus_probe *asker = i == 2 ? domt_probe : others[i];
         domt_ok(domus_probe_ask(asker, domt_nats, &domus_nats_subscribe_type, &subscribe));
@@ -392,7 +394,7 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
     domt_nats_end();
 }
 
-/* A client whose first place had as many subscriptions as are counted. */
+/* Mount a client whose first place has been used as often as the counter allows. */
 static int on_mount_late(domus_stack *stack, void *self)
 {
     domi_nats_client *client = self;
@@ -401,7 +403,7 @@ static int on_mount_late(domus_stack *stack, void *self)
     client->options.subscriptions_max = 4;
     client->finished = DOMI_NATS_NONE;
     client->places = 16;
-    client->places_used = 1; /* place 0, which is free */
+    client->places_used = 1; /* place 0 is free */
     client->subscriptions = calloc(16, sizeof *client->subscriptions);
     client->owners = malloc(16 * sizeof *client->owners);
     if (client->subscriptions == NULL || client->owners == NULL)
@@ -435,7 +437,8 @@ DOMT_TEST(number_of_the_inbox_is_never_that_of_a_subscription)
     domt_nats_make();
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(domt_kit), &late, NULL, &domt_nats),
                      0);
-    (void)domt_nats_subscribe("a", NULL, 0, 0); /* which holds that it is not 0 */
+    /* checks that the number of the subscription is not 0 */
+    (void)domt_nats_subscribe("a", NULL, 0, 0);
     domt_nats_end();
 }
 

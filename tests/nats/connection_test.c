@@ -1,5 +1,5 @@
-/* Connections that break, servers that are not there, and slow ones: the client comes back, what
- * waits is bounded, and what was sent is told as lost. */
+/* Connections that break, servers that are missing, and slow servers: the client connects again,
+ * waiting messages have a bound, and lost messages are reported. */
 #include "tests/nats/world.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@ DOMT_TEST(client_comes_back_and_subscribes_again)
     domus_peer_reset(peer);
     domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     ck_assert(!domt_nats_look().connected);
-    uint64_t three = domt_nats_subscribe("c", NULL, 0, 3); /* while there is no connection */
+    /* this subscription is made without a connection */
+    uint64_t three = domt_nats_subscribe("c", NULL, 0, 3);
     peer = domt_nats_again(listener);
     snprintf(text, sizeof text, "SUB a %llu\r\nSUB b q %llu\r\nUNSUB %llu 2\r\nSUB c %llu\r\n",
              (unsigned long long)one, (unsigned long long)two, (unsigned long long)two,
@@ -53,7 +54,8 @@ DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
     domt_nats_publish("a", "1");
     domt_nats_request("b", "2", 0);
     domt_nats_publish("c", "3");
-    domt_nats_request("d", "4", 10 * MS); /* over before there is a connection */
+    /* this request reaches its time-out before there is a connection */
+    domt_nats_request("d", "4", 10 * MS);
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     domt_nats_run();
     ck_assert_uint_eq(domt_nats_look().waiting, 5);
@@ -62,9 +64,11 @@ DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
     domt_nats_fails(-ETIMEDOUT);
     domt_nats_pass(10 * MS);
     ck_assert_uint_eq(domt_nats_look().inflight, 2);
-    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 4 * 320 + 1); /* it gives its bytes back */
+    /* the bytes of the ended request are subtracted */
+    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 4 * 320 + 1);
     peer = domt_nats_again(listener);
-    domt_nats_hears(peer, "PUB a 1\r\n1\r\nPUB c 1\r\n3\r\n"); /* those of no answer first */
+    /* messages without an answer are sent first */
+    domt_nats_hears(peer, "PUB a 1\r\n1\r\nPUB c 1\r\n3\r\n");
     ck_assert_int_eq(strncmp(domt_nats_line(peer), "PUB b _INBOX.", 13), 0);
     domt_nats_hears(peer, "2\r\nPING\r\n");
     domt_nats_say(peer, "PONG\r\n");
@@ -98,14 +102,15 @@ DOMT_TEST(what_waits_is_bounded)
     domus_nats_publish publish;
 
     domt_nats_make();
-    domt_nats_open(&options); /* nobody listens */
+    domt_nats_open(&options); /* no server listens here */
     memset(large, 'x', 376);
-    large[376] = '\0'; /* 6 * 320 + 5 * 376 = 3800; with one of 296 bytes 4096 is full */
+    /* these use 6 * 320 + 5 * 376 = 3800 bytes; one message of 296 bytes more fills the 4096 */
+    large[376] = '\0';
     for (int i = 0; i < 5; i++)
         domt_nats_publish("a", large);
     publish = domt_nats_message("a", large);
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_fails(-ENOBUFS); /* 696 bytes: 4176 in all */
+    domt_nats_fails(-ENOBUFS); /* 696 more bytes would make 4176 */
     domt_nats_publish("a", "small");
     ck_assert_uint_eq(domt_nats_look().waiting_bytes, 3800);
     large[296] = '\0';
@@ -122,7 +127,7 @@ DOMT_TEST(asks_that_wait_are_bounded)
     static const domus_nats_options options = {.inflight_max = 8};
 
     domt_nats_make();
-    domt_nats_open(&options); /* nobody listens */
+    domt_nats_open(&options); /* no server listens here */
     for (int i = 0; i < 8; i++)
         domt_nats_request("a", "x", 0);
     ck_assert_uint_eq(domt_nats_look().inflight, 8);
@@ -161,7 +166,7 @@ DOMT_TEST(backoff_doubles_up_to_its_bound)
     static const uint64_t most_ms[] = {100, 200, 400, 800, 800};
 
     domt_nats_make();
-    domt_nats_open(&options); /* nobody listens */
+    domt_nats_open(&options); /* no server listens here */
     for (uint32_t i = 0; i < 5; i++) {
         ck_assert_uint_eq(domt_nats_look().failures, 1 + i);
         ck_assert_uint_eq(domt_nats_look().left_out, 1);
@@ -216,7 +221,7 @@ DOMT_TEST(servers_that_info_tells_are_taken)
     domt_nats_end();
 }
 
-/* Servers that INFO tells do not take the places of those of the options. */
+/* The servers that INFO names do not displace those of the options. */
 DOMT_TEST(servers_are_bounded)
 {
     char text[2000] = "INFO {\"connect_urls\":[\"h:99\"";
@@ -232,7 +237,8 @@ DOMT_TEST(servers_are_bounded)
     domt_nats_end();
 }
 
-/* Where addresses change, those of servers that are gone would take the time of each reconnect. */
+/* Servers that INFO no longer names are forgotten. Where addresses change, trying the old ones
+ * would delay each reconnect. */
 DOMT_TEST(servers_that_are_gone_are_forgotten)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);
@@ -243,7 +249,7 @@ DOMT_TEST(servers_that_are_gone_are_forgotten)
     for (int i = 0; i < 10 && domt_nats_look().failures == 0; i++) {
         domus_peer_reset(peer);
         domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-        do { /* to the others as well, where nobody is */
+        do { /* the client also tries the other addresses, where no server listens */
             peer = NULL;
             (void)domus_peer_accept(listener, 100 * MS, &peer);
         } while (peer == NULL);
@@ -270,7 +276,7 @@ DOMT_TEST(lame_duck_is_told)
     domt_nats_end();
 }
 
-/* It closes its connections one after the other, up to minutes later. */
+/* A server in lame duck mode closes its connections one after the other, up to minutes later. */
 DOMT_TEST(lame_duck_is_left_out_when_it_closes)
 {
     static const domus_nats_options options = {.servers = PLACE ",10.0.0.8:1",
@@ -298,7 +304,8 @@ DOMT_TEST(lame_duck_is_left_out_when_it_closes)
     domt_nats_end();
 }
 
-/* Requests that are made at once leave the client before the connection has any of them. */
+/* A burst of requests is queued in the client: only few of them are handed to the connection at a
+ * time. */
 DOMT_TEST(burst_of_requests_does_not_leave_at_once)
 {
     static const char data[256 * 1024];
@@ -316,7 +323,8 @@ DOMT_TEST(burst_of_requests_does_not_leave_at_once)
         domt_ok(domus_probe_ask(probes[i], domt_nats, &domus_nats_request_type, &publish));
     }
     domt_nats_pass(10 * MS);
-    ck_assert_uint_le(domt_nats_look().out_messages, 5); /* some of it is with the socket */
+    /* the socket has taken some of the bytes */
+    ck_assert_uint_le(domt_nats_look().out_messages, 5);
     ck_assert_uint_ge(domt_nats_look().waiting, 15);
     domus_peer_resume(peer);
     for (int i = 0; i < 20; i++) {
@@ -327,10 +335,10 @@ DOMT_TEST(burst_of_requests_does_not_leave_at_once)
     domt_nats_end();
 }
 
-/* --- slow ones -------------------------------------------------------------------------------- */
+/* --- slow servers ----------------------------------------------------------------------------- */
 
-/* A server that does not read: what it does not take waits here, up to the bound, is sent when it
- * reads, and outlives the connection if it does not. */
+/* A server does not read: messages wait in the client, up to the bound. They are sent when the
+ * server reads again, or over the next connection. */
 DOMT_TEST(slow_server_lets_messages_wait)
 {
     static const domus_nats_options options = {.buffer_max = 2 * 1024 * 1024};
@@ -376,7 +384,7 @@ DOMT_TEST(slow_server_lets_messages_wait)
     domt_nats_end();
 }
 
-/* Messages that are published while others wait for a slow connection come behind them. */
+/* Messages that are published while others wait for a slow connection are sent after them. */
 DOMT_TEST(order_is_kept_on_a_slow_connection)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);

@@ -1,5 +1,5 @@
-/* The words of a server are decoded alike in whatever pieces it comes; bytes that are no NATS, and
- * more than the limits allow, end the connection. */
+/* The messages of a server are decoded in the same way in pieces of any size; bytes that are not
+ * NATS, or exceed the limits, end the connection. */
 #include "tests/nats/trace.h"
 #include "tests/support/suite.h"
 
@@ -43,7 +43,7 @@ DOMT_TEST(status_is_three_digits)
           "msg 1 [a] head[NATS/1.0 100 \\x0d\\x0a\\x0d\\x0a] status 100 []\n");
 }
 
-/* A server passes on what a publisher calls headers. */
+/* A server forwards a publisher's headers without checking them. */
 DOMT_TEST(headers_that_are_none_have_no_status)
 {
     HOLDS("HMSG a 1 15 15\r\nNATS/1.0 100\r\n\n\r\n",
@@ -120,7 +120,7 @@ DOMT_TEST(end_within_a_message_is_an_error)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* A line of `size` bytes without its end, that begins with `begin`. */
+/* Returns a line of `size` bytes without its end, which begins with `begin`. */
 static size_t make_line(char *bytes, const char *begin, size_t size)
 {
     memset(bytes, 'x', size);
@@ -132,7 +132,7 @@ static size_t make_line(char *bytes, const char *begin, size_t size)
 static const size_t steps[] = {0, 1, 7, 1000, 65536};
 #define STEPS (sizeof steps / sizeof steps[0])
 
-/* Check what comes of a line, however it comes, and also of its bytes without the end. */
+/* Check the result of a line in pieces of each size, and also of the line without its end. */
 static void line_is(const domus_nats_stage_options *options, const char *begin, size_t size,
                     const char *expected)
 {
@@ -165,7 +165,8 @@ DOMT_TEST(line_ends_at_its_limit)
     line_is(NULL, "x", 70000, "EMSGSIZE\n");
 }
 
-/* A message with this many bytes of headers and payload comes whole, in pieces of every kind. */
+/* Check that a message with this many bytes of headers and payload comes whole, in pieces of each
+ * size. */
 static const char *body_is(const domus_nats_stage_options *options, size_t headers, size_t payload,
                            size_t step)
 {
@@ -215,7 +216,7 @@ DOMT_TEST(payload_ends_at_its_limit)
     ck_assert_str_eq(body_is(NULL, 65537, 9, 100), "EMSGSIZE\n");
 }
 
-/* The tail and the headers of a message that was gathered are looked at, too. */
+/* The end and the headers of a message that was collected are checked, too. */
 DOMT_TEST(gathered_message_has_to_end)
 {
     static char bytes[40000];

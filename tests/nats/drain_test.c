@@ -1,5 +1,5 @@
-/* Drains, and the ends of a client: nothing that was taken is left behind without a word; and
- * messages whose subscriber does not take them are counted. */
+/* Drains, and ends of a client: every accepted message is sent or reported; and messages that a
+ * subscriber does not accept are counted. */
 #include "tests/nats/world.h"
 
 #include <domus/spawn.h>
@@ -25,7 +25,7 @@ DOMT_TEST(drain_lets_everything_end)
     ck_assert_int_eq(sscanf(domt_nats_line(peer), "PUB r %99s", reply), 1);
     domt_nats_hears(peer, "q\r\n");
     domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    drain(); /* overtakes the notice, and yet is behind it */
+    drain(); /* the drain overtakes the notice, but its effect comes after it */
     snprintf(text, sizeof text, "PUB a 1\r\nx\r\nUNSUB %llu\r\nPING\r\n",
              (unsigned long long)number);
     domt_nats_hears(peer, text);
@@ -45,7 +45,8 @@ DOMT_TEST(drain_lets_everything_end)
     snprintf(text, sizeof text, "MSG s %llu 4\r\nlast\r\nPONG\r\n", (unsigned long long)number);
     domt_nats_say(peer, text);
     domt_nats_gets(domt_probe, "s", "last", 0);
-    domt_ok(domus_probe_expect_nothing(domt_probe, SECOND)); /* the request is not answered */
+    /* the earlier request has no answer yet */
+    domt_ok(domus_probe_expect_nothing(domt_probe, SECOND));
     snprintf(text, sizeof text, "MSG %s 0 1\r\na\r\n", reply);
     domt_nats_say(peer, text);
     domt_nats_gets(domt_probe, reply, "a", 0);
@@ -64,7 +65,7 @@ DOMT_TEST(drain_has_its_time)
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     drain();
-    domt_nats_hears(peer, "PING\r\n"); /* which is not answered */
+    domt_nats_hears(peer, "PING\r\n"); /* the server does not answer this PING */
     domt_nats_fails(-ETIMEDOUT);
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
     ck_assert_uint_le(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND + 10 * MS);
@@ -72,7 +73,7 @@ DOMT_TEST(drain_has_its_time)
     domt_nats_end();
 }
 
-/* A drain goes on over a connection that breaks: what waits is sent by the next one. */
+/* A drain goes on when its connection breaks: the next connection sends the messages that wait. */
 DOMT_TEST(drain_goes_on_by_the_next_connection)
 {
     domus_peer_listener *listener;
@@ -82,11 +83,12 @@ DOMT_TEST(drain_goes_on_by_the_next_connection)
     domus_peer_reset(peer);
     domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     domt_nats_publish("a", "x");
-    domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_drain_type, NULL)); /* a notice */
+    /* a drain by a notice */
+    domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
     domt_nats_run();
     peer = domt_nats_accept(listener);
     (void)domt_nats_login(peer, NULL);
-    domt_nats_hears(peer, "PUB a 1\r\nx\r\nPING\r\n"); /* nothing is subscribed again */
+    domt_nats_hears(peer, "PUB a 1\r\nx\r\nPING\r\n"); /* the client does not subscribe again */
     domus_peer_reset(peer);
     domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     peer = domt_nats_accept(listener);
@@ -97,7 +99,7 @@ DOMT_TEST(drain_goes_on_by_the_next_connection)
     domt_nats_end();
 }
 
-/* A client that is stopped answers what it has, and gives back all memory. */
+/* A client that is stopped answers all asks, and frees all memory. */
 DOMT_TEST(stop_fails_what_is_under_way)
 {
     domus_peer_listener *listener;
@@ -110,7 +112,7 @@ DOMT_TEST(stop_fails_what_is_under_way)
     domt_nats_fails(-ESTALE);
     (void)peer;
     domt_nats_happens(DOMUS_NATS_CLOSED, 0);
-    domt_nats_open(NULL); /* another one, which is stopped while messages wait */
+    domt_nats_open(NULL); /* a second client is stopped while messages wait */
     domt_nats_publish("a", "x");
     domt_nats_request("r", "q", 0);
     ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
@@ -118,7 +120,8 @@ DOMT_TEST(stop_fails_what_is_under_way)
     domt_nats_end();
 }
 
-/* A subscriber that does not take its messages holds up nobody, and is told in the counts. */
+/* A subscriber that does not accept its messages delays no other one, and the counts show the
+ * loss. */
 DOMT_TEST(messages_for_a_full_mailbox_are_lost)
 {
     domus_address address;
@@ -137,7 +140,7 @@ DOMT_TEST(messages_for_a_full_mailbox_are_lost)
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
     domt_ok(domus_probe_expect(domt_probe, &domus_nats_subscription_type, SECOND, &subscription));
     text[0] = '\0';
-    for (int i = 0; i < 5; i++) /* in one run of the channel */
+    for (int i = 0; i < 5; i++) /* all five come in one run of the channel */
         snprintf(text + strlen(text), sizeof text - strlen(text), "MSG s %llu 0\r\n\r\n",
                  (unsigned long long)subscription.number);
     domt_nats_say(peer, text);

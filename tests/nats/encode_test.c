@@ -1,5 +1,5 @@
-/* The words of a client are what a server of NATS reads: publications, subscriptions, CONNECT; and
- * what no server could read is refused. Headers are built and read. */
+/* A client sends publications, subscriptions and CONNECT as a NATS server reads them, and refuses
+ * messages that no server could read. Headers are built and read. */
 #include "tests/nats/trace.h"
 #include "tests/support/suite.h"
 
@@ -33,7 +33,7 @@ DOMT_TEST(publication_is_a_line_and_its_bytes)
     publish.headers = slice_of("NATS/1.0\r\nA: b\r\n\r\n");
     ck_assert_str_eq(published(&publish),
                      "HPUB a.b r.x 18 23\r\nNATS/1.0\r\nA: b\r\n\r\nhello\r\n");
-    publish.payload = slice_of("longer"); /* a slice goes before what is inline */
+    publish.payload = slice_of("longer"); /* the slice is used instead of the inline bytes */
     ck_assert_str_eq(published(&publish),
                      "HPUB a.b r.x 18 24\r\nNATS/1.0\r\nA: b\r\n\r\nlonger\r\n");
     domus_nats_publish_free(&publish);
@@ -42,7 +42,7 @@ DOMT_TEST(publication_is_a_line_and_its_bytes)
     ck_assert_str_eq(published(&publish), "PUB a 0\r\n\r\n");
 }
 
-/* Parts that have room in the message own nothing, to its last byte. */
+/* Parts that fit into the message, to its last byte, need no other memory. */
 DOMT_TEST(parts_are_inline_as_long_as_there_is_room)
 {
     char text[1100];
@@ -69,7 +69,7 @@ DOMT_TEST(parts_are_inline_as_long_as_there_is_room)
     domus_nats_publish_free(&publish);
 }
 
-/* Sizes around the bound of copies: all bytes leave, whichever way. */
+/* All bytes are sent, with sizes around the one at which payloads are no longer copied. */
 DOMT_TEST(payload_leaves_whole_at_each_size)
 {
     static const size_t sizes[] = {0, 1, 183, 184, 185, 511, 512, 513, 65536, 200000};
@@ -178,7 +178,7 @@ DOMT_TEST(connect_is_json)
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
-/* A message with these headers, as if it had come. */
+/* Make a received message with these headers. */
 static domus_nats_message message_of(const char *headers)
 {
     return (domus_nats_message){.bytes = slice_of(headers),
@@ -226,7 +226,7 @@ DOMT_TEST(headers_are_found_by_name)
     domus_nats_message_type.release(&message);
 }
 
-/* Blocks that no stage lets through are read no further than they go. */
+/* Wrong blocks of headers, which no stage accepts, are not read beyond their end. */
 DOMT_TEST(headers_without_an_end_are_read_to_their_end)
 {
     static const char *const blocks[] = {"",     "N",       "NATS/1.0", "NATS/1.0\r\nA: b",

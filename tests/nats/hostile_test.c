@@ -1,5 +1,5 @@
-/* Servers that are silent, wrong or hostile: the client leaves them, and does not come back fast.
- */
+/* Servers that are silent, wrong or hostile: the client disconnects, and waits before it connects
+ * again. */
 #include "tests/nats/world.h"
 
 #include <errno.h>
@@ -32,11 +32,11 @@ DOMT_TEST(server_that_says_nothing_is_left)
     domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
     domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept(listener); /* and so one that does not go on */
+    peer = domt_nats_accept(listener); /* this server sends INFO and then nothing */
     domt_nats_say(peer, INFO);
     domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
     domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept(listener); /* a line that never ends */
+    peer = domt_nats_accept(listener); /* this server sends a line that never ends */
     for (int i = 0; i < 20 && !domus_peer_has_end(peer); i++) {
         (void)domus_peer_send(peer, "I", 1);
         domt_nats_pass(100 * MS);
@@ -59,7 +59,7 @@ DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
     }
     ck_assert_uint_gt(domus_testkit_now_ns(domt_kit) - begun_ns, 25 * SECOND);
     begun_ns = domus_testkit_now_ns(domt_kit);
-    for (int i = 0; i < 3; i++) { /* also behind the login */
+    for (int i = 0; i < 3; i++) { /* the pause also grows if connections break after the login */
         domus_peer *peer = domt_nats_again(listener);
         domus_peer_close(peer);
         domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
@@ -68,7 +68,8 @@ DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
     domt_nats_end();
 }
 
-/* A server that only finishes sending would else be kept for as long as it does not close. */
+/* The client closes when the server finishes sending; otherwise such a connection would last as
+ * long as the server wants. */
 DOMT_TEST(server_that_finishes_is_left_at_once)
 {
     domus_peer_listener *listener;
@@ -85,7 +86,7 @@ DOMT_TEST(server_that_finishes_is_left_at_once)
     domt_nats_end();
 }
 
-/* Words of a server before the login, and what becomes of them. */
+/* Messages that a server sends before the login, and their results. */
 DOMT_TEST(wrong_greeting_ends_the_connection)
 {
     static const struct {
@@ -119,7 +120,7 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
     domt_nats_end();
 }
 
-/* A user that is not known is not tried again at once. */
+/* After the server has refused its user, the client waits before it tries again. */
 DOMT_TEST(wrong_user_waits_for_the_longest_time)
 {
     static const domus_nats_options options = {.user = "u", .password = "p"};
@@ -158,7 +159,7 @@ DOMT_TEST(error_of_the_server_is_told)
     domt_nats_end();
 }
 
-/* Pings without an end, from a server that does not read the answers. */
+/* A server sends pings without end, and does not read the answers. */
 DOMT_TEST(flood_of_pings_is_bounded)
 {
     static char pings[60000];
@@ -172,7 +173,7 @@ DOMT_TEST(flood_of_pings_is_bounded)
         domt_nats_run();
     }
     domus_peer_counts counts = domus_peer_count(peer);
-    ck_assert_uint_gt(counts.unsent, 4000000); /* the client reads no more */
+    ck_assert_uint_gt(counts.unsent, 4000000); /* the client has stopped reading */
     ck_assert_uint_gt(domus_testkit_net_totals(domt_kit).received, 1000000);
     domus_peer_resume(peer);
     domt_nats_pass(SECOND);

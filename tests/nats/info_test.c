@@ -1,5 +1,5 @@
-/* INFO is read as far as a client needs it, and what it says wrongly is an error; keys sign as
- * those of the tools of NATS do; and memory that fails is told. */
+/* INFO is read as far as a client needs it, and wrong values in it are errors; keys sign as the
+ * tools of NATS do; and failed allocations are reported. */
 #include "tests/nats/trace.h"
 #include "tests/support/suite.h"
 
@@ -93,7 +93,7 @@ DOMT_TEST(urls_of_info_are_bounded)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* The key of test 1 of RFC 8032, 7.1, which signs nothing, in the digits of NATS. */
+/* The key of RFC 8032, 7.1, test 1, which signs an empty message, as NATS writes it. */
 #define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 #define SIGNATURE                                                                                  \
@@ -117,8 +117,9 @@ DOMT_TEST(wrong_seed_is_refused)
         "",
         KEY,
         SEED "A",
-        "SAAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YHY3Q", /* of an account */
-        "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALC1", /* no digit */
+        "SAAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YHY3Q", /* the key of an account */
+        /* '1' is no digit of base32 */
+        "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALC1",
     };
     char key[DOMUS_NATS_NKEY_SIZE];
 
@@ -185,7 +186,7 @@ DOMT_TEST(each_failure_while_encoding_is_returned)
     domt_fail_allocations(make_and_encode, NULL);
 }
 
-/* A server that announces much gets no memory for it. */
+/* A server that announces many values does not make the client allocate memory. */
 DOMT_TEST(memory_is_taken_for_bytes_that_have_come)
 {
     static const char large[] = "MSG a 1 8000000\r\nabc";

@@ -1,5 +1,4 @@
-/* A consumer fetches in batches, and keeps what comes for a fetch that nobody waits for any more.
- */
+/* A consumer fetches messages in batches, and keeps messages whose fetch has no asker any more. */
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
 
@@ -11,9 +10,9 @@
 #define NEXT    "$JS.API.CONSUMER.MSG.NEXT.S.d"
 
 static domt_js_world world;
-static domus_address consumer; /* as the subscription names it */
+static domus_address consumer; /* address that the subscription names */
 static char inbox[64];
-static char reply[64]; /* of the fetch */
+static char reply[64]; /* reply subject of the fetch */
 static unsigned delivery;
 
 static void begin(void)
@@ -48,7 +47,7 @@ static void expect_open(void)
     expect_create(CREATED);
 }
 
-/* Expect that messages are asked for, and say that this was sent. */
+/* Check that the consumer requests messages, and answer that the request was sent. */
 static void expect_next(uint32_t count, const char *wait)
 {
     char body[200];
@@ -128,7 +127,7 @@ DOMT_TEST(fetch_ends_when_the_server_has_no_more)
     domt_js_expect_error(&world, -EMSGSIZE);
     fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
-    status(reply, "NATS/1.0 100 Idle Heartbeat\r\n\r\n"); /* says nothing */
+    status(reply, "NATS/1.0 100 Idle Heartbeat\r\n\r\n"); /* a heartbeat changes nothing */
     deliver(6, "a");
     status(reply, "NATS/1.0 409 Message Size Exceeds MaxBytes\r\n\r\n");
     expect_batch(1, 6);
@@ -150,13 +149,13 @@ DOMT_TEST(consumer_that_is_gone_is_made_anew)
     fetch(5, DOMT_SECOND);
     expect_create(CREATED);
     expect_next(5, ONE_SECOND);
-    expect_batch(0, 0); /* a silent server: its time and a second */
+    expect_batch(0, 0); /* a silent server: the fetch ends a second after its time */
     ck_assert_uint_ge(domus_testkit_now_ns(world.kit), 3 * DOMT_SECOND);
     fetch(5, DOMT_SECOND);
     expect_create("{\"error\":{\"code\":404,\"err_code\":10059}}");
     domt_js_expect_error(&world, -ENXIO);
     fetch(5, DOMT_SECOND);
-    expect_create("{\"name\":\"e\"}"); /* another name than it was asked for */
+    expect_create("{\"name\":\"e\"}"); /* the answer has another name than the request */
     domt_js_expect_error(&world, -EPROTO);
     domt_js_end(&world);
 }
@@ -172,10 +171,10 @@ DOMT_TEST(messages_that_come_late_are_for_the_next_fetch)
     expect_open();
     expect_next(3, "\"expires\":10000000000,\"no_wait\":false");
     deliver(4, "a");
-    domt_js_expect_error(&world, -ETIMEDOUT); /* nobody waits any more */
+    domt_js_expect_error(&world, -ETIMEDOUT); /* the asker no longer waits */
     deliver(5, "b");
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
-    fetch(1, DOMT_SECOND); /* what is here needs no server */
+    fetch(1, DOMT_SECOND); /* messages that the consumer has kept need no server */
     expect_batch(1, 4);
     fetch(5, DOMT_SECOND);
     expect_batch(1, 5);
@@ -183,7 +182,7 @@ DOMT_TEST(messages_that_come_late_are_for_the_next_fetch)
     memcpy(old, reply, sizeof old);
     fetch(1, DOMT_SECOND);
     expect_next(1, ONE_SECOND);
-    status(old, "NATS/1.0 408 Request Timeout\r\n\r\n"); /* of the first fetch */
+    status(old, "NATS/1.0 408 Request Timeout\r\n\r\n"); /* a status for the first fetch */
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     deliver(6, "c");
     expect_batch(1, 6);
@@ -220,7 +219,7 @@ DOMT_TEST(what_a_server_may_send_is_bounded)
     expect_open();
     expect_next(10, ONE_SECOND);
     for (unsigned i = 0; i < 9; i++)
-        deliver(4 + i, large); /* with their subjects, three fit into 4096 bytes */
+        deliver(4 + i, large); /* with their subjects, three messages fit into 4096 bytes */
     domt_js_deliver(&world, consumer, 0, domt_js_message("s.1", NULL, NULL, "no place"));
     status(reply, "NATS/1.0 404 No Messages\r\n\r\n");
     expect_batch(3, 4);
@@ -231,7 +230,7 @@ DOMT_TEST(what_a_server_may_send_is_bounded)
     domus_nats_batch batch;
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_batch_type, DOMT_SECOND, &batch),
                      0);
-    ck_assert(batch.count > 90 && batch.count < 140); /* of some 35 bytes each */
+    ck_assert(batch.count > 90 && batch.count < 140); /* each message has about 35 bytes */
     domus_nats_batch_type.release(&batch);
     domt_js_end(&world);
 }

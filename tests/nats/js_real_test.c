@@ -1,5 +1,5 @@
-/* Streams and consumers of Debian's nats-server: what is published is stored once, and what is not
- * acknowledged comes again. */
+/* Streams and consumers of Debian's nats-server: each published message is stored once, and
+ * messages that were not acknowledged come again. */
 #include "tests/nats/js_server.h"
 #include "tests/support/suite.h"
 
@@ -111,7 +111,8 @@ DOMT_TEST(messages_are_read_and_removed)
     hold_message(stream, 2, "", -ENOENT);
     ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_remove_type, NULL, NULL, 0),
                      0);
-    domus_nats_stream_get get = {.sequence = 2}; /* nobody answers a direct get of no stream */
+    /* no server answers a direct get of a removed stream */
+    domus_nats_stream_get get = {.sequence = 2};
     ck_assert_int_eq(domus_outsider_ask(js.user.outsider, any, &domus_nats_stream_get_type, &get,
                                         300 * MS, NULL),
                      -ETIMEDOUT);
@@ -168,7 +169,7 @@ static void release(domus_nats_batch batch)
     domus_nats_batch_type.release(&batch);
 }
 
-/* Acknowledge, and wait until the server has it. */
+/* Acknowledge a message, and wait until the server knows it. */
 static void acknowledge(const domus_nats_stream_message *message, domus_nats_ack_kind kind,
                         uint64_t delay_ns)
 {
@@ -223,7 +224,7 @@ DOMT_TEST(messages_that_are_not_acknowledged_come_again)
     ck_assert_uint_eq(status.delivered, 4);
     ck_assert_uint_eq(status.ack_floor, 1);
     ck_assert_uint_eq(status.pending, 1);
-    batch = fetched(10, 0, 1); /* the fifth; the second one waits for its delay */
+    batch = fetched(10, 0, 1); /* this is the fifth message; the second one waits for its delay */
     ck_assert_uint_eq(batch.messages[0].sequence, 5);
     acknowledge(&batch.messages[0], DOMUS_NATS_ACK, 0);
     release(batch);
@@ -280,7 +281,7 @@ DOMT_TEST(many_messages_are_each_fetched_once)
     memset(large, 'x', sizeof large - 1);
     ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_look_type, NULL, NULL, 0),
                      0);
-    for (unsigned i = 0; i < MESSAGES; i++) { /* the client publishes; nobody waits for each */
+    for (unsigned i = 0; i < MESSAGES; i++) { /* the client publishes without waiting for answers */
         char text[16];
         snprintf(text, sizeof text, "%u", i);
         if (i % 100 == 0)
@@ -333,7 +334,8 @@ DOMT_TEST(consumer_lives_through_the_end_of_its_server)
         for (int k = 0; k < 20 && batch.count == 0; k++)
             (void)fetch(1, 500 * MS, &batch);
         ck_assert_uint_eq(batch.count, 1);
-        /* the one of this actor alone is made anew if the server has lost it, and begins anew */
+        /* a consumer of this actor alone may be lost with the server; then it is created again and
+         * starts again */
         ck_assert(batch.messages[0].sequence == 2 || (i == 1 && batch.messages[0].sequence == 1));
         release(batch);
     }
@@ -355,7 +357,7 @@ DOMT_TEST(consumer_is_removed)
         domt_js_server_ask(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0), 0);
     ck_assert_int_eq(
         domt_js_server_ask(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0), -ENXIO);
-    release(fetched(1, DOMT_SECOND, 1)); /* it is made anew, and begins anew */
+    release(fetched(1, DOMT_SECOND, 1)); /* the consumer is created again, and starts again */
     options.stream = "T";
     consumer = domt_js_server_consumer(&js, &options);
     ck_assert_int_eq(fetch(1, 0, &batch), -ENXIO);

@@ -1,4 +1,4 @@
-/* Starts nats-server with JetStream; see the header. */
+/* Starts nats-server with JetStream, and uses it; js_server.h describes the functions. */
 #include "tests/nats/js_server.h"
 
 #include "tests/support/suite.h"
@@ -47,7 +47,7 @@ void domt_js_server_stop(domt_js_server *js)
     ck_assert_int_eq(nftw(js->store, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* The verb that a turn of the test's thread calls, and what it gives. */
+/* The options for one call in a turn of the test's thread, and its result. */
 typedef struct opening {
     const domus_nats_kv_options *kv;
     const domus_nats_stream_options *stream;

@@ -1,5 +1,5 @@
-/* Answers that are right in form and wrong in what they say, and messages of publishers who have
- * put into their headers what only a server says. */
+/* Answers with a correct form and wrong content, and messages whose publishers have set headers
+ * that only a server should set. */
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
 
@@ -13,7 +13,7 @@
 #define GET "$JS.API.STREAM.MSG.GET.KV_b"
 
 static domt_js_world world;
-static domus_address inbox_of; /* who has subscribed */
+static domus_address inbox_of; /* address of the subscriber */
 static uint64_t tag;
 
 static void begin(bool reads_any)
@@ -30,7 +30,8 @@ static void expect_open(void)
     domt_js_answer(&world, NULL, OPENED);
 }
 
-/* Expect that a watch or list makes a consumer, which has so many messages to deliver. */
+/* Check that a watch or list creates a consumer, and answer that `pending` messages will be
+ * delivered. */
 static void expect_consumer(uint64_t pending)
 {
     char inbox[64], answer[200];
@@ -83,7 +84,7 @@ static void expect_entry(const char *key)
     domus_slice_free(entry.bytes);
 }
 
-/* A server that answers with the entry of another key: it is freed once. */
+/* A server answers with the entry of another key: the entry is refused, and freed once. */
 DOMT_TEST(marker_of_another_key_is_none)
 {
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE, .key = "x"};
@@ -103,7 +104,7 @@ DOMT_TEST(marker_of_another_key_is_none)
     domt_js_end(&world);
 }
 
-/* A status in the headers of a stored message is that of its publisher. */
+/* A status in the headers of a stored message was set by its publisher, and is not the server's. */
 DOMT_TEST(stored_status_is_that_of_its_publisher)
 {
     static const domus_nats_kv_get get = {.key = "x"};
@@ -126,7 +127,8 @@ DOMT_TEST(stored_status_is_that_of_its_publisher)
     domt_js_end(&world);
 }
 
-/* It would come again and again, and nobody could acknowledge it. */
+/* A message with such a status is still delivered: otherwise it would come again and again, and
+ * could never be acknowledged. */
 DOMT_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
 {
     static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
@@ -157,7 +159,8 @@ DOMT_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
     domt_js_end(&world);
 }
 
-/* A server that sends before it has answered: what waits for the answer is bounded. */
+/* A server delivers before it has answered: the number of messages that wait for the answer is
+ * bounded. */
 DOMT_TEST(what_comes_before_the_answer_is_bounded)
 {
     char inbox[64], *value = calloc(1, (1 << 20) + 1);
@@ -183,13 +186,13 @@ DOMT_TEST(what_comes_before_the_answer_is_bounded)
     }
     ck_assert_uint_ge(told, 8);
     ck_assert_uint_le(told, 9);
-    deliver(17, 17, 9, "x", NULL); /* the others are missed, and asked for again */
+    deliver(17, 17, 9, "x", NULL); /* a gap: the missing messages are requested again */
     domt_js_expect_unsubscribe(&world, 40);
     free(value);
     domt_js_end(&world);
 }
 
-/* An error that the server does not explain may pass, so it does not end a watch. */
+/* An error that the server does not explain may be temporary, so it does not end a watch. */
 DOMT_TEST(unknown_error_does_not_end_a_watch)
 {
     char inbox[64];
@@ -212,8 +215,8 @@ DOMT_TEST(unknown_error_does_not_end_a_watch)
     domt_js_end(&world);
 }
 
-/* The asker of the first fetch waits no more when the client subscribes: with the same inbox once
- * more each message would come twice. */
+/* The asker of the first fetch is gone when the client subscribes. The next subscription uses
+ * another inbox: with the same inbox each message would come twice. */
 DOMT_TEST(inbox_that_may_be_subscribed_is_left)
 {
     static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
@@ -244,7 +247,7 @@ DOMT_TEST(inbox_that_may_be_subscribed_is_left)
     domt_js_end(&world);
 }
 
-/* Other clients may store longer keys, which are not told. */
+/* Other clients may store longer keys, which a watch does not report. */
 DOMT_TEST(too_long_a_key_is_passed_over)
 {
     char key[300];
@@ -262,7 +265,7 @@ DOMT_TEST(too_long_a_key_is_passed_over)
     domt_js_end(&world);
 }
 
-/* While keys change, nats-server 2.9 counts wrongly how many entries are pending. */
+/* While keys change, nats-server 2.9 reports a wrong number of pending entries. */
 DOMT_TEST(mark_is_behind_as_many_entries_as_there_were)
 {
     watch();
@@ -284,8 +287,8 @@ DOMT_TEST(mark_is_behind_as_many_entries_as_there_were)
     domt_js_end(&world);
 }
 
-/* Two watches of a bucket, of which the first one begins a second round: it would hear the other's
- * messages if they had an inbox in common. */
+/* Of two watches of a bucket, the first one begins a second round. If the inboxes were not all
+ * different, it would receive the messages of the other watch. */
 DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
 {
     static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
@@ -293,7 +296,7 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
 
     watch();
     for (int i = 0; i < 6; i++) {
-        if (i == 3) { /* the other one begins */
+        if (i == 3) { /* the second watch begins */
             ck_assert_int_eq(
                 domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &plain), 0);
         }
@@ -302,7 +305,7 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
         domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":1}");
         if (i % 3 == 0)
             expect_watching();
-        if (i != 2) /* begin the next round */
+        if (i != 2) /* this gap begins the next round */
             deliver(9, 9, 9, "x", NULL);
         if (i != 2)
             domt_js_expect_unsubscribe(&world, 40);
@@ -312,9 +315,9 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
     domt_js_end(&world);
 }
 
-/* An entry that was there when the consumer was made may be gone before it is delivered: no message
- * says then that it was the last one, but the heartbeats of a server that has nothing to send do.
- */
+/* An entry may be removed after the consumer was created and before it is delivered. Then no
+ * message is marked as the last one, but the heartbeats of an idle server show that nothing is
+ * left. */
 DOMT_TEST(entries_that_go_meanwhile_are_not_waited_for)
 {
     static const domus_nats_kv_keys all;

@@ -1,4 +1,4 @@
-/* A stream says to the server what JetStream's protocol says, and reads its answers. */
+/* A stream sends the requests of JetStream's protocol, and reads the answers. */
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
 
@@ -93,7 +93,7 @@ DOMT_TEST(publish_says_what_it_expects)
     ck_assert_int_eq(domus_probe_fail(world.client, -EMSGSIZE), 0);
     domt_js_expect_error(&world, -EMSGSIZE);
     publish = make("three");
-    memset(publish.id, 'i', sizeof publish.id); /* without a zero */
+    memset(publish.id, 'i', sizeof publish.id); /* the id has no zero at its end */
     ask(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
@@ -178,7 +178,7 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
     domt_js_expect_error(&world, -ENXIO);
     domus_nats_stream_get get = {.sequence = 1};
-    ask(&domus_nats_stream_get_type, &get); /* it is opened anew */
+    ask(&domus_nats_stream_get_type, &get); /* the stream is opened again */
     expect_open();
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":1}");
     domt_js_end(&world);

@@ -1,5 +1,5 @@
-/* Texts of JetStream's API: names, numbers, times, base64, places, errors, and JSON within bounds.
- */
+/* Texts of JetStream's API: names, numbers, times, base64, positions, errors, and JSON with
+ * limits. */
 #include "protocols/nats/js.h"
 #include "tests/support/suite.h"
 
@@ -182,7 +182,7 @@ DOMT_TEST(json_has_bounds)
     memcpy(text, "{\"a\":", 5);
     memset(text + 20, ']', 15);
     text[35] = '}';
-    ck_assert_int_eq(parsed(text, 36), 0); /* 16 deep */
+    ck_assert_int_eq(parsed(text, 36), 0); /* arrays and objects nested 16 deep */
     memset(text + 5, '[', 16);
     memset(text + 21, ']', 16);
     text[37] = '}';
@@ -191,7 +191,7 @@ DOMT_TEST(json_has_bounds)
     memcpy(text, "{}", 2);
     ck_assert_int_eq(parsed(text, DOMUS_NATS_ANSWER_MAX), 0);
     ck_assert_int_eq(parsed(text, DOMUS_NATS_ANSWER_MAX + 1), -EPROTO);
-    memset(text, ',', 10000); /* in a text they are no values */
+    memset(text, ',', 10000); /* commas within a string are no separators */
     memcpy(text, "{\"a\":\"", 6);
     memcpy(text + 9998, "\"}", 2);
     ck_assert_int_eq(parsed(text, 10000), 0);

@@ -1,4 +1,4 @@
-/* A kit with a probe as the client. */
+/* A bucket, stream or consumer in a kit, with a probe as the client. */
 #include "tests/nats/js_world.h"
 
 #include "tests/support/suite.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The options with which the opener opens; one of them. */
+/* The options with which the opener opens its child; one of them is set. */
 static struct {
     const domus_nats_kv_options *kv;
     const domus_nats_stream_options *stream;
@@ -89,7 +89,7 @@ int domt_js_open_consumer(domt_js_world *world, const domus_nats_consumer_option
     return open_now(world);
 }
 
-/* A part of a message that is sent, which lies in a slice or in the message. */
+/* Copy a part of a message to be sent, from a slice or from the message itself. */
 static void copy_part(const domus_nats_publish *publish, domus_slice slice, uint8_t at,
                       uint8_t size, char *to, size_t room)
 {

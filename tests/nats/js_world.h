@@ -1,5 +1,5 @@
-/* A bucket, stream or consumer in a test kit, with a probe in the place of the client: the test
- * answers what a server would. */
+/* A bucket, stream or consumer in a test kit, with a probe in place of the client: the test answers
+ * as a server would. */
 #ifndef DOMT_JS_WORLD_H
 #define DOMT_JS_WORLD_H
 
@@ -12,45 +12,47 @@ typedef struct domt_js_world {
     domus_testkit *kit;
     domus_probe *client;
     domus_probe *user;
-    domus_address opened; /* the actor that is tested */
+    domus_address opened; /* the actor under test */
 } domt_js_world;
 
 void domt_js_begin(domt_js_world *world);
 
-/* Stop the system and look whether everything was freed. */
+/* Stop the system, and check that everything was freed. */
 void domt_js_end(domt_js_world *world);
 
-/* Open one of them; its client is the probe. Each returns what the verb did. */
+/* Open a bucket, stream or consumer whose client is the probe. Returns the result of the opening
+ * function. */
 int domt_js_open_kv(domt_js_world *world, const domus_nats_kv_options *options);
 int domt_js_open_stream(domt_js_world *world, const domus_nats_stream_options *options);
 int domt_js_open_consumer(domt_js_world *world, const domus_nats_consumer_options *options);
 
-/* Expect a request, or with `type` another ask or notice with such a payload. `headers` is the
- * block without its first line and the empty one; NULL: there are none. `body` may be NULL: any.
- * The reply is put to `reply` if that is not NULL. */
+/* Expect a request, or, with `type`, another ask or notice with this content. `headers` is the
+ * block without its first line and the empty line; NULL: no headers. `body` NULL means any body.
+ * The reply subject is copied to `reply` if that is not NULL. */
 void domt_js_expect(domt_js_world *world, const domus_type *type, const char *subject,
                     const char *headers, const char *body, char reply[64]);
 void domt_js_expect_request(domt_js_world *world, const char *subject, const char *headers,
                             const char *body);
 
-/* Answer it. `headers` is a whole block, or NULL. */
+/* Answer the last request. `headers` is a whole block, or NULL. */
 void domt_js_answer(domt_js_world *world, const char *headers, const char *payload);
 
-/* Make a message as it comes. `reply` may be NULL. */
+/* Make a message as the client receives it. `reply` may be NULL. */
 domus_nats_message domt_js_message(const char *subject, const char *reply, const char *headers,
                                    const char *payload);
 
-/* Let the client send such a message as a notice, with this tag. */
+/* Let the client deliver a message as a notice, with this tag. */
 void domt_js_deliver(domt_js_world *world, domus_address to, uint64_t tag,
                      domus_nats_message message);
 
-/* Expect that the user is answered with this error. */
+/* Check that the user's ask has failed with this error. */
 void domt_js_expect_error(domt_js_world *world, int error);
 
-/* Expect a subscription, and answer with this number. Returns to whom, and its tag. */
+/* Expect a subscription, and answer with this number. Returns the subscriber's address, and the
+ * tag. */
 domus_address domt_js_expect_subscribe(domt_js_world *world, uint64_t number, uint64_t *ret_tag,
                                        char inbox[64]);
-/* Expect that a subscription ends, at once or after this time at the latest. */
+/* Check that a subscription is ended, at once or within this time. */
 void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number);
 void domt_js_expect_unsubscribe_within(domt_js_world *world, uint64_t number, uint64_t within_ns);
 

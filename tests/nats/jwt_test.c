@@ -58,7 +58,7 @@ static EVP_PKEY *make_key(char whose, char name[60])
     return key;
 }
 
-/* Make a JWT: who says it, of whom, and what. */
+/* Make a JWT with this issuer, subject, time of expiry and claims. */
 static void make_jwt(EVP_PKEY *key, const char *issuer, const char *subject, const char *expires,
                      const char *claims, char text[2000])
 {
@@ -92,7 +92,7 @@ static void make_jwt(EVP_PKEY *key, const char *issuer, const char *subject, con
     "\"type\":\"user\",\"subs\":-1,\"data\":-1,\"payload\":-1,\"pub\":{\"deny\":[\"secret\"]},"    \
     "\"sub\":{}"
 
-/* Connect with these. Returns 0, or the error of the first event that has one. */
+/* Connect with this seed and JWT. Returns 0, or the error of the first event that has one. */
 static int outcome(domt_nats_server *server, const char *seed, const char *jwt)
 {
     domt_nats_user user;
@@ -113,7 +113,8 @@ static int outcome(domt_nats_server *server, const char *seed, const char *jwt)
             break;
     }
     if (error == 0) {
-        domt_nats_user_publish(&user, "secret", "x", 1); /* which this user may not */
+        /* the user has no permission for this subject */
+        domt_nats_user_publish(&user, "secret", "x", 1);
         domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
         ck_assert_uint_eq(domt_nats_user_look(&user).errors, 1);
         ck_assert(domt_nats_user_look(&user).connected);
@@ -132,7 +133,8 @@ DOMT_TEST(user_with_a_jwt_is_accepted)
     make_jwt(operator_key, operator, operator, "", "\"type\":\"operator\"", of_operator);
     make_jwt(operator_key, operator, account, "", ACCOUNT, of_account);
     make_jwt(account_key, account, USER, "", OF_USER, of_user);
-    make_jwt(operator_key, operator, USER, "", OF_USER, of_other); /* which may not say so */
+    /* the operator may not issue a user */
+    make_jwt(operator_key, operator, USER, "", OF_USER, of_other);
     make_jwt(account_key, account, USER, "\"exp\":1700000001,", OF_USER, late);
     snprintf(config, sizeof config,
              "operator: %s\nresolver: MEMORY\nresolver_preload: {\n%s: %s\n}\n", of_operator,

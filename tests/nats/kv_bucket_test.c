@@ -1,5 +1,5 @@
-/* A bucket says to the server what JetStream's protocol says, and reads its answers; a stranger's
- * answers are errors. */
+/* A bucket sends the requests of JetStream's protocol, and reads the answers; answers of a stranger
+ * are errors. */
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
 
@@ -26,7 +26,7 @@ static void begin(void)
     ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
 }
 
-/* A bucket whose gets are answered by any server. */
+/* Begin with a bucket whose gets any server may answer. */
 static void begin_any(void)
 {
     domus_nats_kv_options options = {.bucket = "b", .reads_any = true};
@@ -87,7 +87,7 @@ DOMT_TEST(get_reads_the_leaders_json)
 {
     begin();
     get("x", 0);
-    expect_open(OPENED_DIRECT); /* others may answer, and are not asked */
+    expect_open(OPENED_DIRECT); /* any server may answer here, but the bucket asks the leader */
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL,
                            "{\"last_by_subj\":\"$KV.b.x\"}");
     domt_js_answer(&world, NULL,
@@ -173,7 +173,8 @@ DOMT_TEST(change_says_its_condition)
 }
 
 /* Several replicas of nats-server 2.9 store both of two changes at one revision that are under way
- * at once, unless they have one id; then the second one is answered as a duplicate of the first. */
+ * at the same time, unless the changes have the same id; with the id, the second one is answered as
+ * a duplicate of the first. */
 DOMT_TEST(second_of_two_changes_at_one_revision_fails)
 {
     begin();
@@ -251,7 +252,7 @@ DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
     domt_js_expect_error(&world, -ECONNREFUSED);
-    get("x", 0); /* the bucket went meanwhile */
+    get("x", 0); /* the bucket was removed meanwhile */
     expect_open(OPENED);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -EPIPE), 0);
@@ -263,8 +264,8 @@ DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
     domt_js_end(&world);
 }
 
-/* The servers elect the leader of all streams, who alone says whether a bucket is there, and of
- * each stream by themselves. */
+/* The servers elect a leader of all streams, who alone says whether a bucket exists, and a leader
+ * of each stream. */
 DOMT_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
 {
     static const char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008}}";
@@ -412,7 +413,8 @@ DOMT_TEST(answers_of_a_stranger_are_errors)
     put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
-    domt_js_answer(&world, "NATS/1.0\r\nA: b\r\n\r\n", "{\"seq\":1}"); /* headers do no harm */
+    /* headers of the answer are ignored */
+    domt_js_answer(&world, "NATS/1.0\r\nA: b\r\n\r\n", "{\"seq\":1}");
     expect_revision(1);
     for (size_t i = 0; i < sizeof acks / sizeof acks[0]; i++) {
         put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);

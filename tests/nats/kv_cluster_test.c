@@ -1,6 +1,7 @@
-/* A bucket with three replicas lives through the end of each of its servers: a lease stays with its
- * holder, and a watch hears each change. And of two updates at one revision that are under way at
- * the same time one is made. It takes half a minute, so only the long form runs it. */
+/* A bucket with three replicas works while each of its servers is killed once: a lease stays with
+ * its holder, and a watch reports each change. And of two updates at one revision that are under
+ * way at the same time, one is made. The tests take half a minute, so only the long form runs
+ * them. */
 #include "tests/nats/js_server.h"
 #include "tests/support/process.h"
 #include "tests/support/suite.h"
@@ -16,7 +17,7 @@
 
 static domt_nats_server servers[SERVERS];
 static uint16_t routes[SERVERS];
-static domt_js_server js; /* its user alone */
+static domt_js_server js; /* only its user is used */
 
 static void start_server(int i, uint16_t port)
 {
@@ -43,7 +44,7 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* Renew the lease: an update whose answer is lost may have been made, so look. */
+/* Renew the lease. An update whose answer was lost may have been made, so the entry is read. */
 static void renew(domus_address bucket, const char *value, uint64_t *revision)
 {
     uint64_t until_ms = now_ms() + 30000;
@@ -56,7 +57,7 @@ static void renew(domus_address bucket, const char *value, uint64_t *revision)
             return;
         if (domt_js_server_get(&js, bucket, "leader", 0, &entry) == 0) {
             bool is_made = domt_slice_is(domus_nats_kv_value(&entry), value);
-            ck_assert(is_made || entry.revision == *revision); /* nobody else has it */
+            ck_assert(is_made || entry.revision == *revision); /* no other holder has the lease */
             if (is_made)
                 *revision = entry.revision;
             domus_slice_free(entry.bytes);
@@ -68,7 +69,7 @@ static void renew(domus_address bucket, const char *value, uint64_t *revision)
     ck_abort_msg("the lease cannot be renewed");
 }
 
-/* Receive changes until the lease has this value. */
+/* Receive changes until the value of the lease is this one. */
 static void hear(const char *value)
 {
     for (;;) {
@@ -101,7 +102,7 @@ static domus_address begin(uint64_t *ret_revision)
                                                          .request_timeout_ns = DOMT_SECOND,
                                                          .backoff_max_ns = DOMT_SECOND / 5});
     domus_address bucket = domt_js_server_kv(&js, &options);
-    for (int i = 0; i < 300; i++) { /* until the servers have found each other */
+    for (int i = 0; i < 300; i++) { /* repeat until the servers have found each other */
         int error = domt_js_server_put(&js, bucket, "leader", "begin", DOMUS_NATS_KV_PUT,
                                        DOMUS_NATS_KV_ALWAYS, 0, ret_revision);
         if (error == 0)
@@ -135,17 +136,18 @@ DOMT_TEST(lease_and_watch_live_through_the_end_of_each_server)
     (void)domt_js_server_receive(&js, &domus_nats_kv_initial_type, 5 * DOMT_SECOND);
     for (int i = 0; i < 2 * SERVERS; i++) {
         uint16_t port = servers[i % SERVERS].port;
-        domt_nats_server_stop(&servers[i % SERVERS]); /* kill -9 */
+        domt_nats_server_stop(&servers[i % SERVERS]); /* kill the server without warning */
         snprintf(value, sizeof value, "without %d", i);
         renew(bucket, value, &revision);
         hear(value);
         start_server(i % SERVERS, port);
-        pause_ms(3000); /* it catches up; two of three are needed when the next one ends */
+        /* the server catches up, because two of three are needed when the next one ends */
+        pause_ms(3000);
     }
     end();
 }
 
-/* Two updates at one revision, and how they have ended. */
+/* Two updates at one revision, and their results. */
 static struct race {
     domus_address bucket;
     uint64_t revision;
@@ -179,8 +181,8 @@ static int begin_race(domus_stack *stack, void *argument)
     return domus_wait_all(stack, raced);
 }
 
-/* nats-server 2.9 looks at the revision before the other servers have the change, so without the id
- * of a change most of these pairs are made both. */
+/* nats-server 2.9 checks the revision before the other servers have the change, so without the id
+ * of a change both updates of most pairs are made. */
 DOMT_TEST(one_of_two_updates_at_one_revision_is_made)
 {
     domus_outside_message message;

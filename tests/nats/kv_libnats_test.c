@@ -1,4 +1,4 @@
-/* A domt_bucket.address of domus and one of libnats do the same, on Debian's nats-server. */
+/* A bucket of domus and one of libnats give the same results on Debian's nats-server. */
 #include "tests/nats/bucket.h"
 #include "tests/support/suite.h"
 
@@ -39,7 +39,7 @@ static kvStore *judge_bucket(const char *name, int history)
     return store;
 }
 
-/* One random change by libnats. Returns whether it was made. */
+/* Make a change by libnats. Returns whether it was made. */
 static bool judge_change(kvStore *store, int operation, const char *key, const char *value,
                          uint64_t revision, uint64_t *ret_revision)
 {
@@ -76,7 +76,7 @@ static bool own_change(int operation, const char *key, const char *value, uint64
     return error == 0;
 }
 
-/* Hold that the value of a key is what libnats reads, at this revision or the newest (0). */
+/* Check that domus and libnats read the same value of a key, at this revision or the newest (0). */
 static void hold_same(kvStore *store, const char *key, uint64_t revision)
 {
     domus_nats_kv_entry own;
@@ -117,7 +117,7 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
         snprintf(value, sizeof value, "v%u", i);
         uint64_t revision = 0;
         if (domt_js_server_get(&domt_bucket.js, domt_bucket.address, key, 0, &entry) == 0) {
-            revision = entry.revision - (chance >> 24) % 2; /* sometimes an old one */
+            revision = entry.revision - (chance >> 24) % 2; /* sometimes the revision before */
             domus_slice_free(entry.bytes);
         }
         bool is_made = own_change(operation, key, value, revision, &own);
@@ -143,7 +143,7 @@ DOMT_TEST(buckets_are_the_same_thing_to_both)
     judge_start();
     store = judge_bucket("theirs", 4);
     ck_assert_int_eq(kvStore_PutString(&revision, store, "x", "1"), NATS_OK);
-    domt_bucket_open("theirs", &config); /* it has the same configuration */
+    domt_bucket_open("theirs", &config); /* this configuration is the same as libnats's */
     ck_assert(domt_bucket_has("x", "1"));
     ck_assert_uint_eq(domt_bucket_put("x", "2"), revision + 1);
     (void)domt_bucket_watch("x", DOMT_SECOND);

@@ -118,7 +118,8 @@ DOMT_TEST(list_with_a_gap_begins_anew)
     domt_js_end(&world);
 }
 
-/* Keys may change while they are listed: each is there once, and those that go are not. */
+/* Keys may change while they are listed: each key is listed once, and removed keys are not
+ * listed. */
 DOMT_TEST(list_has_each_key_once)
 {
     static const char deleted[] = "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n";
@@ -139,7 +140,7 @@ DOMT_TEST(list_has_each_key_once)
     deliver(lister, 103, 200, 4, "goes", deleted);
     deliver(lister, 104, 201, 3, "back", deleted);
     deliver(lister, 105, 202, 2, "key7", deleted);
-    deliver(lister, 106, 203, 0, "back", NULL); /* not each key that was there has come */
+    deliver(lister, 106, 203, 0, "back", NULL); /* some keys that exist have not come yet */
     deliver(lister, 107, 204, 1, "never", deleted);
     deliver(lister, 108, 205, 0, "other", deleted);
     expect_list(100, expected);
@@ -194,7 +195,7 @@ static int on_woken(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Sleep, and let all mail wait. */
+/* Sleep behind a barrier, so that all messages wait in the mailbox. */
 static int on_nap(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
@@ -245,7 +246,7 @@ DOMT_TEST(full_mailbox_is_waited_for)
     domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":0}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_watching_type, DOMT_SECOND, NULL), 0);
-    deliver(lister, 1, 1, 0, "one", NULL); /* with the mark, two notices wait */
+    deliver(lister, 1, 1, 0, "one", NULL); /* this entry and the mark are two waiting notices */
     deliver(lister, 2, 2, 0, "two", NULL);
     deliver(lister, 3, 3, 0, "three", NULL);
     domt_js_expect_unsubscribe(&world, 5);
@@ -284,7 +285,7 @@ DOMT_TEST(keys_of_any_bytes)
         ck_assert_int_eq(
             domus_nats_kv_read_key(wrong[i], strlen(wrong[i]), bytes, sizeof bytes, &size),
             -EINVAL);
-    for (unsigned byte = 0; byte < 256; byte++) { /* each byte comes back */
+    for (unsigned byte = 0; byte < 256; byte++) { /* each byte is read back unchanged */
         unsigned char one = (unsigned char)byte, back = 0;
         ck_assert_int_eq(domus_nats_kv_make_key(&one, 1, key, sizeof key), 0);
         ck_assert_int_eq(domus_nats_kv_check_key(key), 0);

@@ -1,5 +1,5 @@
-/* Buckets of Debian's nats-server: values, times to live, bounds, and a watch that
- * lives through the end of its server. */
+/* Buckets of Debian's nats-server: values, times to live, limits, and a watch that goes on after
+ * its server was killed and started again. */
 #include "tests/nats/bucket.h"
 #include "tests/support/suite.h"
 
@@ -70,7 +70,7 @@ DOMT_TEST(bucket_has_to_be_there_and_the_same)
     ck_assert_int_eq(domt_js_server_ask(&domt_bucket.js, domt_bucket.address,
                                         &domus_nats_kv_look_type, NULL, &status, sizeof status),
                      -EEXIST);
-    domt_bucket_open("c", &many); /* a single server has no replicas */
+    domt_bucket_open("c", &many); /* a single server offers no replicas */
     ck_assert_int_eq(domt_js_server_ask(&domt_bucket.js, domt_bucket.address,
                                         &domus_nats_kv_look_type, NULL, &status, sizeof status),
                      -EOPNOTSUPP);
@@ -80,7 +80,7 @@ DOMT_TEST(bucket_has_to_be_there_and_the_same)
                      0);
     ck_assert_uint_eq(status.entries, 1);
     ck_assert_uint_eq(status.history, 2);
-    domt_bucket.address = before; /* it finds the domt_bucket.address now */
+    domt_bucket.address = before; /* this actor finds the bucket now */
     ck_assert(domt_bucket_has("x", "v"));
     ck_assert_int_eq(domt_js_server_ask(&domt_bucket.js, domt_bucket.address,
                                         &domus_nats_kv_remove_type, NULL, NULL, 0),
@@ -104,7 +104,7 @@ DOMT_TEST(entries_end_with_their_time)
     ck_assert_int_eq(domt_js_server_put(&domt_bucket.js, domt_bucket.address, "leader", "two",
                                         DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0, &revision),
                      -EEXIST);
-    for (int i = 0; i < 4; i++) { /* renewed in time, it stays */
+    for (int i = 0; i < 4; i++) { /* the lease stays, because it is renewed in time */
         nanosleep(&(struct timespec){.tv_nsec = 450000000}, NULL);
         ck_assert_int_eq(domt_js_server_put(&domt_bucket.js, domt_bucket.address, "leader", "one",
                                             DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, revision,
@@ -237,7 +237,7 @@ DOMT_TEST(many_changes_are_heard_in_order)
     domt_bucket_open("b", &config);
     (void)domt_bucket_watch("", DOMT_SECOND / 5);
     (void)domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
-    for (unsigned i = 0; i < CHANGES; i++) { /* nobody receives meanwhile */
+    for (unsigned i = 0; i < CHANGES; i++) { /* the test receives no notices meanwhile */
         snprintf(key, sizeof key, "k%u", i % 1500);
         snprintf(last, sizeof last, "%u", i);
         domus_nats_kv_put ask = {.operation = DOMUS_NATS_KV_PUT};
@@ -248,7 +248,7 @@ DOMT_TEST(many_changes_are_heard_in_order)
                          0);
     }
     static char newest[1500][8];
-    for (;;) { /* of changes that the mailbox had no room for, the newest of each key come later */
+    for (;;) { /* of the changes that found the mailbox full, the newest of each key come later */
         const domus_nats_kv_entry *entry =
             domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_entry_type, 10 * DOMT_SECOND);
         domus_slice name = domus_nats_kv_key(entry), value = domus_nats_kv_value(entry);

@@ -1,5 +1,5 @@
-/* A watch tells each change once and in order, over consumers that get lost, messages that are
- * missing and a watcher that takes no more. */
+/* A watch reports each change once and in order, although consumers get lost, messages are missing,
+ * and the watcher accepts no more notices. */
 #include "protocols/nats/kv.h"
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
@@ -13,8 +13,8 @@
 #define BEAT   "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %u\r\n\r\n"
 
 static domt_js_world world;
-static domus_address watch; /* the actor of the watch */
-static uint64_t tag;        /* of its subscription */
+static domus_address watch; /* address of the watch */
+static uint64_t tag;        /* tag of its subscription */
 
 static const domus_nats_kv_watch plain = {.tag = 7, .heartbeat_ns = DOMT_SECOND};
 
@@ -30,7 +30,7 @@ static void begin(const domus_nats_kv_watch *options)
     domt_js_answer(&world, NULL, OPENED);
 }
 
-/* Expect a round whose consumer begins so, and answer. */
+/* Expect a round whose consumer's configuration begins so, and answer. */
 static void expect_round(const char *begins, uint64_t before, uint64_t pending)
 {
     char inbox[64], body[1024], answer[200];
@@ -183,13 +183,13 @@ DOMT_TEST(missing_message_is_asked_for_again)
     deliver(1, 4, 2, "x", NULL);
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     uint64_t old = tag;
-    deliver(3, 6, 0, "z", NULL); /* the second one is lost */
+    deliver(3, 6, 0, "z", NULL); /* the second delivery is lost */
     domt_js_expect_unsubscribe(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 2);
     ck_assert_uint_ne(tag, old);
     uint64_t now = tag;
     tag = old;
-    deliver(4, 7, 0, "late", NULL); /* of the old consumer */
+    deliver(4, 7, 0, "late", NULL); /* a delivery of the old consumer */
     tag = now;
     deliver(1, 5, 1, "y", NULL);
     deliver(2, 6, 0, "z", NULL);
@@ -209,7 +209,7 @@ DOMT_TEST(heartbeat_tells_what_is_missing)
     expect_initial(4);
     beat(1);
     ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND / 2), 0);
-    beat(2); /* the second one is lost, and nothing follows it */
+    beat(2); /* the second delivery is lost, and only a heartbeat follows */
     domt_js_expect_unsubscribe(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 1);
     deliver(1, 5, 0, "y", NULL);
@@ -299,7 +299,7 @@ DOMT_TEST(wrong_watches_are_refused)
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
                      0);
     domt_js_expect_error(&world, -EINVAL);
-    memset(options.pattern, 'a', sizeof options.pattern); /* without a zero */
+    memset(options.pattern, 'a', sizeof options.pattern); /* the pattern has no zero at its end */
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
                      0);
     domt_js_expect_error(&world, -EINVAL);
@@ -340,7 +340,8 @@ DOMT_TEST(later_errors_pass_or_end_the_watch)
         ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
         domt_js_expect_unsubscribe(&world, 41);
     }
-    ck_assert(waited_ns >= 4 * DOMT_SECOND && waited_ns < 6 * DOMT_SECOND); /* the back-off */
+    /* the pauses of the back-off */
+    ck_assert(waited_ns >= 4 * DOMT_SECOND && waited_ns < 6 * DOMT_SECOND);
     watch = domt_js_expect_subscribe(&world, 42, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
@@ -379,10 +380,10 @@ DOMT_TEST(strangers_messages_are_passed_over)
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     deliver(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
-    deliver(2, 1, 0, "x", NULL); /* the same once more */
+    deliver(2, 1, 0, "x", NULL); /* the same entry again */
     deliver(3, 7, 0, "x", NULL);
     expect_entry("x", 7, DOMUS_NATS_KV_PUT, false);
-    deliver(4, 6, 0, "x", NULL); /* the server goes back */
+    deliver(4, 6, 0, "x", NULL); /* the server goes back to an earlier entry */
     domt_js_expect_unsubscribe(&world, 40);
     domt_js_end(&world);
 }
@@ -436,7 +437,7 @@ DOMT_TEST(watch_that_nobody_waits_for_ends)
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(world.kit), &domi_kv_watch_behaviour,
                                          NULL, &watch),
-                     0); /* as if its ask had been dropped before */
+                     0); /* a watch whose ask was dropped before */
     ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * DOMT_SECOND), 0);
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     domt_js_end(&world);

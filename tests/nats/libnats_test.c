@@ -1,4 +1,4 @@
-/* The client beside libnats at the same server: each sees what the other publishes, byte for byte,
+/* The client and libnats at the same server: each receives the publications of the other unchanged,
  * they answer each other, and share a queue group. */
 #include "tests/nats/user.h"
 #include "tests/support/suite.h"
@@ -51,7 +51,7 @@ static natsSubscription *subscribe(const char *subject, const char *queue)
     return subscription;
 }
 
-/* Payloads of bytes of chance, the same in each run. */
+/* Make a payload of random bytes, the same in each run. */
 static size_t make_payload(uint32_t seed, char *bytes, size_t room)
 {
     size_t size = seed % 7 == 0 ? 0 : (seed * 2654435761u) % (seed % 5 == 0 ? room : 300);
@@ -66,7 +66,7 @@ static size_t make_payload(uint32_t seed, char *bytes, size_t room)
 
 static char payload[ROOM];
 
-/* Check a message of the judge against what was made of `seed`. */
+/* Check that a message from libnats is the payload of `seed`. */
 static void judge_has(natsMsg *message, uint32_t seed, const char *reply)
 {
     size_t size = make_payload(seed, payload, ROOM);
@@ -193,7 +193,8 @@ DOMT_TEST(each_answers_the_other)
     }
     (void)domt_nats_user_subscribe(&user, "user", NULL, 0);
     domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
-    for (int i = 0; i < 200; i++) { /* an own inbox, because the request of libnats waits */
+    /* libnats's own request function would block, so the test uses an inbox */
+    for (int i = 0; i < 200; i++) {
         natsSubscription *inbox;
         domus_nats_publish reply = {.used = 0};
         snprintf(text, sizeof text, "inbox.%d", i);
@@ -216,7 +217,7 @@ DOMT_TEST(each_answers_the_other)
     end();
 }
 
-/* Each message of a queue group comes to one of its members, whichever. */
+/* Each message to a queue group comes to exactly one of its members. */
 DOMT_TEST(both_share_a_queue_group)
 {
     static bool seen[2000];

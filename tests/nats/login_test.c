@@ -1,5 +1,5 @@
-/* Logins of a client: a token, a user, a key; and TLS. A client that nats-server accepts is
- * connected, and another one is told and does not try again fast. */
+/* Logins of a client: by token, user, or key; and TLS. A client that nats-server accepts is
+ * connected; another client gets an error, and waits before it tries again. */
 #include "tests/nats/user.h"
 #include "tests/support/process.h"
 #include "tests/support/suite.h"
@@ -22,7 +22,7 @@
 static domt_nats_server server;
 
 /* Try to connect with these options. Returns 0 when messages pass, or the error that the client
- * tells. */
+ * reports. */
 static int outcome(const domus_nats_options *options)
 {
     domus_nats_options filled = *options;
@@ -50,7 +50,7 @@ static int outcome(const domus_nats_options *options)
         domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
     else
         ck_assert_uint_eq(domt_nats_user_look(&user).connects, 0);
-    if (error == -EACCES) /* it is not tried again at once */
+    if (error == -EACCES) /* the client waits before it tries again */
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, SECOND / 2, &message),
                          -ETIMEDOUT);
     domt_nats_user_stop(&user);
@@ -84,7 +84,8 @@ DOMT_TEST(key_is_accepted)
     ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), 0);
     ck_assert_int_eq(outcome(&(domus_nats_options){.token = "x"}), -EACCES);
     domt_nats_server_stop(&server);
-    domt_nats_server_start(&server, NULL, 0); /* without a nonce there is nothing to sign */
+    /* this server sends no nonce, so the key signs nothing */
+    domt_nats_server_start(&server, NULL, 0);
     ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), -EACCES);
     domt_nats_server_stop(&server);
 }
@@ -102,7 +103,8 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
-/* The check finds what the verb finds, but for the settings of channels, and shows no secret. */
+/* The check of options finds the same errors as opening does, except those of channel settings, and
+ * its words show no secret. */
 static void holds_check(int error)
 {
     char text[200] = "";
@@ -268,7 +270,8 @@ DOMT_TEST(tls_begins_behind_info)
     ck_assert_int_eq(outcome(&(domus_nats_options){.front = wrong, .token = "t"}), -EACCES);
     ck_assert_int_eq(outcome(&(domus_nats_options){.token = "t"}), -EPROTONOSUPPORT);
     domt_nats_server_stop(&server);
-    domt_nats_server_start(&server, NULL, 0); /* without TLS: somebody may have taken it away */
+    /* the server has no TLS: an attacker may have removed it */
+    domt_nats_server_start(&server, NULL, 0);
     ck_assert_int_eq(outcome(&(domus_nats_options){.front = front}), -EACCES);
     domt_nats_server_stop(&server);
     domus_tls_free(right.tls);
@@ -279,7 +282,7 @@ DOMT_TEST(tls_begins_behind_info)
 
 /* --- TLS first -------------------------------------------------------------------------------- */
 
-/* openssl's server, which passes on what it reads to the other side of TLS. */
+/* openssl's server, which forwards bytes between TLS and a plain connection. */
 typedef struct tls_server {
     FILE *in;
     FILE *out;
@@ -320,7 +323,7 @@ static void tls_server_stop(tls_server *tls)
     fclose(tls->out);
 }
 
-/* A server with handshake_first: all of NATS is within TLS. */
+/* A server with handshake_first: the whole of NATS, from the first byte, is within TLS. */
 DOMT_TEST(tls_may_begin_at_once)
 {
     char directory[] = "/tmp/domus-nats-tls-XXXXXX", line[1000], command[100], url[40];

@@ -1,5 +1,5 @@
-/* A client and Debian's nats-server: what is published comes, requests are answered, and the client
- * lives through ends of its server. */
+/* A client and Debian's nats-server: publications arrive, requests are answered, and the client
+ * goes on after its server was killed. */
 #include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
@@ -53,7 +53,8 @@ DOMT_TEST(messages_of_each_size_come_back)
     ck_assert_uint_eq(status.max_payload, 1048576);
     ck_assert_uint_eq(status.in_messages, 9);
     ck_assert_uint_eq(status.in_bytes, status.out_bytes);
-    domt_nats_user_publish(&user, "a.b", bytes, 1048577); /* the server would end the connection */
+    /* larger than the server allows: it would end the connection */
+    domt_nats_user_publish(&user, "a.b", bytes, 1048577);
     domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
     status = domt_nats_user_look(&user);
     ck_assert_uint_eq(status.refused, 1);
@@ -104,7 +105,8 @@ DOMT_TEST(no_echo_is_none)
     end();
 }
 
-/* The server is killed, and comes back at the same place: what was published meanwhile arrives. */
+/* The server is killed, and started again at the same address: messages published meanwhile
+ * arrive. */
 DOMT_TEST(killed_server_comes_back)
 {
     static const domus_nats_options options = {.backoff_min_ns = 10 * MS,
@@ -127,7 +129,7 @@ DOMT_TEST(killed_server_comes_back)
     end();
 }
 
-/* The server stands still: pings find that out, and the request that was under way fails. */
+/* The server is suspended: pings notice that, and the request that was under way fails. */
 DOMT_TEST(stopped_server_is_left)
 {
     static const domus_nats_options options = {.ping_interval_ns = 150 * MS,
@@ -148,7 +150,8 @@ DOMT_TEST(stopped_server_is_left)
     end();
 }
 
-/* A server tells of the others of its cluster, and the client goes there when it is gone. */
+/* A server names the other servers of its cluster, and the client connects to one of them when the
+ * first server is gone. */
 DOMT_TEST(cluster_goes_on)
 {
     static domt_nats_server other;
@@ -175,7 +178,7 @@ DOMT_TEST(cluster_goes_on)
     end();
 }
 
-/* A drain lets everything end: what was published arrives, what has come is delivered. */
+/* A drain finishes everything: publications arrive, and received messages are delivered. */
 DOMT_TEST(drain_loses_nothing)
 {
     domt_nats_user other;

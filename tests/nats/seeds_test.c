@@ -1,6 +1,6 @@
-/* Runs of chance: a user that publishes, asks and flushes, and a small server of the test, in a
- * network that is slow, cuts pieces and breaks. Messages come in order and none comes twice; each
- * ask is answered once; where nothing breaks, nothing is lost. */
+/* Random runs: a user that publishes, asks and flushes, and a small server of the test, over a
+ * network that is slow, cuts pieces and breaks. Messages come in order and at most once; each ask
+ * is answered once; where the network does not break, nothing is lost. */
 #include "tests/nats/world.h"
 
 #include <domus/timer.h>
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 60u /* of the user, 1 ms apart */
+#define ROUNDS 60u /* rounds of the user, 1 ms apart */
 
-static bool breaks; /* the network does */
+static bool breaks; /* the network breaks connections */
 
 /* --- the user --------------------------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ static struct {
     domus_address client;
     uint32_t rounds;
     uint32_t published;
-    uint32_t next; /* the least number that a message may have */
+    uint32_t next; /* least number that the next message may have */
     uint32_t received;
     uint32_t asked;
     uint32_t answered;
@@ -123,7 +123,7 @@ static const domus_behaviour user_behaviour = {
 
 static struct peer {
     domus_peer *peer;
-    unsigned long long number; /* of the subscription to d; 0: none */
+    unsigned long long number; /* number of the subscription to d; 0: none */
 } peers[PEERS_MAX];
 static uint32_t peers_count;
 
@@ -132,7 +132,7 @@ static void say(struct peer *peer, const char *text)
     (void)domus_peer_send(peer->peer, text, strlen(text));
 }
 
-/* Answer a request, or tell that nobody does. */
+/* Answer a request, or report that it has no responder. */
 static void respond(struct peer *peer, const char *subject, const char *reply, const char *payload,
                     size_t size)
 {
@@ -145,8 +145,8 @@ static void respond(struct peer *peer, const char *subject, const char *reply, c
     say(peer, text);
 }
 
-/* Do what a line says, behind which are `rest` bytes. Returns how many of these belong to it, or -1
- * when they have not come. */
+/* Execute a line of the client, followed by `rest` bytes. Returns how many of these bytes belong to
+ * the line, or -1 if they have not come yet. */
 static int serve_line(struct peer *peer, const char *line, const char *behind, size_t rest)
 {
     char subject[100], reply[100], text[200];

@@ -1,5 +1,5 @@
-/* Other clients of the same servers: a server passes on what they publish without a look at it, so
- * nothing of that ends the connection of whoever has subscribed. */
+/* Other clients of the same servers: a server forwards their messages unchecked, so no content of
+ * such a message may end the connection of a subscriber. */
 #include "tests/nats/world.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 static domus_peer *peer;
-static uint64_t number; /* of the subscription */
+static uint64_t number; /* number of the subscription */
 
 static void begin(const domus_nats_options *options)
 {
@@ -17,7 +17,7 @@ static void begin(const domus_nats_options *options)
     (void)domt_nats_line(peer);
 }
 
-/* Let the server deliver headers and a payload. */
+/* Let the server deliver a message with these headers and this payload. */
 static void deliver(const char *headers, size_t size, const char *payload)
 {
     char line[100];
@@ -54,7 +54,7 @@ DOMT_TEST(headers_that_are_none_are_passed_on)
     domt_nats_end();
 }
 
-/* A server bounds headers by the size of a message alone. */
+/* A server limits headers only by the size of the whole message. */
 DOMT_TEST(headers_may_fill_a_message)
 {
     static char headers[200000];
@@ -69,7 +69,8 @@ DOMT_TEST(headers_may_fill_a_message)
     domt_nats_end();
 }
 
-/* A line of 4096 bytes, as a server takes from a publisher, gets longer by a number. */
+/* A line of 4096 bytes, which a server accepts from a publisher, becomes longer when the server
+ * adds a number. */
 DOMT_TEST(line_may_be_longer_than_that_of_the_publisher)
 {
     static char subject[5000], line[6000];
@@ -83,7 +84,7 @@ DOMT_TEST(line_may_be_longer_than_that_of_the_publisher)
     domt_nats_end();
 }
 
-/* The server repeats the subject in its error, and anybody may choose a subject. */
+/* The server repeats the subject in its error, and any client may choose a subject. */
 DOMT_TEST(subject_in_an_error_is_no_reason)
 {
     begin(NULL);

@@ -43,7 +43,7 @@ static void print(domt_text *at, const domus_stage_message *message)
 
 static void print_sent(domt_text *at, const char *sent)
 {
-    ck_assert_ptr_null(sent); /* a wrong server is left without a word */
+    ck_assert_ptr_null(sent); /* nothing is sent to a wrong server */
     domt_text_add(at, "\n");
 }
 

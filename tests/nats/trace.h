@@ -1,4 +1,4 @@
-/* The stage of NATS in a kit, and its messages as text, one a line. */
+/* The stage of NATS in a kit, and its messages as text, one in each line. */
 #ifndef DOMT_NATS_TRACE_H
 #define DOMT_NATS_TRACE_H
 
@@ -6,15 +6,15 @@
 
 #include <domus/nats.h>
 
-/* Decode in one piece (step 0) or in many. Returns the messages as text. */
+/* Decode bytes in one piece (step 0) or in pieces of `step` bytes. Returns the messages as text. */
 const char *domt_nats_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
                             size_t step);
 
-/* Check that the trace is `expected`, however the bytes are cut. */
+/* Check that the trace is `expected` wherever the bytes are cut. */
 void domt_nats_holds(const domus_nats_stage_options *options, const char *bytes, size_t size,
                      const char *expected);
 
-/* Encode one message with a new stage. Returns what goes to the server, valid until the next call,
+/* Encode one message with a new stage. Returns the bytes for the server, valid until the next call,
  * or the name of the error. */
 const char *domt_nats_encoded(const domus_type *type, const void *payload);
 

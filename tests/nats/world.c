@@ -1,4 +1,4 @@
-/* A client in a test kit; see the header. */
+/* A client in a test kit, and its servers; world.h describes the functions. */
 #include "tests/nats/world.h"
 
 #include <domus/spawn.h>
@@ -30,7 +30,7 @@ void domt_nats_pass(uint64_t time_ns)
 
 static domus_nats_options opened;
 
-/* An actor that opens the client, which is its child. */
+/* An actor that opens the client as its child. */
 static int on_mount(domus_stack *stack, void *self)
 {
     return domus_nats_open(stack, &opened, &domt_nats);

@@ -10,57 +10,58 @@
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-#define PLACE "10.0.0.9:4222" /* where the server is */
+#define PLACE "10.0.0.9:4222" /* address of the server */
 
-/* The first line of a server. */
+/* INFO, the first line of a server. */
 #define INFO                                                                                       \
     "INFO {\"headers\":true,\"max_payload\":1000,\"version\":\"2.9\",\"server_name\":\"n\"}\r\n"
 
 extern domus_testkit *domt_kit;
-extern domus_probe *domt_probe;  /* who uses the client */
-extern domus_probe *domt_events; /* who is told its events */
+extern domus_probe *domt_probe;  /* probe that uses the client */
+extern domus_probe *domt_events; /* probe that receives the client's events */
 extern domus_address domt_nats;
 
-/* Hold that a call of the kit has succeeded. */
+/* Check that a call of the kit has succeeded. */
 void domt_ok(int result);
 
-/* Begin with a server at PLACE and a client of it: `options` may be NULL; its servers, events and
- * seed are filled in if they are not there. Returns what listens. End. */
+/* Begin with a server at PLACE and a client. `options` may be NULL; servers, events and seed are
+ * set if they are missing. Returns the listener of the server. domt_nats_end() ends the kit. */
 domus_peer_listener *domt_nats_begin(const domus_nats_options *options);
 void domt_nats_end(void);
 
-/* Make the kit and the probes; open a client; listen. */
+/* Make the kit and the probes; open a client; listen as a server. */
 void domt_nats_make(void);
 void domt_nats_open(const domus_nats_options *options);
 domus_peer_listener *domt_nats_listen(const char *at);
 
-/* Take the next connection. */
+/* Accept the next connection. */
 domus_peer *domt_nats_accept(domus_peer_listener *listener);
 
-/* Say something; hold that the client says this, and nothing else before. */
+/* Send text to the client; check that the client sends this text, and nothing before it. */
 void domt_nats_say(domus_peer *peer, const char *text);
 void domt_nats_hears(domus_peer *peer, const char *text);
 
-/* The next line of the client without its end, valid until the next call. */
+/* Returns the next line of the client without its end, valid until the next call. */
 const char *domt_nats_line(domus_peer *peer);
 
-/* Let the client log in with this INFO (NULL: the usual one), and take its inbox: the subject
- * without the star. With events, hold that it is connected. */
+/* Let the client log in after this INFO (NULL: the usual one). Returns its inbox: the subject
+ * without the star. If the client has a receiver of events, checks that it reports the
+ * connection. */
 const char *domt_nats_login(domus_peer *peer, const char *info);
 
-/* Take the next connection, and let the client log in. */
+/* Accept the next connection, and let the client log in. */
 domus_peer *domt_nats_again(domus_peer_listener *listener);
 
-/* A client that is logged in. */
+/* Begin with a client that is logged in. */
 domus_peer *domt_nats_ready(const domus_nats_options *options, domus_peer_listener **ret_listener);
 
-/* The probe publishes, asks, subscribes. */
+/* Let the probe publish, ask, or subscribe. */
 domus_nats_publish domt_nats_message(const char *subject, const char *payload);
 void domt_nats_publish(const char *subject, const char *payload);
 void domt_nats_request(const char *subject, const char *payload, uint64_t within_ns);
 uint64_t domt_nats_subscribe(const char *subject, const char *queue, uint64_t max, uint64_t tag);
 
-/* Hold that the probe gets this message: its subject and payload, and its tag. */
+/* Check that the probe receives a message with this subject, payload and tag. */
 void domt_nats_gets(domus_probe *probe, const char *subject, const char *payload, uint64_t tag);
 void domt_nats_fails(int error);
 void domt_nats_happens(domus_nats_happening happening, int error);

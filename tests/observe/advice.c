@@ -1,4 +1,4 @@
-/* Reads lines such as "scheduler: {steal: {floor: 2}, ioRatio: 50}"; see the header. */
+/* Reads lines of advice such as "scheduler: {steal: {floor: 2}, ioRatio: 50}", and checks them. */
 #include "tests/observe/advice.h"
 #include "tests/support/suite.h"
 
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define PATH_SIZE 128
-#define NO_DELAY  "channel.socket.noDelay" /* is told by `delays`, and true is its default */
+#define NO_DELAY  "channel.socket.noDelay" /* a look has it in `delays`; its default is true */
 
-/* The keys that a rule lowers; all others are raised. "" stands for any rule. */
+/* The keys that a rule advises to lower; all other keys are raised. "" means any rule. */
 static const struct {
     const char *rule, *key;
 } lowered[] = {
@@ -42,7 +42,7 @@ static bool is_lowered(const char *rule, const char *key)
     return false;
 }
 
-/* Read a value by the row of its key that takes it. */
+/* Read a value as the row of its configuration key reads it. */
 static uint64_t read_value(const char *path, const char *value)
 {
     static domus_config config;
@@ -60,7 +60,8 @@ static uint64_t read_value(const char *path, const char *value)
     ck_abort_msg("%s: %s: %s", path, value, error);
 }
 
-/* 100 gives state actors no deadline, and a sendTimeout of 0 lasts for ever. */
+/* Returns a number by which values of a key can be compared: an ioRatio of 100 gives state actors
+ * no deadline, and a sendTimeout of 0 never ends. */
 static uint64_t weigh(const char *path, uint64_t number)
 {
     if (strcmp(path, "scheduler.ioRatio") == 0 && number == 100)
@@ -88,7 +89,8 @@ static void hold_value(const char *rule, const char *path, const char *value,
                   "%s: %s is no setting of a look", rule, path);
 }
 
-/* Hold the keys of a map to what they are now. Returns the place behind its end. */
+/* Check the keys of a map against their present values. Returns the place behind the end of the
+ * map. */
 static const char *hold_map(const char *rule, const char *section, const char *at,
                             const domi_look_settings *now)
 {

@@ -1,4 +1,4 @@
-/* Programs at their limits, that fail, or that get too little of the machine; see cases.h. */
+/* Looks at programs that are at their limits, fail, or get too little of the machine. */
 #include "tests/observe/cases.h"
 
 AT(connections_full, looks->after.ports[0].counts.open = over ? 9800 : 9799)
@@ -39,7 +39,7 @@ ILL(mail_waits)
     domt_looks_share(looks, 0, 51, 49);
 }
 
-/* Threads sleep, and the receivers work little, so it is no CPU that messages wait for. */
+/* The threads sleep and the receivers work little, so messages do not wait because of the CPU. */
 ILL(receiver_waits)
 {
     mail_waits(looks, over);
@@ -48,7 +48,7 @@ ILL(receiver_waits)
         looks->after.actors[i].counts.run_ns = SECOND_NS / 2;
 }
 
-/* Thread 0 is busy for more than half of its time. */
+/* Thread 0 is busy for more than half of the time. */
 ILL(receiver_beside_work)
 {
     receiver_waits(looks, over);
@@ -122,7 +122,7 @@ ILL(one_run_goes_on)
     looks->after.threads[0].phases = (domi_look_phases){.state = SECOND_NS};
 }
 
-/* A thread without a CPU looks stalled, if its stalls are few. */
+/* A thread that did not get the CPU seems to stall, if it has few stalls. */
 ILL(stalls_without_cpu)
 {
     looks->after.threads[0].times.waiting_ns = SECOND_NS;

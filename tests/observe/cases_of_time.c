@@ -1,4 +1,4 @@
-/* Programs that share their time badly, and what io lacks; see cases.h. */
+/* Looks at programs that share their time badly, or lack something of io. */
 #include "tests/observe/cases.h"
 
 static void cut_short(domt_looks *looks, uint32_t iterations, uint32_t times)
@@ -35,7 +35,7 @@ ILL(phases_are_short)
     COUNTERS.io_behind_ns -= over ? 0 : 1;
 }
 
-/* With an even share phases are short, unless they are cut. */
+/* Even shares of time make phases short, unless runs are cut off. */
 ILL(state_is_cut_short)
 {
     state_starves_io(looks, true);
@@ -43,7 +43,7 @@ ILL(state_is_cut_short)
     SETTINGS.io_ratio = 50;
 }
 
-/* One run after the other, each of them long, is no matter of shares. */
+/* If single runs are long, changing the shares of time does not help. */
 ILL(few_runs)
 {
     state_starves_io(looks, true);
@@ -68,7 +68,8 @@ ILL(state_has_no_deadline)
     SETTINGS.io_ratio = 100;
 }
 
-/* With auto a thread holds scheduler.waitMax: only a long one is ill. */
+/* With spinning set to auto, a thread waits for scheduler.waitMax; the rule speaks only if that
+ * time is long. */
 ILL(auto_lets_io_wait)
 {
     state_is_cut_short(looks, true);
@@ -137,7 +138,8 @@ ILL(steal_off)
 ILL(steal_costly)
 {
     for (uint32_t i = 0; i < 2; i++)
-        looks->after.threads[i].counters.runs = over ? 2001000 : 1999000; /* of 4 s each */
+        /* runs that took 4 s in all */
+        looks->after.threads[i].counters.runs = over ? 2001000 : 1999000;
     COUNTERS.steals = 10000;
     SETTINGS.steal_min_run_ns = 0;
 }
@@ -179,7 +181,7 @@ ILL(writes_to_few)
 ILL(large_writes)
 {
     small_writes(looks, true);
-    COUNTERS.sent_bytes = over ? 366480000 : 366480001; /* of 260,000 writes */
+    COUNTERS.sent_bytes = over ? 366480000 : 366480001; /* bytes of 260,000 writes */
 }
 
 ILL(slow_readers)

@@ -1,5 +1,5 @@
-/* The advice of the doctor by what holds already: it never goes the wrong way, and never beyond
- * what the machine has. */
+/* The advice of the doctor depends on the present values: it never goes in the wrong direction, and
+ * never beyond what the machine has. */
 #include "tests/observe/advice.h"
 #include "tests/observe/looks.h"
 #include "tests/support/suite.h"
@@ -96,7 +96,7 @@ MAKE(pool_with_a_hot_actor)
 MAKE(full_pool_of_a_quota)
 {
     full_pool(looks);
-    MACHINE.quota = 1740; /* and 1 CPU is used */
+    MACHINE.quota = 1740; /* the program uses 1 CPU of 1.7 */
 }
 
 MAKE(full_pool_of_a_larger_quota)
@@ -129,7 +129,7 @@ MAKE(stopped_twice_in_a_moment)
     MACHINE.throttled_ns = SECOND_NS;
 }
 
-/* A cgroup of many CPUs counts the time of each. */
+/* The time that a cgroup was stopped is the sum over its CPUs. */
 MAKE(stopped_seldom_on_many_cpus)
 {
     MACHINE.periods = 100;
@@ -170,7 +170,7 @@ MAKE(datagrams_that_nobody_reads)
 
 /* --- io --------------------------------------------------------------------------------------- */
 
-/* The same peers at the same pace, of whom a look of another length sees more or less. */
+/* The same slow peers at the same pace, as a look of `seconds` seconds sees them. */
 static void slow_for(domt_looks *looks, uint64_t seconds, uint64_t queued)
 {
     looks->after.now_ns = looks->after.uptime_ns = seconds * SECOND_NS;
@@ -281,7 +281,8 @@ MAKE(two_threads_in_runs_all_the_time)
     stop_counting(looks, 0, 0);
 }
 
-/* Four times as much is more than the machine has for each of two threads, or just as much. */
+/* Four times the present limit is more memory than the machine has for two threads, or exactly as
+ * much. */
 static void refuse_messages(domt_looks *looks, uint64_t limit_mib)
 {
     COUNTERS.thread_max_refusals = 1;
@@ -302,8 +303,8 @@ MAKE(messages_within_memory)
 static const struct {
     const char *rule;
     void (*make)(domt_looks *looks);
-    const char *has;     /* a part of the advice; NULL: the rule is silent */
-    const char *has_not; /* what is no part of it, or NULL */
+    const char *has;     /* a part of the advice; NULL: the rule finds nothing */
+    const char *has_not; /* a text that is not in the advice; NULL: any */
 } cases[] = {
     {"messages-full", messages_beyond_memory, "see which actors", "memory"},
     {"messages-full", messages_within_memory, "memory: {threadMax: 4096MiB}", NULL},

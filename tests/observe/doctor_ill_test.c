@@ -1,4 +1,4 @@
-/* The doctor names what is wrong with real programs, each ill in one way (ills.h). */
+/* The doctor finds the fault of real programs, each of which has one fault (ills.h). */
 #include "protocols/observe/doctor/rule.h"
 #include "protocols/observe/looking.h"
 #include "tests/observe/ills.h"
@@ -62,8 +62,9 @@ static void print_findings(const char *rule, const domi_span *span, uint32_t cou
     (void)fflush(stdout);
 }
 
-/* Judge a program, and say what was found if its rule was not. `ret_is_denied` gets whether others
- * had the CPU; a program whose machine is made of files does not see these. */
+/* Judge a program, and print the findings if its rule is not among them. `ret_is_denied` tells
+ * whether other programs took the CPU, which is not seen for programs whose machine consists of
+ * files. */
 static bool is_named(const struct patient *patient, bool *ret_is_denied)
 {
     domi_span span;
@@ -81,8 +82,8 @@ static bool is_named(const struct patient *patient, bool *ret_is_denied)
     return is_found;
 }
 
-/* Run programs beside each other. Returns how many were not named. `ret_is_denied` gets whether one
- * of these had too little of the CPU. */
+/* Run programs at the same time. Returns how many faults were not found. `ret_is_denied` tells
+ * whether one of the programs got too little of the CPU. */
 static uint32_t examine(const domt_ill *ills, size_t count, bool *ret_is_denied)
 {
     uint32_t missed = 0;
@@ -110,8 +111,9 @@ static uint32_t examine(const domt_ill *ills, size_t count, bool *ret_is_denied)
     return missed;
 }
 
-/* Examine a program again as long as others had the CPU; if they always have it, nobody can tell
- * how it shares its time. Returns whether it was named, or could not be. */
+/* Examine a program, and repeat it while other programs take the CPU; if that never ends, the
+ * program cannot be judged. Returns whether its fault was found, or the program could not be
+ * judged. */
 static bool is_seen(const domt_ill *ill)
 {
     bool is_denied = true;
@@ -132,7 +134,8 @@ static bool is_listed(const domt_ill *list, const char *rule)
     return list->rule != NULL;
 }
 
-/* No program is known whose threads are woken for nothing so often: that rule has figures alone. */
+/* There is no program for the rule of threads that are woken for nothing: no known program makes
+ * them wake so often, so the rule is only tested with made-up figures. */
 DOMT_TEST(each_rule_has_a_program)
 {
     const domi_rule *rule;
@@ -165,7 +168,7 @@ DOMT_TEST(programs_at_their_limits_are_named)
 
 DOMT_TEST(programs_that_share_their_time_badly_are_named)
 {
-    const char *only = getenv("DOMT_ILL"); /* a rule to try alone */
+    const char *only = getenv("DOMT_ILL"); /* name of a single rule to test */
     uint32_t missed = 0;
 
     for (const domt_ill *ill = domt_ills_of_time; ill->rule != NULL; ill++)
@@ -180,7 +183,7 @@ DOMT_TEST(programs_that_the_machine_gives_too_little_are_named)
         ck_assert_msg(is_seen(ill), "%s", ill->rule);
 }
 
-/* Their limits are those of this process, which ends with this test. */
+/* These programs change the limits of the test's process, which ends after this test. */
 DOMT_TEST(programs_short_of_cpus_and_descriptors_are_named)
 {
     bool is_denied;
@@ -192,7 +195,7 @@ DOMT_TEST(programs_short_of_cpus_and_descriptors_are_named)
     }
 }
 
-/* Without a CPU anything may be true of a program. */
+/* A program that gets no CPU may show any fault. */
 static bool is_well(const struct patient *patient)
 {
     domi_span span;

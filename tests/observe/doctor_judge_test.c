@@ -1,4 +1,5 @@
-/* The rules of the doctor at both sides of their thresholds, by made-up looks at a program. */
+/* The rules of the doctor just below and just above their thresholds, with made-up looks at a
+ * program. */
 #include "tests/observe/advice.h"
 #include "tests/observe/cases.h"
 #include "tests/observe/looks.h"
@@ -11,7 +12,7 @@ static domi_finding findings[DOMI_RULES_MAX];
 static const domt_case *const lists[] = {domt_cases_of_time, domt_cases_of_limits};
 #define LISTS (sizeof lists / sizeof lists[0])
 
-/* Returns the first case of a rule; NULL. */
+/* Returns the first case of a rule; NULL if there is none. */
 static const domt_case *find_case(const char *rule)
 {
     for (size_t i = 0; i < LISTS; i++) {

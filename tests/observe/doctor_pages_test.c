@@ -30,7 +30,7 @@ static void put_text(const char *text)
     put(text, strlen(text));
 }
 
-/* Put a paragraph, broken into lines. */
+/* Append a paragraph, broken into lines. */
 static void put_paragraph(const char *head, const char *text)
 {
     size_t column = strlen(strrchr(head, '\n') + 1);
@@ -54,7 +54,7 @@ static void put_paragraph(const char *head, const char *text)
     put_text("\n");
 }
 
-/* Put keys, each as code. */
+/* Append a list of keys, each as code. */
 static void put_keys(const char *keys)
 {
     put_text("\nKeys: ");

@@ -1,4 +1,4 @@
-/* Looks from which the doctor makes no span, and spans of absurd figures. */
+/* Looks from which the doctor makes no span, and spans with absurd figures. */
 #include "protocols/observe/doctor/lasting.h"
 #include "tests/observe/looks.h"
 #include "tests/support/suite.h"
@@ -34,7 +34,8 @@ static void a_restart(domt_looks *looks)
     looks->before.uptime_ns = looks->after.uptime_ns + 1;
 }
 
-/* A container's process has the same pid each time, and may be older at the second look. */
+/* The process in a container has the same pid after each start, and its uptime may be larger at the
+ * second look. */
 static void another_start(domt_looks *looks)
 {
     looks->before.uptime_ns = 1000000;
@@ -103,7 +104,7 @@ DOMT_TEST(looks_that_do_not_belong_together_are_refused)
     }
 }
 
-/* The list of a pool may be in another order at the second look. */
+/* The behaviours of a pool may be listed in another order at the second look. */
 DOMT_TEST(behaviours_are_found_in_any_order)
 {
     domt_looks looks;
@@ -126,8 +127,8 @@ DOMT_TEST(behaviours_are_found_in_any_order)
     domt_looks_free(&looks);
 }
 
-/* Counters that all went back, and figures that are all as large as they can be: no rule divides by
- * nothing, and each says a sentence that is one. */
+/* Counters that all went back, and figures that all have their largest value: no rule divides by
+ * zero, and the words of each are a sentence. */
 DOMT_TEST(absurd_figures_do_no_harm)
 {
     for (int way = 0; way < 3; way++) {
@@ -163,8 +164,8 @@ DOMT_TEST(nothing_is_said_of_looks_that_tell_nothing)
     ck_assert_msg(count == 0, "%s", findings[0].rule->name);
 }
 
-/* The looks at which a rule speaks, as bits of which the first look is the last, and what each
- * says: b begins, e ends. */
+/* `looks` has a 1 for each look at which a rule finds something; `said` has the report for each
+ * look: b the finding begins, e it ends. */
 DOMT_TEST(what_comes_and_goes_neither_begins_nor_ends)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Starts and ends ill programs, and talks to them; see the header. */
+/* Starts and ends programs with a fault, and sends bytes to their listeners. */
 #include "tests/observe/ills.h"
 
 #include "tests/runtime/running.h"
@@ -53,7 +53,7 @@ struct domt_ill_client {
     atomic_bool is_ending;
 };
 
-/* Say something on all connections, and read what has come. */
+/* Send bytes on all connections, and read the bytes that have come. */
 static void *talk(void *client_)
 {
     struct domt_ill_client *client = client_;

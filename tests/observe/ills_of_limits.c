@@ -1,4 +1,4 @@
-/* Programs that come to a limit, wait, or fail, and need no CPU for that; see ills.h. */
+/* Programs that reach a limit, wait, or fail, and need no CPU for that. */
 #include "tests/observe/ills.h"
 
 #include "runtime/outside/resolver.h"
@@ -24,7 +24,7 @@ static void pause_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Each of these behaviours does one thing for each `go`. */
+/* Behaviours that have one handler, for messages of type `go_type`. */
 #define ON_GO(name_, handler_)                                                                     \
     static const domus_behaviour name_ = {.name = #name_,                                          \
                                           .on = (const domus_on[]){{&go_type, handler_, 32}, {0}}}
@@ -62,7 +62,8 @@ static void few_conversations(domus_config *config)
     config->scheduler.conversations_max = 2;
 }
 
-/* It refuses, because it has all conversations that it may have, and then a full mailbox. */
+/* The receiver refuses asks: it has all conversations that it may have, and then its mailbox is
+ * full. */
 static void small_mailboxes(domus_config *config)
 {
     few_conversations(config);
@@ -186,7 +187,8 @@ struct client_maker {
     domus_address to, client;
 };
 
-/* One that asks comes, and the one before it goes, whether it has its answer or not. */
+/* Spawn a client that asks, and stop the client before it, whether that one has its answer or
+ * not. */
 static int change_client(domus_stack *stack, void *self, const void *payload)
 {
     struct client_maker *maker = self;
@@ -264,7 +266,7 @@ struct pusher {
     domus_channel *channel;
 };
 
-/* A byte at a time to somebody who says nothing. */
+/* Send one byte at a time to a listener that does not answer. */
 static int push(domus_stack *stack, void *self, const void *payload)
 {
     return domus_channel_append(stack, ((const struct pusher *)self)->channel, "x", 1);
@@ -331,7 +333,7 @@ static void short_patience(domus_config *config)
     config->connection.first_byte_timeout_ns = 20 * DOMT_MS;
 }
 
-/* Each client stays for eight times 10 ms, and says nothing. */
+/* Connect a client that sends nothing, and disconnect the one of eight ticks of 10 ms before. */
 static void listen_alone(domt_ill_run *run)
 {
     int *fd = &run->fds[run->turn++ % 8];

@@ -1,4 +1,4 @@
-/* Programs short of what the machine gives; see ills.h. Files of the test say what a cgroup or a
+/* Programs to which the machine gives too little. Files of the test say how much a cgroup or a
  * hypervisor takes. */
 #include "tests/observe/ills.h"
 
@@ -20,7 +20,7 @@
 /* --- files in place of /proc and /sys --------------------------------------------------------- */
 
 static domt_tree tree;
-static uint64_t looked; /* times that `again` was called: each is a tick of 10 ms */
+static uint64_t looked; /* calls of `again`, one for each tick of 10 ms */
 
 static void find_files(domus_system *system)
 {
@@ -30,7 +30,7 @@ static void find_files(domus_system *system)
     system->pressure.root = tree.root;
 }
 
-/* A reader finds the old text or the new one. */
+/* Replace a file at once, so that a reader finds the old text or the new one. */
 static void replace_file(const char *path, const char *text)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -66,7 +66,7 @@ static void two_cpus_for_two(domus_system *system)
     domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.max", "200000 100000\n");
 }
 
-/* Every second period ends before its time. */
+/* The CPU quota of every second period is used up before the period ends. */
 static void stop_at_quota(domt_ill_run *run)
 {
     char text[128];
@@ -77,7 +77,7 @@ static void stop_at_quota(domt_ill_run *run)
     replace_file("sys/fs/cgroup/a/cpu.stat", text);
 }
 
-/* A tick of 10 ms is stolen in each 10 ms, which is one of the CPUs. */
+/* In each 10 ms a hypervisor takes one tick of 10 ms, which is one of the CPUs. */
 static void steal_cpu(domt_ill_run *run)
 {
     char text[128];
@@ -97,7 +97,7 @@ static void give_memory(domus_system *system)
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.current", "000104857600\n");
 }
 
-/* The library has so much of its limit of 1,000 MiB, as it counts. */
+/* Set the memory that the library counts as held, of its limit of 1,000 MiB. */
 static void hold(domt_ill_run *run, uint64_t bytes)
 {
     char text[32];
@@ -126,7 +126,7 @@ static void measure_often(domus_config *config)
 /* --- datagrams -------------------------------------------------------------------------------- */
 
 static domus_endpoint reader_at;
-static _Atomic bool has_reader; /* reader_at is written before */
+static _Atomic bool has_reader; /* reader_at is written before this is set */
 
 static int read_datagram(domus_stack *stack, void *self, const void *payload)
 {
@@ -159,7 +159,7 @@ static void open_reader(domt_ill_run *run)
     run->fds[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-/* Longer ones than a receive buffer takes. */
+/* Send datagrams that are longer than a receive buffer. */
 static void send_long_ones(domt_ill_run *run)
 {
     static const char bytes[8192];

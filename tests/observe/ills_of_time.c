@@ -1,4 +1,4 @@
-/* Programs that share their time badly; see ills.h. */
+/* Programs that share their time badly. */
 #include "tests/observe/ills.h"
 
 #include "tests/runtime/running.h"
@@ -62,7 +62,7 @@ static void many_workers(domt_ill_run *run)
 
 /* --- long runs -------------------------------------------------------------------------------- */
 
-/* Each of these actors has many messages, and handles them in one run. */
+/* Actors that each have many messages, and handle them in one run. */
 static void workers_with_mail(domt_ill_run *run)
 {
     uint64_t work_ns = 50 * US;
@@ -159,7 +159,7 @@ static void eager_steals(domus_config *config)
     config->scheduler.steal.aggression = 1;
 }
 
-/* A message that goes from one to the next makes runs that are as short as they can be. */
+/* Forward a message to the next actor: each run is as short as it can be. */
 static int pass_on(domus_stack *stack, void *self, const void *payload)
 {
     domus_address *next = self;
@@ -250,7 +250,7 @@ static void *spin(void *argument)
     return argument;
 }
 
-/* The program has one CPU, and others run there, too. */
+/* Let other threads run on the program's only CPU. */
 static void with_others(domt_ill_run *run)
 {
     cpu_set_t one;
@@ -286,10 +286,12 @@ static void few_descriptors(domt_ill_run *run)
 
 #define CIRCLE 40
 
-/* Actors that pass a message on to themselves by another one: each of them waits for all others. */
+/* Actors that send a message to themselves by way of another actor, so that each of them waits for
+ * all others. */
 static int answer_slowly(domus_stack *stack, void *self, const void *payload)
 {
-    domt_pause_ns(3 * DOMT_MS); /* without the CPU, so that it takes so long on any machine */
+    /* sleeps without using the CPU, so the time is the same on any machine */
+    domt_pause_ns(3 * DOMT_MS);
     return domus_notice(stack, *(const domus_address *)payload, &next_type,
                         &(domus_address){domus_self(stack).house, domus_self(stack).lease});
 }

@@ -1,4 +1,4 @@
-/* Made-up looks at a program; see the header. */
+/* Makes and changes looks at a program. */
 #include "tests/observe/looks.h"
 
 #include "tests/support/suite.h"

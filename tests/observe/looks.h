@@ -1,5 +1,5 @@
-/* Made-up looks at a program for tests of the doctor: ten seconds of a healthy program, which tests
- * make ill. */
+/* Made-up looks at a program, for tests of the doctor: ten seconds of a program without a fault,
+ * which tests then change. */
 #ifndef DOMT_LOOKS_H
 #define DOMT_LOOKS_H
 
@@ -7,7 +7,7 @@
 
 #define DOMT_LOOKS_SECONDS 10
 
-/* Two looks at a program of two threads with 16 actors, which are busy for half of their time. */
+/* Two looks at a program with two threads and 16 actors, which are busy for half of the time. */
 typedef struct domt_looks {
     domi_look before, after;
 } domt_looks;
@@ -18,13 +18,13 @@ void domt_looks_free(domt_looks *looks);
 /* Give a thread these shares of its time, in percent; the rest of it is `other`. */
 void domt_looks_share(domt_looks *looks, uint32_t thread, uint32_t state, uint32_t sleep);
 
-/* Give the behaviour of the 16 actors another number of them, all on one thread. */
+/* Change the number of actors of the only behaviour, and let all of them be on one thread. */
 void domt_looks_settle(domt_looks *looks, uint64_t alive, uint32_t thread);
 
-/* Judge them, and hold that there is a span. Returns how many findings there are. */
+/* Judge two looks, and check that they make a span. Returns the number of findings. */
 uint32_t domt_looks_judge(const domt_looks *looks, domi_finding ret_findings[DOMI_RULES_MAX]);
 
-/* Returns the finding of a rule; NULL if there is none. */
+/* Returns the finding of a rule; NULL if the rule has found nothing. */
 const domi_finding *domt_finding_of(const domi_finding *findings, uint32_t count, const char *rule);
 
 #endif

@@ -1,4 +1,5 @@
-/* The clusters of these tests: one that is killed leaves neither its server nor its files. */
+/* The clusters of PostgreSQL of these tests: if a test is killed, neither its server nor its files
+ * are left. */
 #include "tests/support/postgres.h"
 #include "tests/support/suite.h"
 
@@ -20,7 +21,7 @@ static bool accepts(uint16_t port)
     return is_there;
 }
 
-/* Be a test that is killed with a server. */
+/* Start a server, report its directory, and wait to be killed. */
 static void be_killed(int told)
 {
     domt_postgres server;

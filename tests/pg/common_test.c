@@ -1,4 +1,4 @@
-/* protocols/pg: what all databases do alike, on a real server. */
+/* protocols/pg: the tests that all databases have to pass, with a real server. */
 #include "tests/support/postgres.h"
 #include "tests/support/sql_cases.h"
 #include "tests/support/suite.h"

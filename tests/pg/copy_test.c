@@ -1,5 +1,5 @@
-/* Copies to the server that come to another end than the usual one: the server hangs, or refuses
- * their bytes, and their writer waits, gives up, or ends. */
+/* Copies to the server that end in an unusual way: the server hangs or refuses the bytes, or their
+ * writer waits, gives up, or ends. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -53,8 +53,8 @@ static pid_t find_backend(domus_sql sql)
     return (pid_t)domt_pg_number(&user, sql, "SELECT pg_backend_pid()");
 }
 
-/* A server that hangs takes no more bytes, so a write is kept. It fails when its time is over, also
- * when its writer has ended meanwhile, and the connection comes to an end. */
+/* A server that hangs takes no more bytes, so a write is kept. The write fails at its time-out,
+ * also when its writer has ended meanwhile, and the connection ends. */
 DOMT_TEST(kept_write_ends_at_its_time)
 {
     static const domus_sql_options options = {.timeout_ns = 500 * MS};
@@ -76,7 +76,7 @@ DOMT_TEST(kept_write_ends_at_its_time)
                 error = write_bytes(&other, copy, bytes, sizeof bytes);
             ck_assert_int_eq(error, -ETIMEDOUT);
             ck_assert_int_eq(write_bytes(&other, copy, bytes, 1), -ESTALE);
-        } else { /* two are sent, and the writer does not wait for them */
+        } else { /* two writes are sent, and their writer does not wait for them */
             for (uint64_t tag = 0; tag < 2; tag++) {
                 ck_assert_int_eq(domus_slice_copy(bytes, sizeof bytes, &write.bytes), 0);
                 ck_assert_int_eq(domus_outsider_ask_add(other.outsider, copy.at,
@@ -94,8 +94,8 @@ DOMT_TEST(kept_write_ends_at_its_time)
     }
 }
 
-/* The server has refused the bytes of a copy in a transaction: a rollback ends it, and so does the
- * close of the copy, and the end of its owner. */
+/* The server has refused the bytes of a copy in a transaction. The copy ends by a rollback, by its
+ * close, or by the end of its owner. */
 DOMT_TEST(refused_copy_ends_with_its_transaction)
 {
     static const domus_sql_options options = {.connections_max = 1, .timeout_ns = 5000 * MS};
@@ -107,7 +107,8 @@ DOMT_TEST(refused_copy_ends_with_its_transaction)
         domus_sql sql = domt_pg_begin(&other);
         domus_sql_cursor copy = open_copy(&other, sql);
         ck_assert_int_eq(write_bytes(&other, copy, "no number\n", 10), 0);
-        nanosleep(&(struct timespec){.tv_nsec = (long)(100 * MS)}, NULL); /* it is refused */
+        /* the server refuses the bytes in this time */
+        nanosleep(&(struct timespec){.tv_nsec = (long)(100 * MS)}, NULL);
         if (round == 1)
             ck_assert_int_eq(
                 domus_outsider_notice(other.outsider, copy.at, &domus_sql_close_type, &copy), 0);

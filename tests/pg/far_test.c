@@ -1,5 +1,6 @@
-/* A server that is far away, behind a proxy that lets each new connection wait: cancels, which are
- * connections, come one after the other, and no connection is given up as long as they do come. */
+/* A server that is far away, behind a proxy that delays each new connection: cancels, each of which
+ * needs a connection, come one after the other, and no connection is given up as long as its cancel
+ * comes. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -15,14 +16,14 @@
 
 #define MS        UINT64_C(1000000)
 #define SLEEPERS  3
-#define WAIT_MS   1800 /* three of them take longer than a cancel may */
+#define WAIT_MS   1800 /* delay in ms; three delays are longer than the time-out of a cancel */
 #define LINES_MAX 32
 
 static domt_postgres server;
 static domt_pg_user user;
 
 static int listener;
-static atomic_uint wait_ms; /* before a new connection goes on */
+static atomic_uint wait_ms; /* delay of a new connection in ms */
 static pthread_t lines[LINES_MAX];
 
 static struct sockaddr_in at_port(uint16_t port)
@@ -36,7 +37,7 @@ static void rest(uint32_t ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000 * MS)}, NULL);
 }
 
-/* Hand on what has come at one end. Returns whether there is more to come. */
+/* Forward the bytes that have come at one end. Returns whether more bytes may come. */
 static bool hand_on(int from, int to)
 {
     char bytes[4096];
@@ -64,7 +65,7 @@ static void *hold_line(void *argument)
     return NULL;
 }
 
-/* Accept until the listener is shut down, and wait for the lines. */
+/* Accept connections until the listener is shut down, and join their threads. */
 static void *run_proxy(void *argument)
 {
     int count = 0, fd;

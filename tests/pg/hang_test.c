@@ -1,5 +1,5 @@
-/* A server that hangs: cancels do not take the helper threads of the process, connections are given
- * up, and what they have begun does not run on when the server is back. */
+/* A server that hangs: cancels do not use up the helper threads of the process, connections are
+ * given up, and their statements do not go on running when the server is back. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define MS   UINT64_C(1000000)
-#define DEAD 6u /* sessions */
+#define DEAD 6u /* number of sessions that hang */
 
 static domt_postgres server;
 static domt_pg_user user;
@@ -31,7 +31,8 @@ static int64_t count_sleepers(domt_pg_user *who)
     return count;
 }
 
-/* Connections of cancels that the server has not taken: each holds a helper thread. */
+/* Returns the number of cancels whose connections the server has not accepted; each uses a helper
+ * thread. */
 static int count_cancels(void)
 {
     char line[256], end[32];
@@ -39,7 +40,8 @@ static int count_cancels(void)
     FILE *file = fopen("/proc/net/tcp", "re");
 
     ck_assert_ptr_nonnull(file);
-    snprintf(end, sizeof end, ":%04X 01 ", server.port); /* to its port, and established */
+    /* connections to the server's port that are established */
+    snprintf(end, sizeof end, ":%04X 01 ", server.port);
     while (fgets(line, sizeof line, file) != NULL)
         count += strstr(line, end) != NULL;
     fclose(file);
@@ -64,7 +66,7 @@ DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
     }
     for (int i = 0; i < 4000 && count_sleepers(&other) != 4; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    kill(server.pid, SIGSTOP); /* sessions go on, but nothing new is accepted */
+    kill(server.pid, SIGSTOP); /* sessions go on, but the server accepts no new connection */
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 60000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_sql_error_type);
@@ -85,7 +87,7 @@ DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
     domt_postgres_stop(&server);
 }
 
-/* Stop the sessions that sleep. */
+/* Suspend the server's processes that run pg_sleep(). */
 static void stop_sleepers(domt_pg_user *who)
 {
     domt_pg_answer answer = domt_pg_text(
@@ -109,8 +111,9 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The server takes cancels, but its sessions are dead, as behind a firewall that has forgotten
- * them. Each is given up in its time: cancels of the others do not give it more. */
+/* The server accepts cancels, but its sessions do not react, as if a firewall had forgotten them.
+ * Each connection is given up at its own time: the cancels of other connections do not delay
+ * that. */
 DOMT_TEST(sessions_that_are_dead_are_given_up)
 {
     static const domus_sql_options options = {
@@ -133,7 +136,7 @@ DOMT_TEST(sessions_that_are_dead_are_given_up)
     while (domt_pg_look(&user).failures < DEAD && now_ns() - began < 20000 * MS)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     ck_assert_uint_eq(domt_pg_look(&user).failures, DEAD);
-    ck_assert_uint_lt(now_ns() - began, 9000 * MS); /* 5 s, and not 5 s for each */
+    ck_assert_uint_lt(now_ns() - began, 9000 * MS); /* all end after 5 s, not one after the other */
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
     domt_pg_user_stop(&other);
     domt_pg_user_stop(&user);

@@ -1,5 +1,5 @@
-/* A server that is none: it speaks the bytes of the protocol as nobody should. Each query gets one
- * error, memory stays bounded, and the thread goes on. */
+/* A wrong server, which misuses the protocol: each query gets one error, memory stays bounded, and
+ * the thread goes on. */
 #include "tests/pg/user.h"
 #include "tests/support/process.h"
 #include "tests/support/sanitizer.h"
@@ -17,8 +17,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Bytes that a server sends: when a client has begun, and when it has asked. The last of each is
- * sent again and again if `floods`. */
+/* Bytes that a server sends: some after a connection has begun, some after a query. The last part
+ * of each is repeated without end if `floods` is set. */
 typedef struct part {
     const char *bytes;
     size_t size;
@@ -36,7 +36,7 @@ static const struct hostile {
     const char *name;
     part at_begin, flood_at_begin;
     part at_query, flood_at_query;
-    bool is_slow; /* it sends a byte at a time */
+    bool is_slow; /* the server sends one byte at a time */
 } servers[] = {
     {"garbage for a greeting", PART("\xff\xfe garbage"), {0}, {0}, {0}, false},
     {"a greeting without an end", PART("R\0\0\0\x08\0\0\0\0"), PART(NOTICE), {0}, {0}, false},
@@ -90,14 +90,14 @@ static bool send_bytes(int fd, const char *bytes, size_t size)
     return size == 0;
 }
 
-/* Send a part, and another one for ever, many at a time. */
+/* Send a part, and then another part without end, in large blocks. */
 static bool send_parts(int fd, const part *first, const part *flood)
 {
     static _Thread_local char many[65536];
     size_t size = 0;
 
     if (!send_bytes(fd, first->bytes, first->size))
-        return false; /* a cancel that waits for an answer at the end of all waits no longer */
+        return false; /* the client has closed, for instance a cancel that has ended */
     if (flood->size == 0)
         return true;
     while (size + flood->size <= sizeof many) {
@@ -177,7 +177,7 @@ static void suffer(const struct hostile *row)
                                        : domt_pg_query(&user, user.sql, &asks, NULL, 0);
         ck_assert_msg(answer.error != 0, "%s", row->name);
         ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->name, answer.error);
-        (void)domt_pg_look(&user); /* the thread goes on */
+        (void)domt_pg_look(&user); /* asks the database, which shows that the thread goes on */
     }
     uint64_t after = domt_resident_bytes(getpid());
     ck_assert_msg(DOMT_SANITIZED || after < before + (32u << 20), "%s: %llu MiB", row->name,

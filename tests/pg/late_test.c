@@ -1,5 +1,6 @@
-/* Time and bounds: a query whose time is over does not run on at the server, one more than may wait
- * is refused, and neighbours of a query that is cancelled are not. */
+/* Time and limits: a query that reaches its time-out does not go on at the server, a query beyond
+ * the limit of waiting ones is refused, and neighbours of a cancelled query still get their
+ * answers. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -17,7 +18,7 @@ static void begin(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, options);
-    /* One connection is there. On a busy machine that may take longer than wait_ns. */
+    /* Wait for one connection. On a busy machine that may take longer than wait_ns. */
     for (int i = 0; i < 200; i++) {
         domt_pg_answer answer = domt_pg_text(&user, user.sql, "SELECT 1");
         domt_pg_free(&answer);
@@ -28,7 +29,7 @@ static void begin(const domus_sql_options *options)
     ck_abort_msg("no connection");
 }
 
-/* The same with another user, which holds the lock. */
+/* Begin with a second user, which holds the lock. */
 static void begin_locked(const domus_sql_options *options)
 {
     begin(options);
@@ -61,7 +62,7 @@ static void send_query(const domus_sql_statement *statement, uint64_t tag)
     domt_pg_send(&user, user.sql, statement, NULL, 0, tag);
 }
 
-/* The next answer is this one. */
+/* Check that the next answer has this tag and error. */
 static void expect(uint64_t tag, int error)
 {
     domt_pg_received answer = domt_pg_receive(&user);
@@ -89,11 +90,11 @@ DOMT_TEST(query_ends_at_its_time_here_and_at_the_server)
     }
     domus_sql_status status = domt_pg_look(&user);
     ck_assert_uint_eq(status.timeouts, 3);
-    ck_assert_uint_eq(status.failures, 0); /* the connection was kept */
+    ck_assert_uint_eq(status.failures, 0); /* the connection was not closed */
     end();
 }
 
-/* The deadline of the ask counts as a time-out does. */
+/* The deadline of an ask ends its query as a time-out does. */
 DOMT_TEST(query_ends_with_the_deadline_of_its_asker)
 {
     begin(NULL);
@@ -112,12 +113,13 @@ DOMT_TEST(statement_in_a_transaction_ends_at_its_time)
     domus_sql sql = domt_pg_begin(&user);
     ck_assert_int_eq(domt_pg_query(&user, sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
     wait_for_no_sleepers();
-    ck_assert_int_eq(domt_pg_query(&user, sql, &quick, NULL, 0).error, -EINVAL); /* 25P02 */
+    /* SQLSTATE 25P02: the transaction has failed */
+    ck_assert_int_eq(domt_pg_query(&user, sql, &quick, NULL, 0).error, -EINVAL);
     ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
     end();
 }
 
-/* With one connection and room for two, the third query that waits is refused. */
+/* There is one connection and room for two waiting queries: the third one is refused. */
 DOMT_TEST(queue_is_bounded)
 {
     static const domus_sql_options options = {.connections_max = 1, .queue_max = 2};
@@ -137,7 +139,7 @@ DOMT_TEST(queue_is_bounded)
     end();
 }
 
-/* Queries that wait may have exactly so many bytes. */
+/* Waiting queries may have exactly this number of bytes in all. */
 DOMT_TEST(queue_is_bounded_in_bytes)
 {
     static const domus_sql_options options = {.connections_max = 1, .queue_bytes_max = 8192};
@@ -147,7 +149,8 @@ DOMT_TEST(queue_is_bounded_in_bytes)
     memset(text + strlen(text), 'x', sizeof text - 1 - strlen(text));
     begin_locked(&options);
     send_query(&domt_pg_waits, 0);
-    for (uint64_t tag = 1; tag <= 4; tag++) { /* two of them fit, and one without a text */
+    /* two queries with a text fit, and one without a text */
+    for (uint64_t tag = 1; tag <= 4; tag++) {
         domus_sql_request request;
         ck_assert_int_eq(domus_sql_request_make(user.sql, tag < 4 ? NULL : &quick,
                                                 tag < 4 ? text : NULL, NULL, 0, &request),
@@ -179,9 +182,9 @@ DOMT_TEST(query_waits_for_a_connection_no_longer_than_wait)
     end();
 }
 
-/* Queries stand behind others on one connection. One of them is cancelled, which ends no other. The
- * server is told of a cancel by two signals, and the second one may hit a neighbour, which is sent
- * again then, behind the others: so they are answered in any order. */
+/* Queries wait on one connection behind others. One of them is cancelled, which ends no other one.
+ * The server gets a cancel as two signals, and the second signal may hit a neighbour; that query is
+ * sent again, behind the others, so the order of the answers may change. */
 DOMT_TEST(neighbours_in_a_pipeline_live)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
@@ -201,14 +204,14 @@ DOMT_TEST(neighbours_in_a_pipeline_live)
     end();
 }
 
-/* Several are late at the same time: each is cancelled as soon as it is its turn. */
+/* Several queries reach their time-outs at once: each is cancelled as soon as it is its turn. */
 DOMT_TEST(late_neighbours_are_cancelled_one_after_the_other)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     domt_pg_received answers[4];
 
     begin(&options);
-    send_query(&sleeps, 0); /* which is prepared now */
+    send_query(&sleeps, 0); /* this run prepares the statement */
     expect(0, -ETIMEDOUT);
     domt_pg_await_free(&user);
     uint64_t began = domt_pg_now_ns();
@@ -217,7 +220,7 @@ DOMT_TEST(late_neighbours_are_cancelled_one_after_the_other)
     domt_pg_receive_all(&user, answers, 4);
     for (int tag = 0; tag < 4; tag++)
         ck_assert_int_eq(answers[tag].error, tag < 3 ? -ETIMEDOUT : 0);
-    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* a cancel has 5 s */
+    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* less than the 5 s of a cancel */
     domus_sql_status status = domt_pg_look(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);
@@ -228,8 +231,8 @@ static const domus_sql_statement hit = {
     .text = "SELECT CASE WHEN nextval('hits') <= 2 THEN pg_cancel_backend(pg_backend_pid()) END, "
             "pg_sleep(0.02)"};
 
-/* A neighbour that is hit by a signal of the cancel, which it sends to itself here, is sent again.
- * A cancel by somebody else is told. */
+/* A query that the cancel of a neighbour hits is sent again; here the query sends the signal to
+ * itself. A cancel by another program is reported. */
 DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
@@ -239,7 +242,7 @@ DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
     domt_pg_does(&user, "CREATE SEQUENCE hits START 3");
     send_query(&sleeps, 0);
     expect(0, -ETIMEDOUT);
-    for (int i = 0; i < 2; i++) { /* all are prepared from now on */
+    for (int i = 0; i < 2; i++) { /* afterwards all statements are prepared */
         send_query(&hit, 1);
         expect(1, 0);
     }
@@ -250,7 +253,7 @@ DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(answers[i].error, i == 0 ? -ETIMEDOUT : 0);
     ck_assert_uint_ge(domt_pg_look(&user).repeated, 1);
-    send_query(&sleeps, 0); /* one of its signals hits nothing, and is forgotten */
+    send_query(&sleeps, 0); /* one of its signals hits no query, and is then forgotten */
     expect(0, -ETIMEDOUT);
     domt_pg_does(&user, "ALTER SEQUENCE hits RESTART WITH 2");
     send_query(&hit, 1);
@@ -259,8 +262,8 @@ DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
     end();
 }
 
-/* A procedure may commit a part of its work, so it is never sent again: it waits until a connection
- * has nothing else to do, which no other query does here. */
+/* A procedure may commit a part of its work, so it is never sent again: it waits for a connection
+ * without other queries. */
 DOMT_TEST(procedures_have_no_neighbours)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
@@ -271,7 +274,7 @@ DOMT_TEST(procedures_have_no_neighbours)
 
     begin_locked(&options);
     domt_pg_does(&user, "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$");
-    for (uint64_t tag = 0; tag < 2; tag++) { /* all are prepared from now on */
+    for (uint64_t tag = 0; tag < 2; tag++) { /* afterwards all statements are prepared */
         send_query(&shares, 0);
         expect(0, 0);
         send_query(&apart[tag], 0);
@@ -290,7 +293,7 @@ DOMT_TEST(procedures_have_no_neighbours)
     end();
 }
 
-/* A connection beyond need is closed, and those that are kept are there without use. */
+/* Connections that are not needed are closed, and connections_min of them stay open when idle. */
 DOMT_TEST(pool_grows_and_shrinks)
 {
     static const domus_sql_options options = {

@@ -1,5 +1,5 @@
-/* Notifications of a real server: they come to each subscriber of their channel, in order, also
- * behind the loss of the connection, and end with the subscription. */
+/* Notifications of a real server: each subscriber of their channel gets them in order, also after
+ * the connection was lost and replaced, until it ends its subscription. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -89,7 +89,7 @@ DOMT_TEST(notifications_come_to_subscribers_in_order)
     expect(&other, "news", "last");
     expect(&user, "a \"strange\" Name", "");
     ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-    /* nobody listens to this channel any more: so the server is told */
+    /* The server gets an UNLISTEN when a channel has no subscriber left. */
     for (int i = 0; i < 4000; i++) {
         if (domt_pg_number(&user, user.sql,
                            "SELECT count(*) FROM pg_stat_activity WHERE query = 'UNLISTEN "
@@ -120,7 +120,8 @@ DOMT_TEST(subscriptions_outlive_the_server)
     end();
 }
 
-/* A server in recovery refuses to listen. That is no gap, and is tried again until it does. */
+/* A server in recovery refuses to listen. That is not reported as a gap, and is repeated until it
+ * succeeds. */
 DOMT_TEST(server_that_refuses_is_asked_again)
 {
     static const domus_type *const types[] = {&domus_pg_notification_type, NULL};
@@ -148,7 +149,7 @@ DOMT_TEST(server_that_refuses_is_asked_again)
     end();
 }
 
-/* Sessions that listen, as the last statement of each says. */
+/* Wait until this number of sessions listens, as their last statements show. */
 static void await_listeners(int64_t count)
 {
     static const char *const listeners =
@@ -170,18 +171,20 @@ DOMT_TEST(connection_goes_with_the_last_subscriber)
     await_listeners(1);
     ck_assert_int_eq(say(&user, &domus_pg_unlisten_type, "more"), 0);
     await_listeners(0);
-    ck_assert_int_eq(listen_to(&user, "news"), 0); /* and comes with the next one */
+    /* the channel gets a connection again with the next subscription */
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
     domt_pg_does(&user, "NOTIFY news, 'again'");
     expect(&user, "news", "again");
     end();
 }
 
-/* A name with bytes that are no UTF-8 is refused by the server. */
+/* The server refuses a name that is not UTF-8. */
 DOMT_TEST(listen_that_is_refused_subscribes_nobody)
 {
     begin();
     ck_assert_int_eq(listen_to(&user, "wrong \xff"), -EINVAL);
-    /* Without a subscriber the connection goes: the session of the pool is the only one. */
+    /* Without subscribers the listening connection is closed: only the session of the pool is
+     * left. */
     static const char *const sessions =
         "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
     for (int n = 0; n < 2000 && domt_pg_number(&user, user.sql, sessions) != 1; n++)
@@ -194,7 +197,7 @@ DOMT_TEST(listen_that_is_refused_subscribes_nobody)
     end();
 }
 
-/* An outsider takes the pools of two threads in turn, as an actor does that is lent. */
+/* An outsider uses the pools of two threads in turn, as a lent actor does. */
 DOMT_TEST(unlisten_reaches_every_pool)
 {
     static const domus_type *const types[] = {&domus_pg_notification_type, NULL};
@@ -214,7 +217,7 @@ DOMT_TEST(unlisten_reaches_every_pool)
     end();
 }
 
-/* The longest payload, and many at once, come also if results have to be small. */
+/* The longest payload, and many payloads at once, come even if the limit of results is small. */
 DOMT_TEST(notifications_may_be_larger_than_results)
 {
     char longest[7999], text[16];
@@ -247,8 +250,8 @@ static void send_listen(const char *channel, uint64_t tag)
         0);
 }
 
-/* One that waits for the connection is not sent when its subscription has ended: the server listens
- * for nobody. */
+/* A LISTEN that waits for its connection is not sent if its subscription ends before: no session
+ * listens. */
 DOMT_TEST(unlisten_ends_a_listen_that_waits)
 {
     begin();
@@ -272,7 +275,7 @@ DOMT_TEST(unlisten_ends_a_listen_that_waits)
     end();
 }
 
-/* A LISTEN that takes too long leaves its subscription: another connection listens. */
+/* A LISTEN that reaches its time-out keeps its subscription: another connection listens. */
 DOMT_TEST(listen_that_is_late_leaves_its_subscription)
 {
     begin_with((domus_sql_options){.timeout_ns = 300 * MS});
@@ -284,7 +287,7 @@ DOMT_TEST(listen_that_is_late_leaves_its_subscription)
     uint64_t began = domt_pg_now_ns();
     for (int i = 0; i < 2; i++)
         ck_assert(receive(&user)->is_gap);
-    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* a cancel has 5 s */
+    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* less than the 5 s of a cancel */
     kill(session, SIGCONT);
     domt_pg_does(&user, "NOTIFY more, 'one'; NOTIFY news, 'two'");
     expect(&user, "more", "one");
@@ -301,7 +304,7 @@ DOMT_TEST(names_of_channels_are_checked)
     memset(unended.name, 'x', sizeof unended.name);
     ck_assert_int_eq(domt_pg_ask(&user, user.sql.at, &domus_pg_listen_type, &unended, 0).error,
                      -EINVAL);
-    unended.name[63] = '\0'; /* the longest one */
+    unended.name[63] = '\0'; /* the longest name */
     ck_assert_int_eq(listen_to(&user, unended.name), 0);
     end();
 }

@@ -1,5 +1,5 @@
-/* Connections that break, servers that restart, and servers that are none: each query gets one
- * answer or one error, and the pool comes back. */
+/* Connections that break, servers that restart, and wrong servers: each query gets one answer or
+ * one error, and the pool connects again. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -37,7 +37,8 @@ static const domus_sql_statement once = {
     .text = "SELECT CASE WHEN nextval('s') % 2 = 1 THEN pg_terminate_backend(pg_backend_pid()) END",
     .repeatable = true};
 
-/* A query that may have been done fails with -EPIPE; one that may be done twice is sent again. */
+/* A query that may have been executed fails with -EPIPE; a query that may be repeated is sent
+ * again. */
 DOMT_TEST(broken_connection_fails_or_repeats_its_query)
 {
     begin(&quick);
@@ -76,7 +77,8 @@ DOMT_TEST(restart_is_bridged)
     end();
 }
 
-/* Without a server queries wait for wait_ns, and then fail at once, with words but no password. */
+/* Without a server queries wait for wait_ns, and later ones fail at once; the words of the error
+ * contain no password. */
 DOMT_TEST(no_server_is_told)
 {
     static const domus_sql_options options = {
@@ -129,7 +131,7 @@ DOMT_TEST(refused_login_is_told_and_found_out_again)
     end();
 }
 
-/* A stop in the midst of everything leaks nothing and ends soon. */
+/* Stopping a system during any work leaks nothing and does not take long. */
 DOMT_TEST(stop_ends_what_is_under_way)
 {
     begin(&quick);
@@ -149,7 +151,8 @@ DOMT_TEST(stop_ends_what_is_under_way)
         domus_outside_message message;
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_outsider_failed_type);
-        int error = *(const int *)message.payload; /* some were sent, and may be done */
+        /* -EPIPE: the query was sent, and may have been executed */
+        int error = *(const int *)message.payload;
         ck_assert(error == -ESTALE || error == -EPIPE);
     }
     end();

@@ -1,5 +1,5 @@
-/* Queries of a real server: values of each type go in and come out, failures have their SQLSTATE,
- * and statements are prepared once. */
+/* Queries of a real server: values of each type are sent and come back, failures have their
+ * SQLSTATE, and each statement is prepared once. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -23,8 +23,9 @@ static void end(void)
     domt_postgres_stop(&server);
 }
 
-/* A parameter of each kind for each type of the server, and what comes back. Each is sent three
- * times: the first one prepares, the second and third are in binary where there is such a form. */
+/* A parameter of each kind for each type of the server, and its value when it comes back. Each is
+ * sent three times: the first time prepares the statement, the other times use binary form where it
+ * exists. */
 static const struct echo {
     domus_sql_statement statement;
     domus_sql_value sent;
@@ -119,7 +120,7 @@ DOMT_TEST(values_of_each_type_go_and_come)
                           "%s (%zu), round %d", echo->statement.text, i, round);
             domt_pg_free(&answer);
         }
-        /* a text that is not kept has no types but the server's */
+        /* without a prepared statement the server alone knows the types */
         domt_pg_answer answer = domt_pg_run(&user, user.sql, &domus_sql_query_type, NULL,
                                             echo->statement.text, &echo->sent, 1);
         ck_assert_int_eq(answer.error, 0);
@@ -140,11 +141,12 @@ static const struct failure {
 } failures[] = {
     {{.text = "INSERT INTO t VALUES (1, 'again')"}, "23505", -EEXIST},
     {{.text = "INSERT INTO t VALUES (2, NULL)"}, "23502", -EPERM},
-    {{.text = "INSERT INTO late VALUES (1), (1)"}, "23505", -EEXIST}, /* told by the commit */
+    /* only the commit reports this error */
+    {{.text = "INSERT INTO late VALUES (1), (1)"}, "23505", -EEXIST},
     {{.text = "SELECT nothing FROM t"}, "42703", -EINVAL},
     {{.text = "SELEC 1"}, "42601", -EINVAL},
     {{.text = "SELECT 1 / 0"}, "22012", -EINVAL},
-    {{.text = "SELECT $1::int4 / 0"}, "07001", -EINVAL}, /* a parameter is missing */
+    {{.text = "SELECT $1::int4 / 0"}, "07001", -EINVAL}, /* the parameter is missing */
     {{.text = "SELECT 1; SELECT 2"}, "42601", -EINVAL},
     {{.text = "COPY t TO STDOUT"}, "", -EINVAL},
     {{.text = "COPY t FROM STDIN"}, "", -EINVAL},
@@ -169,11 +171,11 @@ DOMT_TEST(failures_have_their_state_and_leave_the_connection)
     domt_pg_answer answer = domt_pg_query(&user, user.sql, &failures[0].statement, NULL, 0);
     ck_assert_str_eq(answer.as.failure.constraint, "t_pkey");
     ck_assert_str_eq(answer.as.failure.table, "t");
-    ck_assert_uint_eq(domt_pg_look(&user).connects, 3); /* a COPY costs its connection */
+    ck_assert_uint_eq(domt_pg_look(&user).connects, 3); /* each COPY ends its connection */
     end();
 }
 
-/* Parameters that the server, or the driver, cannot take; each is sent prepared. */
+/* Parameters that the server or the driver refuses; each is sent with a prepared statement. */
 static const struct wrong {
     domus_sql_statement statement;
     domus_sql_value sent;
@@ -229,7 +231,8 @@ DOMT_TEST(changes_are_counted_and_names_are_told)
     end();
 }
 
-/* At statements_max the statement that was used longest ago goes, at the server, too. */
+/* When statements_max statements are prepared, the one used longest ago is removed, also at the
+ * server. */
 DOMT_TEST(statements_are_bounded)
 {
     static const domus_sql_statement statements[3] = {
@@ -246,11 +249,11 @@ DOMT_TEST(statements_are_bounded)
         ck_assert_int_le(
             domt_pg_number(&user, user.sql, "SELECT count(*) FROM pg_prepared_statements"), 2);
     }
-    ck_assert_uint_eq(domt_pg_look(&user).prepares, 5); /* 0 stays, because it is used */
+    ck_assert_uint_eq(domt_pg_look(&user).prepares, 5); /* statement 0 stays, because it is used */
     end();
 }
 
-/* A statement that the server has forgotten, or that has changed, is prepared anew, once. */
+/* A statement that the server no longer has, or that has changed, is prepared again, once. */
 DOMT_TEST(statements_that_are_gone_are_prepared_anew)
 {
     static const domus_sql_statement all = {.text = "SELECT * FROM t"};
@@ -274,15 +277,15 @@ DOMT_TEST(statements_that_are_gone_are_prepared_anew)
     end();
 }
 
-/* A result of exactly result_max bytes comes, and one of a byte more fails, whether its statement
- * had small results before or not. */
+/* A result of exactly result_max bytes comes, and one with a byte more fails, whether earlier
+ * results of the statement were small or not. */
 DOMT_TEST(results_are_bounded)
 {
     static const domus_sql_statement repeat = {.text = "SELECT repeat('x', $1) AS x"};
     static const domus_sql_statement series = {
         .text = "SELECT repeat('x', 100) FROM generate_series(1, $1::int8)"};
     static const domus_sql_options options = {.result_max = 65536, .connections_max = 1};
-    /* two cells of 16 bytes, and a name with a zero at its end */
+    /* 65536 bytes without two cells of 16 bytes, and a name with its zero */
     int64_t most = 65536 - 2 * 16 - 2;
 
     begin(&options);
@@ -299,19 +302,19 @@ DOMT_TEST(results_are_bounded)
     domt_pg_answer answer =
         domt_pg_text(&user, user.sql, "SELECT repeat('x', 100) FROM generate_series(1, 3000000)");
     ck_assert_int_eq(answer.error, -EFBIG);
-    /* one that had small results is read by libpq as a whole, which has a bound, too */
+    /* After small results libpq reads this statement's result at once, which also has a limit. */
     for (int64_t i = 0; i < 2; i++) {
         domus_sql_value count = domus_sql_int(i == 0 ? 1 : 3000000);
         answer = domt_pg_query(&user, user.sql, &series, &count, 1);
         ck_assert_int_eq(answer.error, i == 0 ? 0 : -EFBIG);
         domt_pg_free(&answer);
     }
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 1); /* it costs the connection */
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 1); /* the large result ends its connection */
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
     end();
 }
 
-/* libpq takes a little at a time of what has come, and nothing is counted twice. */
+/* libpq takes the received bytes in small steps, and no byte is counted twice. */
 DOMT_TEST(large_results_behind_small_ones_come)
 {
     static const domus_sql_statement series = {
@@ -321,7 +324,8 @@ DOMT_TEST(large_results_behind_small_ones_come)
     for (int way = 0; way < 2; way++) {
         domt_pg_user_start(&user, way == 0 ? server.url : server.unix_url, NULL);
         for (int i = 0; i < 8; i++) {
-            domus_sql_value count = domus_sql_int(i % 2 == 0 ? 1 : 2500); /* 14.8 of 16 MiB */
+            /* a result of 14.8 MiB, of at most 16 MiB */
+            domus_sql_value count = domus_sql_int(i % 2 == 0 ? 1 : 2500);
             domt_pg_answer answer = domt_pg_query(&user, user.sql, &series, &count, 1);
             ck_assert_int_eq(answer.error, 0);
             ck_assert_int_eq(answer.as.result.rows, count.as.integer);

@@ -1,5 +1,5 @@
-/* Rows and copies in pieces: they come whole and in order, the server waits for a reader that does
- * not read, and what nobody reads to its end gives its connection back. */
+/* Rows and copies in pieces: they come whole and in order, the server waits for a slow reader, and
+ * a cursor that is not read to its end gives its connection back. */
 #include "tests/pg/user.h"
 #include "tests/support/process.h"
 #include "tests/support/sanitizer.h"
@@ -45,7 +45,7 @@ static const domus_sql_statement many = {.text = "SELECT generate_series(1, 3000
 static const domus_sql_statement none = {.text = "SELECT 1 AS number WHERE false"};
 static const domus_sql_statement breaks = {
     .text = "SELECT 1 / (20000 - number) FROM generate_series(1, 30000) AS number"};
-/* 4 GiB, if all of it were read */
+/* as many as 4 GiB of rows */
 static const domus_sql_statement huge = {
     .text = "SELECT repeat('x', 1024) FROM generate_series(1, 4194304)"};
 
@@ -54,7 +54,7 @@ DOMT_TEST(rows_come_in_order_in_pieces)
     static const domus_sql_options options = {.piece_size = 4096};
 
     begin(&options);
-    for (int round = 0; round < 2; round++) { /* alone, and in a transaction */
+    for (int round = 0; round < 2; round++) { /* outside of a transaction, and in one */
         domus_sql sql = round == 0 ? user.sql : domt_pg_begin(&user);
         domus_sql_cursor cursor = open_rows(sql, &many);
         int64_t number = 0, pieces = 0;
@@ -113,8 +113,8 @@ static void wait_until_server_waits(void)
     ck_assert_int_eq(domt_pg_number(&user, user.sql, waits), 1);
 }
 
-/* Nobody reads rows of 4 GiB: the server waits, memory stays, other queries go on. Closed rows give
- * the connection back, also those that nobody closes. */
+/* No reader reads 4 GiB of rows: the server waits, memory stays bounded, and other queries go on.
+ * Closed cursors give their connections back, and so do cursors that are left open. */
 DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
 {
     static const domus_sql_options options = {.transaction_idle_ns = 2000 * MS};
@@ -132,10 +132,10 @@ DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
     ck_assert_int_eq(
         domus_outsider_notice(user.outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
     domt_pg_await_free(&user);
-    cursor = open_rows(user.sql, &huge); /* left lying */
+    cursor = open_rows(user.sql, &huge); /* this cursor is never closed */
     domt_pg_await_free(&user);
     ck_assert_int_eq(fetch(cursor).error, -ESTALE);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* no connection was lost for that */
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* no connection was closed for this */
     ck_assert_uint_lt(domt_resident_bytes(getpid()), most);
     end();
 }
@@ -171,7 +171,7 @@ static void write_bytes(domus_sql_cursor copy, const char *bytes, size_t size)
     domt_pg_free(&answer);
 }
 
-/* Write one piece of so many bytes. */
+/* Write one piece of `size` bytes. */
 static void write_large(domus_sql_cursor copy, size_t size, int error)
 {
     domus_pg_write write = {.copy = copy};
@@ -240,7 +240,7 @@ DOMT_TEST(copies_fail_at_their_end_and_are_undone)
     domt_pg_await_free(&user);
     copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     write_bytes(copy, "1\n", 2);
-    domt_pg_await_free(&user); /* nobody writes on */
+    domt_pg_await_free(&user); /* the copy ends without further writes */
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
     static const char *const wrong[] = {"SELECT 1", "INSERT INTO t VALUES (1)", "COPY t TO STDOUT"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -1,4 +1,5 @@
-/* Urls: what libpq takes is right, and what is said of a wrong one has no password in it. */
+/* Urls: every url that libpq accepts is accepted, and the error of a wrong url contains no
+ * password. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Many queries while connections are killed, queries are cancelled and the server restarts: each
- * gets one answer or one error, nothing is mixed up, and nothing is left behind. */
+ * query gets its own answer or one error, and nothing is left behind. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -32,11 +32,11 @@ static const domus_sql_statement slow_read = {
     .text = "SELECT $1::int8 AS slow, pg_sleep(0.05)", .reads = true, .timeout_ns = 20 * MS};
 
 static _Atomic uint64_t answers, successes, mixed_up, unknown;
-static uint64_t wanted; /* of each asker */
+static uint64_t wanted; /* number of queries of each asker */
 
 struct asker {
-    uint64_t first;  /* no other asker has a number of this one */
-    uint64_t number; /* of the query that is under way, counted from 0 */
+    uint64_t first;  /* first number of this asker; askers share no numbers */
+    uint64_t number; /* index of the query under way, from 0 */
     const domus_sql_statement *statement;
 };
 
@@ -59,7 +59,8 @@ static int ask(domus_stack *stack, struct asker *asker)
                            DOMUS_SQL_VALUES(domus_sql_int(number_of(asker))), answered);
 }
 
-/* A third of the divisions fails, which the neighbours behind them are not to notice. */
+/* Returns whether a query divides by zero, as a third of them does; the queries behind it must not
+ * be affected. */
 static bool has_to_fail(const struct asker *asker)
 {
     return asker->statement == &divides && number_of(asker) % 3 == 0;
@@ -101,7 +102,7 @@ static const domus_behaviour asker_behaviour = {
     .on = (const domus_on[]){{&begin_type, on_begin, 0}, {NULL, NULL, 0}},
 };
 
-/* Do one kind of harm, and have a rest. */
+/* Disturb the database in one way, and pause. */
 static void harm(uint32_t round)
 {
     static const char *const commands[] = {
@@ -142,7 +143,7 @@ static void run_storm(uint32_t pipeline_max)
     for (uint32_t round = 0; atomic_load(&answers) < wanted * ASKERS; round++)
         harm(round);
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-    ck_assert_uint_eq(atomic_load(&answers), wanted * ASKERS); /* and no second one */
+    ck_assert_uint_eq(atomic_load(&answers), wanted * ASKERS); /* no query has a second answer */
     ck_assert_uint_eq(atomic_load(&mixed_up), 0);
     ck_assert_uint_eq(atomic_load(&unknown), 0);
     ck_assert_uint_gt(atomic_load(&successes), wanted * ASKERS / 2);

@@ -1,5 +1,5 @@
-/* TLS as libpq has it: the url asks for it, and a server with another name or another certificate
- * is refused. */
+/* TLS by libpq: the url chooses it, and a server with another name or another certificate is
+ * refused. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -15,7 +15,7 @@
 
 static domt_postgres server;
 
-/* Run a command in the directory of the server. */
+/* Run a shell command in the directory of the server. */
 static void run(const char *command)
 {
     char line[1024];
@@ -34,7 +34,7 @@ static void give_to_server(const char *name)
         ck_assert_int_eq(chown(path, user->pw_uid, user->pw_gid), 0);
 }
 
-/* Let the server have a certificate of its own for "localhost", and another one lie beside it. */
+/* Give the server a certificate for "localhost", and put another certificate beside it. */
 static void begin(void)
 {
     char text[256];
@@ -71,9 +71,9 @@ static void begin(void)
 
 static const struct {
     const char *host;
-    const char *parameters; /* behind the url; "%s" is the directory of the certificates */
+    const char *parameters; /* parameters of the url; "%s" is the directory of the certificates */
     bool has_tls;
-    const char *words; /* of the refusal; NULL: it is none */
+    const char *words; /* words of the error; NULL: no error */
 } rows[] = {
     {"localhost", "sslmode=disable", false, NULL},
     {"localhost", "sslmode=require", true, NULL},
@@ -112,7 +112,7 @@ static void check_row(size_t i)
         domt_pg_free(&answer);
         ck_assert_int_eq(domt_pg_query(&user, user.sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
         ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
-        ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* cancels work there, too */
+        ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* cancels also work over TLS */
     }
     domt_pg_user_stop(&user);
 }

@@ -1,5 +1,5 @@
-/* Reads that have waited for a connection leave together, in one transaction of the server, and
- * each still has an answer of its own. */
+/* Reads that wait for a connection are sent together, in one transaction of the server, and each
+ * still has its own answer. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -10,7 +10,8 @@
 #define MS       UINT64_C(1000000)
 #define TOGETHER 4u
 
-/* When the transaction has begun, in microseconds, and a number that cannot be had for 0. */
+/* Selects the time at which the transaction has begun, in microseconds, and a number that is an
+ * error for 0. */
 static const domus_sql_statement divide = {
     .text = "SELECT (extract(epoch FROM now()) * 1000000)::int8, 100 / $1::int8", .reads = true};
 static const domus_sql_statement also_divide = {
@@ -23,7 +24,7 @@ static const domus_sql_statement doze_long = {.text = "SELECT 0::int8, 1 FROM pg
 static domt_postgres server;
 static domt_pg_user user, other;
 
-/* Answers by their tags; that of tag 0 is of the query for whose connection all others wait. */
+/* Answers by their tags. Tag 0 is the query whose connection all others wait for. */
 static domt_pg_received answers[16];
 
 static void send_one(const domus_sql_statement *statement, int64_t number, uint64_t tag)
@@ -33,7 +34,8 @@ static void send_one(const domus_sql_statement *statement, int64_t number, uint6
     domt_pg_send(&user, user.sql, statement, &value, 1, tag);
 }
 
-/* One connection, which knows the statements, and is held up by a lock until receive_all(). */
+/* Begin with one connection that has prepared the statements, and is blocked by a lock until
+ * receive_all(). */
 static void begin(void)
 {
     static const domus_sql_options options = {.connections_max = 1, .together_max = TOGETHER};
@@ -52,7 +54,7 @@ static void begin(void)
     domt_pg_send(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
 }
 
-/* All that was sent waits: let it be done. */
+/* Wait until all queries wait, remove the lock, and receive the answers. */
 static void receive_all(uint32_t count, uint32_t waiting)
 {
     domt_pg_await_waiting(&user, waiting);
@@ -97,7 +99,7 @@ DOMT_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
     end();
 }
 
-/* The server skips those behind it, which are sent again. */
+/* After a failed query the server skips those behind it, which are sent again. */
 DOMT_TEST(one_that_fails_lets_the_others_be_answered)
 {
     begin();
@@ -108,13 +110,13 @@ DOMT_TEST(one_that_fails_lets_the_others_be_answered)
     receive_all(5, 4);
     check(1, 100);
     check(3, 50);
-    ck_assert_int_eq(answers[2].error, -EINVAL); /* 22012 */
+    ck_assert_int_eq(answers[2].error, -EINVAL); /* SQLSTATE 22012: division by zero */
     ck_assert_int_eq(answers[4].error, -EINVAL);
     ck_assert_uint_eq(domt_pg_look(&user).repeated, 2);
     end();
 }
 
-/* The slow one is cancelled when its time is over. */
+/* The slow query is cancelled at its time-out. */
 DOMT_TEST(one_that_is_cancelled_lets_the_others_be_answered)
 {
     begin();
@@ -127,11 +129,12 @@ DOMT_TEST(one_that_is_cancelled_lets_the_others_be_answered)
     ck_assert_int_eq(answers[2].error, -ETIMEDOUT);
     check(3, 50);
     check(4, 25);
-    ck_assert_uint_ge(domt_pg_look(&user).repeated, 2); /* a signal may hit one of them, too */
+    /* a signal of the cancel may hit a further query */
+    ck_assert_uint_ge(domt_pg_look(&user).repeated, 2);
     end();
 }
 
-/* A statement that may write stands alone, and one with too few parameters is refused. */
+/* A statement that may write is sent alone, and one with too few parameters is refused. */
 DOMT_TEST(others_do_not_leave_with_them)
 {
     begin();
@@ -139,7 +142,8 @@ DOMT_TEST(others_do_not_leave_with_them)
     domt_pg_send(&user, user.sql, &divide, NULL, 0, 2);
     send_one(&also_divide, 2, 3);
     send_one(&divide, 4, 4);
-    domt_pg_send(&user, user.sql, &divide, NULL, 0, 5); /* the last one, behind which a sync is */
+    /* the last query of the group, before the sync */
+    domt_pg_send(&user, user.sql, &divide, NULL, 0, 5);
     receive_all(6, 5);
     check(1, 100);
     check(3, 50);
@@ -152,7 +156,7 @@ DOMT_TEST(others_do_not_leave_with_them)
     end();
 }
 
-/* Let both connections know the statements: one is held by a transaction. */
+/* Prepare the statements on both connections; a transaction holds one of them. */
 static void teach(const domus_sql_statement *const *statements, uint32_t count)
 {
     domus_sql in = domt_pg_begin(&user);
@@ -167,9 +171,9 @@ static void teach(const domus_sql_statement *const *statements, uint32_t count)
     ck_assert_int_eq(domt_pg_end(&user, in, true).error, 0);
 }
 
-/* The first of a group, and the one behind it that pushes its answer out, have ended when the
- * cancel for a later one is still to come: another cancel is under way, because the server takes
- * none for a while. */
+/* The first query of a group, and the query behind it, have ended while the cancel for a later
+ * query is still waiting: another cancel is under way, because the server accepts none for a
+ * while. */
 DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
 {
     static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)",
@@ -184,7 +188,7 @@ DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
     teach(group, 3);
     domt_pg_lock(&other);
-    kill(server.pid, SIGSTOP); /* sessions go on, but nothing new is accepted */
+    kill(server.pid, SIGSTOP); /* sessions go on, but the server accepts no new connection */
     domt_pg_send(&user, user.sql, &sleeps, NULL, 0, 5);
     domt_pg_send(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
     for (uint64_t i = 0; i < 4; i++)
@@ -194,7 +198,8 @@ DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     domt_pg_unlock(&other);
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 0);
     uint64_t left_ns = domt_pg_now_ns();
-    ck_assert_uint_eq(domt_pg_receive(&user).tag, 3); /* it is late, and its cancel waits */
+    /* this query has reached its time-out, and its cancel waits */
+    ck_assert_uint_eq(domt_pg_receive(&user).tag, 3);
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 1);
     kill(server.pid, SIGCONT);
     for (int i = 0; i < 2; i++)

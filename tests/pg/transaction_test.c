@@ -1,5 +1,5 @@
-/* Transactions of a real server: they hold their connection, end once, and are rolled back when
- * nobody ends them. */
+/* Transactions of a real server: each holds its connection, ends once, and is rolled back if its
+ * owner does not end it. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -49,7 +49,7 @@ DOMT_TEST(commit_keeps_and_rollback_does_not)
         ck_assert_int_eq(
             text_in(sql, i == 0 ? "INSERT INTO t VALUES (1)" : "INSERT INTO t VALUES (2), (3)"), 0);
         ck_assert_int_eq(domt_pg_number(&user, sql, "SELECT count(*) FROM t"), i == 0 ? 1 : 3);
-        ck_assert_int_eq(count_rows(), i == 0 ? 0 : 1); /* on another connection */
+        ck_assert_int_eq(count_rows(), i == 0 ? 0 : 1); /* another connection counts the rows */
         ck_assert_int_eq(domt_pg_end(&user, sql, i == 0).error, 0);
         ck_assert_int_eq(count_rows(), 1);
         ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
@@ -70,7 +70,8 @@ DOMT_TEST(failed_transaction_tells_its_first_failure_at_commit)
     ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
     sql = domt_pg_begin(&user);
     ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1), (1)"), 0);
-    ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -EEXIST); /* told by the commit alone */
+    /* only the commit reports this error */
+    ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -EEXIST);
     sql = domt_pg_begin(&user);
     ck_assert_int_eq(text_in(sql, "SELEC"), -EINVAL);
     ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
@@ -120,14 +121,15 @@ DOMT_TEST(idle_transaction_is_rolled_back)
     begin(&options);
     domus_sql sql = domt_pg_begin(&user);
     ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
-    ck_assert_int_eq(text_in(sql, "SELECT pg_sleep(0.7)"), 0); /* this is no idle time */
+    /* the time of a statement is no idle time */
+    ck_assert_int_eq(text_in(sql, "SELECT pg_sleep(0.7)"), 0);
     domt_pg_await_free(&user);
     ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
     ck_assert_int_eq(count_rows(), 0);
     end();
 }
 
-/* The owner of a transaction ends, at rest or in the midst of a statement. */
+/* The owner of a transaction ends between statements, or during one. */
 DOMT_TEST(transaction_ends_with_its_owner)
 {
     begin(NULL);
@@ -156,7 +158,8 @@ DOMT_TEST(transaction_ends_with_its_owner)
     end();
 }
 
-/* The statement is not run any more, also if another one is given up for it. */
+/* The statement is not executed after its owner has ended, also if another statement is removed for
+ * it. */
 DOMT_TEST(owner_ends_while_a_statement_is_prepared)
 {
     static const domus_sql_options options[] = {{.statements_max = 256}, {.statements_max = 1}};
@@ -175,7 +178,8 @@ DOMT_TEST(owner_ends_while_a_statement_is_prepared)
         domt_pg_free(&answer);
         kill(session, SIGSTOP);
         domt_pg_send(&other, sql, &inserts_late, NULL, 0, 0);
-        uint64_t prepares = domt_pg_look(&user).prepares; /* it is sent now */
+        /* the statement is on its way to the server */
+        uint64_t prepares = domt_pg_look(&user).prepares;
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
         ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
         ck_assert_uint_eq(domt_pg_look(&user).prepares, prepares);
@@ -188,7 +192,7 @@ DOMT_TEST(owner_ends_while_a_statement_is_prepared)
     }
 }
 
-/* A transaction that a statement begins by itself is none of others: it is rolled back. */
+/* If a statement begins a transaction, no other query may use it: it is rolled back. */
 DOMT_TEST(stray_begin_is_rolled_back)
 {
     static const domus_sql_options options = {.connections_max = 1};
@@ -208,14 +212,15 @@ DOMT_TEST(stray_begin_is_rolled_back)
     end();
 }
 
-/* A statement that ends its transaction by itself fails it: what follows would be done for good. So
- * does one that begins another one then, and a script that fails behind its end. */
+/* A statement that ends its transaction fails it: later statements would be committed at once. A
+ * statement that then begins another transaction, and a script that fails after ending the
+ * transaction, fail it too. */
 DOMT_TEST(stray_end_fails_its_transaction)
 {
     static const struct {
         const char *text;
         bool is_script, may_go_on, keeps;
-        const char *sqlstate; /* of the statement and of the commit */
+        const char *sqlstate; /* SQLSTATE of the statement and of the commit */
     } rows[] = {
         {"COMMIT", false, false, true, "2D000"},
         {"ROLLBACK", false, false, false, "2D000"},
@@ -257,7 +262,7 @@ DOMT_TEST(stray_end_fails_its_transaction)
     end();
 }
 
-/* Rows that have failed, of which nobody has read a piece, fail their transaction. */
+/* Rows that have failed fail their transaction, even if no piece was read. */
 DOMT_TEST(rows_that_were_not_read_fail_their_transaction)
 {
     static const domus_sql_options options = {.result_max = 2048, .piece_size = 1024};
@@ -272,7 +277,8 @@ DOMT_TEST(rows_that_were_not_read_fail_their_transaction)
             domt_pg_run(&user, sql, &domus_sql_rows_type, i == 0 ? &large : &wrong, NULL, NULL, 0);
         ck_assert(answer.error == 0 || i != 0);
         domt_pg_free(&answer);
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* all has come */
+        /* in this time all rows have come */
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
         answer = domt_pg_end(&user, sql, true);
         ck_assert_int_eq(answer.error, i == 0 ? -EFBIG : -EINVAL);
         domt_pg_free(&answer);
@@ -285,7 +291,8 @@ static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.1)"};
 static const domus_sql_statement strays = {.text = "BEGIN"};
 static const domus_sql_statement inserts = {.text = "INSERT INTO t SELECT 1 + count(*) FROM t"};
 
-/* Queries behind a BEGIN in a pipeline are undone with it, so none of them is told to be done. */
+/* Queries behind a BEGIN in a pipeline are rolled back with it, so none of them is answered as
+ * done. */
 DOMT_TEST(stray_begin_does_not_take_its_neighbours_in)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 8};
@@ -294,7 +301,7 @@ DOMT_TEST(stray_begin_does_not_take_its_neighbours_in)
     begin(&options);
     ck_assert_int_eq(domt_pg_query(&user, user.sql, &strays, NULL, 0).error, -EINVAL);
     domt_pg_does(&user, "DELETE FROM t");
-    for (int round = 0; round < 3; round++) { /* in the first one the statements are prepared */
+    for (int round = 0; round < 3; round++) { /* the first round prepares the statements */
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &inserts, NULL, 0);
         ck_assert(answer.error == 0 || round == 0);
         domt_pg_free(&answer);

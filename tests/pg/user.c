@@ -139,7 +139,7 @@ void domt_pg_receive_all(domt_pg_user *user, domt_pg_received *answers, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         domt_pg_received received = domt_pg_receive(user);
         ck_assert_uint_lt(received.tag, count);
-        ck_assert_uint_eq(seen >> received.tag & 1, 0); /* it comes once */
+        ck_assert_uint_eq(seen >> received.tag & 1, 0); /* each tag comes once */
         seen |= UINT64_C(1) << received.tag;
         answers[received.tag] = received;
     }

@@ -1,4 +1,5 @@
-/* Answers that change the connection: it is silenced, or its peer is known from them on. */
+/* Answers that change the connection: replies are switched off, or the peer is known from then
+ * on. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -69,20 +70,22 @@ DOMT_TEST(a_silenced_connection_gets_no_answers)
     CONVERSES("a\n*1\r\n$1\r\nb\r\n", "$1\r\na\r\n$1\r\nb\r\n");
     CONVERSES("off\na\n*1\r\n$1\r\nb\r\nfail\nchange\n", "");
     CONVERSES("push\n", "+changed\r\n");
-    CONVERSES("skip\na\nb\n", ""); /* it is silent anyway */
+    CONVERSES("skip\na\nb\n", ""); /* replies are off already */
     CONVERSES("on\na\n", "+changed\r\n$1\r\na\r\n");
     CONVERSES("skip\na\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\n*1\r\n$1\r\na\r\n*1\r\n$1\r\nb\r\n", "$1\r\nb\r\n");
     CONVERSES("skip\nfail\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\nskip\na\nb\n", "$1\r\nb\r\n");
-    CONVERSES("skip\n\nb\n", "$1\r\nb\r\n"); /* as redis-server: an empty command is one */
+    /* SKIP counts an empty command, as redis-server does */
+    CONVERSES("skip\n\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\n*0\r\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\non\nb\n", "+changed\r\n$1\r\nb\r\n");
     CONVERSES("off\n*x\r\n", "");
     finish();
 }
 
-/* The answer to the first command behind SKIP is not sent, in whatever order they are given. */
+/* The answer to the first command after SKIP is not sent, in whatever order the answers are
+ * given. */
 DOMT_TEST(a_skipped_answer_is_that_of_its_command)
 {
     domus_resp_change skip = {.answering = DOMUS_RESP_SKIPS};

@@ -1,5 +1,5 @@
-/* Commands are decoded alike in whatever pieces they come, within their limits, and bytes that are
- * not a command get the error of redis-server. */
+/* Commands are decoded in the same way in pieces of any size, within their limits, and bytes that
+ * are no command get redis-server's error. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -182,7 +182,7 @@ DOMT_TEST(long_value_ends_with_its_line)
                      "EPROTO -ERR Protocol error: invalid bulk length\r\n");
 }
 
-/* The window ends at each place of an argument. */
+/* The window is cut at each place of an argument. */
 DOMT_TEST(window_may_end_within_a_head)
 {
     static char bytes[100000];
@@ -217,7 +217,7 @@ DOMT_TEST(many_arguments_are_the_same_in_all_pieces)
     free(bytes);
 }
 
-/* Slices stay right when the bytes of the window are copied out. */
+/* Slices stay valid when the bytes of the window are moved to other memory. */
 DOMT_TEST(argument_can_be_kept)
 {
     domt_codec resp;

@@ -39,7 +39,7 @@ DOMT_TEST(doubles_have_a_point_in_every_locale)
     hold(7, ",7\r\n");
     hold(NAN, ",nan\r\n");
     hold(-INFINITY, ",-inf\r\n");
-    /* the locale of the program is as it was */
+    /* check that the program's locale is unchanged */
     snprintf(text, sizeof text, "%.1f", 1.5);
     ck_assert_str_eq(text, "1,5");
 }

@@ -1,4 +1,4 @@
-/* The bytes that the peer gets: replies in both versions, commands, and errors. */
+/* The bytes that the peer receives: replies in both versions, commands, and errors. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -88,7 +88,7 @@ DOMT_TEST(long_bulk_is_sent)
     finish();
 }
 
-/* Build one of everything with a builder for `version`. */
+/* Build a reply with one value of each kind, for `version`. */
 static domus_resp_reply build_all(uint8_t version)
 {
     domus_resp_builder b = {.version = version};
@@ -115,7 +115,7 @@ static domus_resp_reply build_all(uint8_t version)
     return reply;
 }
 
-/* Hold what is sent, in which a zero byte is a dot. */
+/* Check the bytes that are sent; a zero byte is written as a dot. */
 static void sends(const domus_resp_reply *reply, const char *expected)
 {
     size_t size;
@@ -159,7 +159,7 @@ DOMT_TEST(resp_2_gets_what_it_can_say)
     domus_slice_free(for_all.bytes);
 }
 
-/* A proxy passes on attributes and long errors of another server. */
+/* A proxy forwards attributes and long errors of another server. */
 DOMT_TEST(resp_2_gets_no_attributes)
 {
     static const char text[] = "*2\r\n|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n:3\r\n!6\r\nERR\r\nb\r\n";
@@ -219,7 +219,7 @@ DOMT_TEST(doubles_are_short_and_exact)
     }
 }
 
-/* The elements are built before their count is known. */
+/* Elements may be added before their count is known. */
 DOMT_TEST(parts_become_one_reply)
 {
     domus_resp_builder elements = {0};
@@ -289,11 +289,11 @@ DOMT_TEST(stage_refuses_what_it_cannot_send)
     version.version = 3;
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &version),
                      -EINVAL);
-    SENDS(null, NULL, "$-1\r\n"); /* so the version is still 2 */
+    SENDS(null, NULL, "$-1\r\n"); /* the version is still 2 */
     finish();
 }
 
-/* Commands are decoded in four ways: in the window, with a table, as a line, and gathered. */
+/* Commands are decoded in four ways: within the window, with a table, as a line, and collected. */
 DOMT_TEST(commands_know_the_version_of_their_client)
 {
     static const char head[] =

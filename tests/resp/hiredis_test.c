@@ -1,6 +1,5 @@
-/* The bytes that the stage sends, as the reader of hiredis understands them. That reader knows RESP
- * 2 only, so it is also the judge of the bytes that RESP 2 gets of a reply that was built for
- * RESP 3. */
+/* The bytes that the stage sends, read by hiredis. Its reader knows RESP 2 only, so it also checks
+ * the RESP 2 form of replies that were built for RESP 3. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -13,7 +12,7 @@
 static domt_codec resp;
 static redisReader *reader;
 
-/* Read one reply of what was encoded. */
+/* Read one reply with hiredis from the output of the stage. */
 static redisReply *read_next(void)
 {
     void *reply = NULL;

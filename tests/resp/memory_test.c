@@ -1,5 +1,5 @@
-/* Each allocation fails in turn: the stage returns -ENOMEM, loses no memory, and goes on well when
- * there is memory again. And memory is taken for bytes that have come only. */
+/* Each allocation fails in turn: the stage returns -ENOMEM, leaks no memory, and goes on when there
+ * is memory again. And memory is only allocated for bytes that have come. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -104,11 +104,13 @@ DOMT_TEST(commands_in_part_share_a_bound)
                                                  .head = "*2\r\n$3\r\nSET\r\n$400000\r\n",
                                                  .body = body,
                                                  .size = sizeof body,
-                                                 .whole_least = 400000, /* until it is released */
+                                                 /* the budget is in use until the command is
+                                                  * released */
+                                                 .whole_least = 400000,
                                                  .refused = "-OOM out of memory\r\n"});
 }
 
-/* Feed a command, and return what the budget has when it is taken. */
+/* Feed a command, and return the used bytes of the budget after the command was decoded. */
 static uint64_t charge_of(const domus_pipeline *pipeline, const domus_budget *budget,
                           const char *bytes, size_t size, size_t step)
 {

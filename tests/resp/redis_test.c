@@ -1,5 +1,5 @@
-/* The stage beside redis-server: the same bytes get the same bytes, and each
- * understands the other. */
+/* The stage and redis-server: the same bytes get the same answer, and each side understands the
+ * other one. */
 #include "tests/resp/server.h"
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
@@ -10,7 +10,7 @@
 
 static domt_codec resp;
 
-/* A server that knows ECHO and PING. */
+/* A server that answers ECHO and PING. */
 static void answer(const domus_resp_command *command, uint64_t id)
 {
     if (domus_resp_is(domus_resp_argument(command, 0), "ECHO")) {
@@ -107,7 +107,7 @@ DOMT_TEST(errors_of_the_protocol_are_the_same_bytes)
     domt_redis_stop();
 }
 
-/* --- what DEBUG PROTOCOL says of each type ---------------------------------------------------- */
+/* --- the reply of DEBUG PROTOCOL for each type ----------------------------------------------- */
 
 static void build(const char *what, domus_resp_builder *b)
 {
@@ -141,8 +141,8 @@ static void build(const char *what, domus_resp_builder *b)
 static const char *const kinds[] = {"string", "integer", "double",   "null",   "array", "set",
                                     "map",    "true",    "verbatim", "bignum", "false"};
 
-/* The redis-server that speaks `version` sends `what` as a stage of that version does, whatever
- * version it was built for. */
+/* Check that the redis-server speaking `version` sends the same bytes for the type `what` as a
+ * stage of that version, also if the reply was built for the other version. */
 static void sends_the_same(const char *what, uint32_t version, uint8_t built_for)
 {
     domus_resp_builder builder = {.version = built_for};

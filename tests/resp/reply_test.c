@@ -1,5 +1,5 @@
-/* Replies are decoded alike in whatever pieces they come, for a client; bytes that are not a reply
- * end the connection. */
+/* A client decodes replies in the same way in pieces of any size; bytes that are no reply end the
+ * connection. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -35,7 +35,7 @@ DOMT_TEST(reply_of_resp_3_is_its_values)
     HOLDS("%0\r\n~0\r\n", "reply 2 %[]\nreply 2 ~[]\n");
 }
 
-/* An attribute stands before a value, and is none of the elements. */
+/* An attribute comes before a value, and is not counted as an element. */
 DOMT_TEST(attribute_belongs_to_the_value_behind_it)
 {
     HOLDS("|1\r\n+ttl\r\n:3\r\n$1\r\na\r\n", "reply 2 |2 +[ttl] :3 $[a]\n");
@@ -130,7 +130,7 @@ DOMT_TEST(limits_hold)
     free(bytes);
 }
 
-/* An array of a long string, many integers, and a long string. */
+/* Make an array of a long string, many integers, and a long string. */
 DOMT_TEST(long_replies_are_the_same_in_all_pieces)
 {
     static const size_t sizes[] = {10, 16360, 30000, 65530, 150000};

@@ -1,4 +1,4 @@
-/* Starts redis-server, and talks with it. */
+/* Starts redis-server, and sends bytes to it. */
 #include "tests/resp/server.h"
 #include "tests/support/suite.h"
 
@@ -92,7 +92,7 @@ const char *domt_redis_answers(const char *bytes, size_t size, size_t *ret_size)
     for (size_t sent = 0; sent < size;) {
         ssize_t result = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL);
         if (result <= 0)
-            break; /* it has closed, because of what came before */
+            break; /* the server has closed the connection because of earlier bytes */
         sent += (size_t)result;
     }
     shutdown(fd, SHUT_WR);

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Start it. Returns false, and says so, when it is not installed. Each test that starts it ends it,
- * and if the test fails, it ends with the test. */
+/* Start the server. Returns false, and prints a note, when redis-server is not installed. Each test
+ * that starts it ends it; if a test fails, the server ends with the test. */
 bool domt_redis_start(void);
 void domt_redis_stop(void);
 
-/* Send bytes on a new connection, finish sending, and read to the end. Returns what came, followed
- * by a zero, valid until the next call, and its size. */
+/* Send bytes on a new connection, finish sending, and read to the end. Returns the answer, followed
+ * by a zero and valid until the next call, and its size. */
 const char *domt_redis_answers(const char *bytes, size_t size, size_t *ret_size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Results are built in order, within their bound, and read back; requests keep what they were
- * given. */
+/* Results are built in order and within their limit, and read back; requests keep the values that
+ * they were made from. */
 #include "tests/support/suite.h"
 
 #include <domus/sql_driver.h>
@@ -60,7 +60,8 @@ DOMT_TEST(cells_are_read_as_they_were_built)
     uint32_t count = sizeof cells / sizeof cells[0];
     int error;
 
-    for (uint32_t columns = 1; columns <= count; columns += 2) { /* 1, 3, 9 of 9 */
+    /* rows with 1, 3 and 9 of the 9 cells */
+    for (uint32_t columns = 1; columns <= count; columns += 2) {
         if (count % columns != 0)
             continue;
         domus_sql_result result = build(0, cells, count, columns, &error);
@@ -71,7 +72,7 @@ DOMT_TEST(cells_are_read_as_they_were_built)
             domus_sql_value cell = domus_sql_cell(&result, i / columns, i % columns);
 
             ck_assert(is_same(cell, cells[i]));
-            if (cell.kind >= DOMUS_SQL_TEXT) /* a text of C */
+            if (cell.kind >= DOMUS_SQL_TEXT) /* a text that ends with a zero */
                 ck_assert_int_eq(((const char *)cell.as.bytes)[cell.size], '\0');
         }
         ck_assert_int_eq(domus_sql_cell(&result, count / columns, 0).kind, DOMUS_SQL_NULL);
@@ -103,7 +104,7 @@ DOMT_TEST(a_slice_of_a_cell_outlives_its_result)
     domus_slice_free(kept);
 }
 
-/* The bytes of a result are those of its cells, 16 for each and one behind each text, and names. */
+/* The bytes of a result are 16 for each cell, each text with a zero, and the names. */
 DOMT_TEST(a_result_has_its_bound_and_not_one_byte_more)
 {
     domus_sql_value cells[] = {domus_sql_text("12345")};
@@ -134,14 +135,14 @@ DOMT_TEST(calls_out_of_order_are_refused)
         if (order == 2)
             ck_assert_int_eq(domus_sql_build_columns(&builder, 2), -EINVAL);
         domus_sql_build_name(&builder, "a");
-        if (order == 3) /* a cell before the last name */
+        if (order == 3) /* a cell before the last name is refused */
             ck_assert_int_eq(domus_sql_build_cell(&builder, &seven), -EINVAL);
         domus_sql_build_name(&builder, "b");
-        if (order == 4) /* a name too many */
+        if (order == 4) /* a name too many is refused */
             ck_assert_int_eq(domus_sql_build_name(&builder, "c"), -EINVAL);
         if (order == 5)
             ck_assert_int_eq(domus_sql_build_cell(&builder, &wrong), -EINVAL);
-        if (order == 6) /* half of a row */
+        if (order == 6) /* an incomplete row is refused */
             ck_assert_int_eq(domus_sql_build_cell(&builder, &seven), 0);
         ck_assert_int_eq(domus_sql_build_end(&builder, &result), -EINVAL);
     }
@@ -172,7 +173,8 @@ DOMT_TEST(a_result_without_columns_is_empty)
 
 #define WAS 4242
 
-/* A value as an integer and as a real; -ERANGE and its like stand for the value. */
+/* A value read as an integer and as a real. An error such as -ERANGE is returned instead of the
+ * value. */
 static const struct {
     domus_sql_value value;
     int int_error;
@@ -271,7 +273,7 @@ DOMT_TEST(a_request_keeps_its_values_short_or_long)
         domus_sql_request request;
 
         ck_assert_int_eq(domus_sql_request_make(sql, &statement, NULL, values, 3, &request), 0);
-        domus_sql_request moved = request; /* as a message moves it */
+        domus_sql_request moved = request; /* a copy, as a message makes when it is sent */
         memset(&request, 0, sizeof request);
         ck_assert(moved.more.page == NULL ? size + 51 <= DOMUS_SQL_INLINE
                                           : size + 51 > DOMUS_SQL_INLINE);

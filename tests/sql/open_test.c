@@ -1,6 +1,6 @@
-/* A database is opened by the driver of its scheme, with options in their ranges; failures have an
- * errno and texts that are safe to print; an answer of any actor is told from that of a database.
- */
+/* A database is opened by the driver of its scheme, with options within their ranges; failures have
+ * an errno and texts that are safe to print; the answer of another actor is told from that of a
+ * database. */
 #include "tests/support/suite.h"
 
 #include <domus/domus.h>
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A driver whose actor answers each kind of message by what it has in `says`. */
+/* A driver whose actor answers each message in the way that `says` names. */
 enum { RESULT, FAILURE, WRONG_TYPE, ERRNO };
 
 struct stand {
@@ -70,7 +70,7 @@ static const domus_sql_driver *const drivers[] = {&driver, NULL};
 
 static const struct {
     domus_sql_options options;
-    const char *words; /* NULL: it is right */
+    const char *words; /* words of the error; NULL: no error */
 } options[] = {
     {{.connections_max = 1}, NULL},
     {{.connections_max = 64}, NULL},
@@ -109,7 +109,7 @@ DOMT_TEST(options_have_their_ranges)
 
 static const struct {
     const char *url;
-    const char *words; /* NULL: it is right */
+    const char *words; /* words of the error; NULL: no error */
 } urls[] = {
     {"stand:", NULL},
     {"st:x", NULL},

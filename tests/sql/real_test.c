@@ -1,5 +1,5 @@
-/* Reals as texts for databases: as few digits as say which one it is, and a point in every locale.
- */
+/* Reals as texts for databases: as few digits as identify the number, and a point in every
+ * locale. */
 #include "tests/support/comma.h"
 #include "tests/support/suite.h"
 
@@ -40,7 +40,8 @@ DOMT_TEST(reals_have_a_point_in_every_locale)
             double read = domus_sql_real_read(text, &end);
             ck_assert(*end == '\0' && (read == rows[i].real || (isnan(read) && i == 10)));
         }
-        snprintf(locales, sizeof locales, "%.1f", 1.5); /* that of the program is as it was */
+        /* check that the program's locale is unchanged */
+        snprintf(locales, sizeof locales, "%.1f", 1.5);
         ck_assert_str_eq(locales, round == 1 ? "1,5" : "1.5");
     }
 }

@@ -1,5 +1,5 @@
-/* protocols/sqlite: what all databases do alike, in memory, on a file, and on a file with one
- * connection. */
+/* protocols/sqlite: the tests that all databases have to pass, with a database in memory, in a
+ * file, and in a file with one connection. */
 #include "tests/sqlite/place.h"
 #include "tests/support/sql_cases.h"
 #include "tests/support/suite.h"

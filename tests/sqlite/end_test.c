@@ -1,5 +1,5 @@
-/* protocols/sqlite: queries whose asker gives up do not run on, and the end of a database, or of
- * its system, in the midst of work answers all and frees all. */
+/* protocols/sqlite: queries whose asker gives up do not go on, and when a database or its system
+ * ends during work, every ask is answered and everything is freed. */
 #include "tests/sqlite/crowd.h"
 #include "tests/sqlite/place.h"
 #include "tests/support/service.h"
@@ -43,7 +43,7 @@ DOMT_TEST(query_of_an_asker_that_is_gone_ends)
     domt_place_remove(&place);
 }
 
-/* A begin whose asker is gone when it has its turn holds nothing. */
+/* A begin whose asker has gone before its turn holds no connection. */
 DOMT_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
 {
     domus_sql_begin_options options = {.reads_only = false};
@@ -70,7 +70,7 @@ DOMT_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
     domt_place_remove(&place);
 }
 
-/* The idle time is too long to help. */
+/* The idle time is so long that only the end of the owner can end the transaction. */
 DOMT_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
 {
     domus_sql_options options = {.wait_ns = UINT64_C(3000000000),
@@ -97,7 +97,7 @@ static int stop(domus_stack *stack, void *argument)
     return domus_stop(stack, *(const domus_address *)argument);
 }
 
-/* All that waits and runs is answered with an error, soon. */
+/* Queries that wait and those that run are answered with an error, soon. */
 DOMT_TEST(database_that_is_stopped_answers_all)
 {
     domus_sql_options options = {.connections_max = 2};

@@ -1,5 +1,5 @@
-/* protocols/sqlite: files that cannot be opened, are none, are locked, may only be read, or have no
- * room; and who may read a file that was made. */
+/* protocols/sqlite: files that cannot be opened, are no databases, are locked, are read-only, or
+ * have no room; and the permissions of a file that was made. */
 #include "tests/sqlite/place.h"
 #include "tests/support/service.h"
 #include "tests/support/sql_desk.h"
@@ -32,7 +32,7 @@ DOMT_TEST(file_that_cannot_be_opened_is_the_error_of_queries)
     domt_place place;
     domt_desk desk;
 
-    /* there is no such directory */
+    /* the directory does not exist */
     domt_desk_open(&desk, &domus_sqlite_driver, "sqlite:/nowhere/at/all.db", NULL);
     ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "SELECT 1", NULL, 0), -ENOTCONN);
     ck_assert_str_ne(desk.payload.error.message, "");
@@ -41,12 +41,12 @@ DOMT_TEST(file_that_cannot_be_opened_is_the_error_of_queries)
     ck_assert_uint_ge(domt_desk_look(&desk).failures, 2);
     domt_desk_close(&desk);
 
-    /* there is no such file, and none is to be made */
+    /* the file does not exist, and the url says that none is made */
     domt_place_make(&place, "?mode=rw");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "SELECT 1", NULL, 0), -ENOTCONN);
     ck_assert_int_ne(access(place.path, F_OK), 0);
-    /* it is no database; one that is there later is found */
+    /* the file is no database; a database that is put in its place is opened */
     memset(garbage, 'x', sizeof garbage);
     write_file(place.path, garbage, sizeof garbage);
     ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "SELECT 1", NULL, 0), -EIO);
@@ -70,7 +70,7 @@ DOMT_TEST(file_that_is_made_is_for_its_owner)
     ck_assert_int_eq(stat(place.path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0600);
     domt_desk_close(&desk);
-    /* the WAL was copied and removed */
+    /* the WAL was copied into the file and removed */
     ck_assert_int_eq(unlink(place.path), 0);
     ck_assert_int_eq(rmdir(place.directory), 0);
 }
@@ -112,7 +112,7 @@ DOMT_TEST(lock_of_another_program_is_waited_for_and_then_told)
     ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO a VALUES (1)", NULL, 0), -EAGAIN);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, UINT64_C(100000000));
     ck_assert_str_eq(domt_desk_state(&desk), "55P03");
-    domt_desk_gives(&desk, desk.sql, "SELECT count(*) FROM a", "0"); /* readers go on */
+    domt_desk_gives(&desk, desk.sql, "SELECT count(*) FROM a", "0"); /* reading still works */
     ck_assert_int_eq(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     domt_desk_must(&desk, desk.sql, "INSERT INTO a VALUES (1)");
     (void)sqlite3_close(other);
@@ -120,7 +120,7 @@ DOMT_TEST(lock_of_another_program_is_waited_for_and_then_told)
     domt_place_remove(&place);
 }
 
-/* Mount a file system of 1 MiB, if this process may. */
+/* Mount a file system of 1 MiB. Returns whether this process may do that. */
 static bool mount_small(const char *directory)
 {
     return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
@@ -135,7 +135,7 @@ DOMT_TEST(full_disk_is_told_and_loses_nothing)
     int64_t kept, found;
 
     domt_place_make(&place, "");
-    if (!mount_small(place.directory)) { /* only root may */
+    if (!mount_small(place.directory)) { /* only root may mount */
         domt_place_remove(&place);
         return;
     }
@@ -166,11 +166,12 @@ DOMT_TEST(connections_that_are_not_used_are_closed)
     ck_assert_uint_eq(domt_desk_look(&desk).connects, 2);
     while (domt_desk_look(&desk).connections != 1)
         domt_sleep_ms(1);
-    domt_sleep_ms(150); /* the last one stays */
+    domt_sleep_ms(150); /* the last connection stays open */
     ck_assert_uint_eq(domt_desk_look(&desk).connections, 1);
     domt_desk_must(&desk, desk.sql, "INSERT INTO a VALUES (1)");
     domt_desk_gives(&desk, desk.sql, "SELECT count(*) FROM a", "1");
-    ck_assert_uint_ge(domt_desk_look(&desk).connects, 3); /* one of the two was closed */
+    /* one of the two connections was closed */
+    ck_assert_uint_ge(domt_desk_look(&desk).connects, 3);
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }

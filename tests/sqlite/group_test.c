@@ -1,5 +1,5 @@
-/* protocols/sqlite/group.c: writes that are committed together fail alone, and none is done twice
- * or lost when one of them takes the transaction with it. */
+/* protocols/sqlite/group.c: writes that are committed together fail separately, and no write is
+ * executed twice or lost when another one ends the transaction. */
 #include "tests/sqlite/crowd.h"
 #include "tests/sqlite/place.h"
 #include "tests/support/suite.h"
@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 #define WRITES 40u
-#define BAD    17u /* the write that fails */
+#define BAD    17u /* index of the write that fails */
 
-/* A write that fails in the midst of others, and how. */
+/* A write that fails among others, and its error. */
 static const struct group_case {
     const char *bad;
     int error;
@@ -21,7 +21,8 @@ static const struct group_case {
     {"INSERT OR ROLLBACK INTO t (id) VALUES (-1)", -EEXIST},
     {"INSERT INTO t (id) VALUES ('x')", -EINVAL},
     {"INSERT INTO nothing (id) VALUES (1)", -EINVAL},
-    {"INSERT INTO child (id, parent) VALUES (1, 12345)", -EPERM}, /* deferred: at a commit */
+    /* a deferred constraint, which fails at the commit */
+    {"INSERT INTO child (id, parent) VALUES (1, 12345)", -EPERM},
 };
 
 #define CASES (sizeof cases / sizeof cases[0])
@@ -37,7 +38,7 @@ static void prepare(domt_desk *desk)
     domt_desk_must(desk, desk->sql, "INSERT INTO counted VALUES (0)");
 }
 
-/* While a transaction holds the connection, the writes wait, and are one group behind it. */
+/* Send writes while a transaction holds the connection; the writes wait, and then are one group. */
 static void run_group(domt_desk *desk, const char *bad, int error)
 {
     char text[128], expected[32];
@@ -76,7 +77,7 @@ DOMT_TEST(write_that_fails_fails_alone)
     domt_place_remove(&place);
 }
 
-/* A time-out in a write rolls back the whole transaction of SQLite. */
+/* The time-out of one write rolls back the whole transaction of SQLite. */
 DOMT_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
 {
     domus_sql_options options = {.timeout_ns = UINT64_C(200000000)};
@@ -95,7 +96,7 @@ DOMT_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
     domt_place_remove(&place);
 }
 
-/* Reads that wait for the connection of writes see what was committed, and no part of it. */
+/* Reads that wait for the writing connection see complete commits only. */
 DOMT_TEST(reads_beside_writes_see_whole_commits)
 {
     domt_place place;

@@ -1,5 +1,5 @@
-/* protocols/sqlite: jobs that have to wait for a helper thread, or do not get one. The only helper
- * thread stands still at the word of the test, so nothing here depends on time. */
+/* protocols/sqlite: jobs that wait for a helper thread, or get none. The test stops and frees the
+ * only helper thread, so no result depends on time. */
 #include "tests/sqlite/place.h"
 #include "tests/support/service.h"
 #include "tests/support/sql_desk.h"
@@ -13,7 +13,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* --- a helper thread that stands still -------------------------------------------------------- */
+/* --- a helper thread that can be stopped
+ * -------------------------------------------------------- */
 
 static sem_t asked, begun, may_end;
 
@@ -47,7 +48,7 @@ static int occupy(domus_stack *stack, void *self)
 static const domus_behaviour occupant = {
     .name = "occupant", .kind = DOMUS_STATE, .on_mount = occupy};
 
-/* Let as many jobs as this take the helper thread and the places of jobs that wait for it. */
+/* Fill the helper thread and the queue of its jobs with `jobs` jobs. */
 static void stop_helper(const domt_desk *desk, uint32_t jobs)
 {
     domus_address address;
@@ -88,7 +89,7 @@ static domus_system *make_system(void)
     return system;
 }
 
-/* Open a database, with a table, and rows in it that fill several pieces. */
+/* Open a database with a table whose rows fill several pieces. */
 static void open_desk(domt_desk *desk, const char *url, const domus_sql_options *options)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
@@ -131,7 +132,7 @@ static domus_outside_message receive(const domt_desk *desk)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* The transaction of an end that was not run is rolled back, so those that wait are not held up. */
+/* A commit whose job found no place is a rollback, so queries that wait are not blocked. */
 DOMT_TEST(commit_that_was_not_run_is_a_rollback)
 {
     const domus_sql_options options = {.connections_max = 2};
@@ -143,7 +144,7 @@ DOMT_TEST(commit_that_was_not_run_is_a_rollback)
     open_desk(&desk, place.url, &options);
     ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
     domt_desk_must(&desk, one, "DELETE FROM t");
-    stop_helper(&desk, 2); /* there is no place for its job */
+    stop_helper(&desk, 2); /* the queue has no place for the commit's job */
     ck_assert_int_eq(domt_desk_end(&desk, one, true), -ENOTCONN);
     free_helper(2);
     domt_desk_must(&desk, desk.sql, "UPDATE t SET word = 'x' WHERE id = 1");
@@ -153,7 +154,7 @@ DOMT_TEST(commit_that_was_not_run_is_a_rollback)
     domt_place_remove(&place);
 }
 
-/* A fetch that was asked for before the transaction has begun waits as later ones do. */
+/* A fetch that was sent before a transaction begins waits for its end, as later fetches do. */
 DOMT_TEST(fetch_behind_a_begin_waits_for_the_end)
 {
     static const domus_sql_statement every = {.text = "SELECT word FROM t"};

@@ -1,5 +1,5 @@
-/* protocols/sqlite: a write that was answered is there after kill -9, whenever that comes, also
- * when it was committed together with others. SQLite itself is the judge. */
+/* protocols/sqlite: a write that was answered is in the file after kill -9, at whatever time that
+ * comes, also if it was committed together with others. SQLite itself checks the file. */
 #include "tests/sqlite/crowd.h"
 #include "tests/sqlite/place.h"
 #include "tests/support/service.h"
@@ -14,9 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ASKERS 24u /* writes that are under way at a time */
+#define ASKERS 24u /* number of writes under way at a time */
 
-/* Write rows for ever, and say on a pipe which ones were answered. Every tenth write conflicts. */
+/* Write rows without end, and report on a pipe which ones were answered. Every tenth write
+ * conflicts. */
 static void write_rows(const char *url, int said, int64_t first)
 {
     static const domus_sql_statement put = {.text = "INSERT INTO t (id, word) VALUES ($1, $2)"};
@@ -43,7 +44,7 @@ static void write_rows(const char *url, int said, int64_t first)
     }
 }
 
-/* Returns how many rows were answered, each of which has to be in the file. */
+/* Returns how many rows were answered, and checks that each of them is in the file. */
 static uint32_t count_answered(sqlite3 *judge, int said, int64_t *last)
 {
     sqlite3_stmt *find;

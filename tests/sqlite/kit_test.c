@@ -1,5 +1,5 @@
 /* protocols/sqlite in a test kit: a service with a database in memory is tested with its real
- * statements, on virtual time. */
+ * statements, in virtual time. */
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
@@ -96,7 +96,7 @@ static int run_seed(uint64_t seed, void *context)
         ck_assert_int_eq(domus_probe_expect(probe, &number_type, SECOND, &number), 0);
         ck_assert_int_eq(number, i);
     }
-    /* two at once, of which one conflicts */
+    /* two items with the same number, of which the second one conflicts */
     ck_assert_int_eq(domus_probe_ask(probe, todo, &add_type, &seven), 0);
     ck_assert_int_eq(domus_probe_expect(probe, &number_type, SECOND, &number), 0);
     ck_assert_int_eq(domus_probe_ask(probe, todo, &add_type, &seven), 0);
@@ -116,7 +116,7 @@ DOMT_TEST(service_with_a_database_runs_in_a_kit)
     ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(50), run_seed, NULL, &seed), 0);
 }
 
-/* A transaction that nobody ends is over in its time, which is virtual here. */
+/* A transaction that is not ended is over at its time-out, which is virtual here. */
 DOMT_TEST(times_are_those_of_the_kit)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
@@ -142,7 +142,7 @@ DOMT_TEST(times_are_those_of_the_kit)
     domus_testkit_free(kit);
 }
 
-/* A file needs helper threads, which a kit has not. */
+/* A file needs helper threads, which a kit does not have. */
 DOMT_TEST(file_in_a_kit_is_refused)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};

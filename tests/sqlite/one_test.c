@@ -1,5 +1,5 @@
-/* protocols/sqlite: a database whose only connection does all. Rows that were begun outside of a
- * transaction wait for its end, so that they never show what is not committed. */
+/* protocols/sqlite: a database with a single connection. A cursor that was opened outside of a
+ * transaction waits for the end of the transaction, so that it never shows uncommitted rows. */
 #include "tests/sqlite/place.h"
 #include "tests/support/service.h"
 #include "tests/support/sql_desk.h"
@@ -27,7 +27,7 @@ static void open_and_fill(domt_desk *desk, const char *url, uint64_t wait_ns)
                    "WHERE n < 200) SELECT n, 'clean' FROM r");
 }
 
-/* Count the rows of a piece whose word is not this one. */
+/* Count the rows of a piece that have another word. */
 static uint32_t count_others(const domus_sql_result *piece, const char *word)
 {
     uint32_t others = 0;
@@ -40,7 +40,7 @@ static uint32_t count_others(const domus_sql_result *piece, const char *word)
     return others;
 }
 
-/* Read the rows that are left. Returns how many they are; none has another word. */
+/* Read the remaining rows. Returns their number, and checks that each has this word. */
 static uint32_t read_rest(domt_desk *desk, domus_sql_cursor cursor, const char *word)
 {
     uint32_t rows = 0;
@@ -54,7 +54,7 @@ static uint32_t read_rest(domt_desk *desk, domus_sql_cursor cursor, const char *
     return rows;
 }
 
-/* Begin to fetch, and wait until the fetch waits. */
+/* Send a fetch, and wait until the fetch itself waits. */
 static void fetch_that_waits(domt_desk *desk, domus_sql_cursor cursor)
 {
     ck_assert_int_eq(
@@ -63,7 +63,7 @@ static void fetch_that_waits(domt_desk *desk, domus_sql_cursor cursor)
         domt_sleep_ms(1);
 }
 
-/* Receive the piece, or the error, of the fetch that has waited. */
+/* Receive the piece, or the error, of the fetch that was waiting. */
 static int receive_piece(domt_desk *desk, const char *word, uint32_t *ret_rows)
 {
     domus_outside_message message;
@@ -93,7 +93,7 @@ static void check_isolation(const char *url)
     ck_assert_int_eq(domt_desk_begin(&guest, false, &one), 0);
     domt_desk_must(&guest, one, "UPDATE t SET word = 'dirty'");
     fetch_that_waits(&desk, cursor);
-    /* rows of the transaction do not wait, and show what it has written */
+    /* Cursors of the transaction do not wait, and show uncommitted rows. */
     ck_assert_int_eq(domt_desk_rows(&guest, one, &every_word, NULL, 0, &own), 0);
     ck_assert_uint_eq(read_rest(&guest, own, "dirty"), ROWS);
     ck_assert_uint_eq(domt_desk_look(&desk).waiting, 1);
@@ -165,7 +165,8 @@ DOMT_TEST(queue_is_bounded_by_what_an_actor_holds)
     ck_assert_str_eq(words, "queue_max: 16385 is more than 16384, the most with SQLite");
 }
 
-/* A query whose result is there wakes the conversation that answers it. */
+/* The result of a query wakes the conversation that answers it, and is counted neither as a cancel
+ * nor as a failure. */
 DOMT_TEST(a_query_counts_as_no_cancel_and_no_failure)
 {
     domus_profile all = {0};

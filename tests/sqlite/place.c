@@ -1,4 +1,4 @@
-/* Makes and removes directories of databases. */
+/* Makes and removes directories in which tests have databases. */
 #include "tests/sqlite/place.h"
 
 #include "tests/support/suite.h"

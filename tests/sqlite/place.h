@@ -1,4 +1,4 @@
-/* Directories of tests in which a database lies. */
+/* Directories in which tests have databases. */
 #ifndef DOMT_SQLITE_PLACE_H
 #define DOMT_SQLITE_PLACE_H
 
@@ -8,8 +8,8 @@ typedef struct domt_place {
     char url[160];
 } domt_place;
 
-/* Make a directory, and name a file in it that is not there yet. `parameters`: of the url, with the
- * '?', or "". */
+/* Make a directory, and choose the name of a file in it, which does not exist yet. `parameters`: of
+ * the url, with the '?', or "". */
 void domt_place_make(domt_place *place, const char *parameters);
 void domt_place_remove(const domt_place *place);
 

@@ -1,5 +1,5 @@
-/* protocols/sqlite: statements that would change a connection for others, or that no other database
- * understands, are refused, and how errors of SQLite are told. */
+/* protocols/sqlite: statements that would change the connection for other users, or that no other
+ * database understands, are refused; and errors of SQLite have the right form. */
 #include "tests/support/sql_desk.h"
 #include "tests/support/suite.h"
 
@@ -39,7 +39,7 @@ static const struct refused {
     {"SELECT $0", -EINVAL, "42601"},
     {"SELECT $01", -EINVAL, "42601"},
     {"SELECT $257", -EINVAL, "42601"},
-    {"SELECT $1", -EINVAL, "07001"}, /* which is not given */
+    {"SELECT $1", -EINVAL, "07001"}, /* the parameter is missing */
     {"", -EINVAL, "42601"},
     {" -- nothing", -EINVAL, "42601"},
     {"SELECT 1; nonsense", -EINVAL, "42601"},
@@ -49,7 +49,7 @@ static const struct refused {
     {"INSERT INTO strict VALUES ('x')", -EINVAL, "22P02"},
 };
 
-/* Statements that look like some above, and are not refused. */
+/* Statements that are accepted, although they resemble refused ones. */
 static const char *const taken[] = {
     "PRAGMA table_info(strict)",
     "PRAGMA user_version = 7",
@@ -82,7 +82,7 @@ DOMT_TEST(statements_for_a_connection_are_refused)
                       "%s: %d %s %s", row->text, error, domt_desk_state(&desk),
                       desk.payload.error.message);
         ck_assert_str_ne(desk.payload.error.message, "");
-        /* a script is no way around */
+        /* a script cannot contain the statement either */
         if (row->error == -EACCES)
             ck_assert_msg(domt_desk_script(&desk, desk.sql, row->text) == -EACCES, "%s", row->text);
     }
@@ -115,7 +115,7 @@ DOMT_TEST(error_names_what_it_is_about)
     ck_assert_str_eq(error->constraint, "m_is_small");
     ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "SELECT '\xc3\xa4', oops FROM a", NULL, 0),
                      -EINVAL);
-    ck_assert_uint_eq(error->position, 13); /* counted in characters */
+    ck_assert_uint_eq(error->position, 13); /* a position in characters, not bytes */
     domt_desk_close(&desk);
 }
 
@@ -137,7 +137,7 @@ DOMT_TEST(script_is_done_as_a_whole)
     domt_desk_close(&desk);
 }
 
-/* The place of the statement that was used longest ago is taken. */
+/* A new prepared statement replaces the one that was used longest ago. */
 DOMT_TEST(prepared_statements_at_their_limit)
 {
     static const domus_sql_statement one = {.text = "SELECT 1"}, two = {.text = "SELECT 2"},

@@ -1,4 +1,4 @@
-/* protocols/sqlite/url.c: which urls are taken, what they mean, and what is said of others. */
+/* protocols/sqlite/url.c: which urls are accepted, their meaning, and the errors of others. */
 #include "protocols/sqlite/place.h"
 #include "tests/support/suite.h"
 
@@ -27,7 +27,7 @@ static const struct right {
     {"sqlite:a?busy_timeout=3600000", {.path = "a", .busy_ms = 3600000, .makes_file = true}},
 };
 
-/* A wrong url, and a part of what is said of it. */
+/* A wrong url, and a part of its error. */
 static const struct wrong {
     const char *url;
     const char *words;
@@ -104,7 +104,8 @@ DOMT_TEST(path_at_its_limit)
     memcpy(url, "sqlite:", 7);
     url[7 + PATH_MAX - 1] = '\0';
     ck_assert_int_eq(domi_sqlite_read_url(url, error, sizeof error, &place), 0);
-    ck_assert_int_eq(domi_sqlite_settle_place(&place), -ENAMETOOLONG); /* with its directory */
+    /* the path is too long with its directory */
+    ck_assert_int_eq(domi_sqlite_settle_place(&place), -ENAMETOOLONG);
     url[7 + PATH_MAX - 1] = 'a';
     url[7 + PATH_MAX] = '\0';
     ck_assert_int_eq(domi_sqlite_read_url(url, error, sizeof error, &place), -EINVAL);

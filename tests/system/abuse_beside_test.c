@@ -1,9 +1,9 @@
 /* The latency of a good client beside each attack, and beside as many harmless connections, on both
- * backends. It prints a table: medians over rounds in which both take turns, on a service of one
- * thread with a CPU of its own. A row is void when the load used more than 90 % of its CPU. The
- * last row has the same on both sides, so it tells how far chance takes the ratio. The short form
- * only sees that each row can be measured; the long form (DOMT_LONG) measures, in DOMT_ROUNDS
- * rounds (5), all rows or that of DOMT_ROW. */
+ * backends. The test prints a table of medians over rounds that alternate between the two, on a
+ * service of one thread with its own CPU. A row is void if the load used more than 90 % of its CPU.
+ * The last row is the same on both sides, so it shows the ratio that chance alone produces. The
+ * short form only checks that each row can be measured; the long form (DOMT_LONG) measures
+ * DOMT_ROUNDS rounds (5) of all rows, or of the row DOMT_ROW. */
 #include "tests/support/crowd.h"
 #include "tests/support/process.h"
 #include "tests/support/suite.h"
@@ -19,25 +19,25 @@
 
 #define ROUNDS_MAX 9u
 
-/* One side of a row: connections of one kind, and what the service is told. */
+/* One side of a row: connections of one kind, and settings of the service. */
 typedef struct side {
     domt_attack_kind kind;
-    const char *setting; /* for --set */
-    bool few;            /* the service has few descriptors */
+    const char *setting; /* a setting for --set */
+    bool few;            /* the service may have only few descriptors */
 } side;
 
 typedef struct row {
     const char *name;
-    uint32_t count; /* connections that stay; 0: they come and go */
-    uint32_t rate;  /* deeds in a second; 0: as many as there are connections */
+    uint32_t count; /* number of connections that stay; 0: connections come and go */
+    uint32_t rate;  /* actions in a second; 0: as many as there are connections */
     side attack;
     side twin;
-    const domt_protocol *with; /* NULL: the echo service */
+    const domt_protocol *with; /* protocol of the service; NULL: the echo service */
 } row;
 
 #define MANY "channel.maxConnections=20000"
 
-/* A kind of connections, to a service that takes them all. */
+/* A kind of connections, to a service that accepts them all. */
 #define OF(kind)                                                                                   \
     {                                                                                              \
         DOMT_ATTACK_##kind, MANY, false                                                            \
@@ -61,31 +61,31 @@ static const row rows[] = {
      {DOMT_ATTACK_DRIP, "channel.maxConnections=1000", false},
      OF(TALK),
      NULL},
-    /* a byte of a command, beside a whole command, as often */
+    /* single bytes of a command, compared with as many whole commands */
     {"1,000 dripping, kv", 1000, 0, OF(DRIP), OF(TALK), &domt_kv},
     {"1,000 dripping, lines", 1000, 0, OF(DRIP), OF(TALK), &domt_lines},
-    /* a head that never ends, which the service lets drip here, beside a whole request */
+    /* heads that never end and may drip in this service, compared with whole requests */
     {"10,000 dripping, web", 10000, 0, OF(DRIP), OF(TALK), &domt_web},
-    /* and beside connections that say nothing */
+    /* the same heads, compared with silent connections */
     {"10,000 slow heads, web", 10000, 1000, OF(DRIP), OF(IDLE), &domt_web},
-    /* the same on both sides: how far chance alone takes the ratio */
+    /* equal sides, whose ratio shows the effect of chance */
     {"the same twice", 2000, 0, OF(TALK), OF(TALK), NULL},
 };
 
-/* Measurements of one side of a row, a value for each round. */
+/* Measurements of one side of a row, one value for each round. */
 typedef struct figures {
     double p50[ROUNDS_MAX];
     double p99[ROUNDS_MAX];
     double worst[ROUNDS_MAX];
-    double load;    /* the most that the load used of its CPU */
-    double service; /* the most that the service used of its CPU */
-    double others;  /* the most that anything else used of a CPU */
+    double load;    /* largest share of a CPU that the load used */
+    double service; /* largest share of a CPU that the service used */
+    double others;  /* largest share of a CPU that other programs used */
 } figures;
 
 static domt_service service;
 static uint32_t rounds = 1;
 static uint32_t trips = 100;
-static uint32_t divisor = 50; /* of counts and rates, in the short form */
+static uint32_t divisor = 50; /* divisor of counts and rates in the short form */
 
 static void use_cpu(int cpu)
 {

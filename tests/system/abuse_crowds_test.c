@@ -1,7 +1,7 @@
-/* Crowds of strangers: thousands of idle and of dripping connections, storms of connects that drop,
- * and resets at every byte of a dialogue, each beside a good client. Memory stays below a ceiling,
- * which is printed; the service answers afterwards, and nothing is left. The long form (DOMT_LONG)
- * has 10,000 connections and 50,000 connects. */
+/* Crowds of strangers: thousands of idle and of dripping connections, storms of connections that
+ * are reset at once, and resets at every byte of a dialogue, each beside a good client. Memory
+ * stays below a limit, which is printed; the service answers afterwards, and nothing is left. The
+ * long form (DOMT_LONG) has 10,000 connections and 50,000 connects. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/attack.h"
@@ -14,7 +14,7 @@
 
 #define KIB UINT64_C(1024)
 
-/* The receive buffers of two threads, which take memory when they are first used. */
+/* The receive buffers of two threads, whose memory is used when they are first written. */
 #define BUFFERS (2 * 1024 * 4 * KIB)
 
 static domt_service service;
@@ -71,7 +71,7 @@ static void end_with_nothing_left(const begin *before)
 
 /* --- connections that stay -------------------------------------------------------------------- */
 
-/* The kernel has connected them; the service takes them soon. */
+/* The kernel has accepted the connections, and the service takes them soon. */
 static void all_are_accepted(uint64_t count)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(10000000000);
@@ -110,7 +110,7 @@ DOMT_TEST(thousands_that_drip_hurt_nobody)
     stay("drip", DOMT_ATTACK_DRIP, 3 * KIB);
 }
 
-/* The time-out for the first byte ends them all, whatever else happens. */
+/* The time-out for the first byte ends all connections, whatever else happens. */
 DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
 {
     uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
@@ -161,8 +161,8 @@ DOMT_TEST(storms_of_resets_within_a_message_leave_nothing)
     storm("half", DOMT_ATTACK_HALF);
 }
 
-/* A dialogue of single bytes, each of which is echoed, that ends after `bytes` bytes both ways
- * together: by a reset, or by FIN. */
+/* A dialogue of single bytes, each of which is echoed; the client ends it after `bytes` bytes in
+ * both directions together, by a reset or by FIN. */
 static void talk_until(uint32_t bytes, bool reset)
 {
     domt_client client = {.fd = domt_connect(service.port)};
@@ -176,7 +176,7 @@ static void talk_until(uint32_t bytes, bool reset)
     domt_client_close(&client, reset);
 }
 
-/* A piece of a message behind which the end comes at once. */
+/* The client sends a part of a message, and ends the connection at once. */
 static void send_and_end(uint32_t bytes, bool reset)
 {
     static const char text[256];

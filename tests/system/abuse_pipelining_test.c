@@ -1,5 +1,5 @@
-/* Clients of examples/kv and examples/lines that send one request behind the other: they never
- * read, or are in the midst of it when the service ends. */
+/* Clients of examples/kv and examples/lines that send one request after another without waiting:
+ * they never read, or they still send when the service ends. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/talks.h"
@@ -21,14 +21,14 @@ static domt_service service;
 /* A client that sends the same request again and again. */
 typedef struct pipeliner {
     int fd;
-    uint64_t bytes; /* sent */
-    uint64_t heard; /* line ends */
+    uint64_t bytes; /* bytes sent */
+    uint64_t heard; /* line ends received */
     bool has_ended; /* the service has closed the connection */
 } pipeliner;
 
 static pipeliner clients[CLIENTS_MAX];
 
-/* Send what the kernel takes, at most 100 requests. Returns the bytes. */
+/* Send what the kernel accepts, at most 100 requests. Returns the number of bytes. */
 static size_t send_some(pipeliner *client, const domt_protocol *with)
 {
     char bytes[100 * 64];
@@ -44,7 +44,7 @@ static size_t send_some(pipeliner *client, const domt_protocol *with)
     return (size_t)sent;
 }
 
-/* Read what is there. */
+/* Read the bytes that have come. */
 static void listen_some(pipeliner *client, int flags)
 {
     static char bytes[65536];
@@ -56,7 +56,7 @@ static void listen_some(pipeliner *client, int flags)
         client->has_ended = true;
 }
 
-/* Send until the service has taken nothing for 300 ms, or for 30 s. */
+/* Send until the service has accepted nothing for 300 ms, or for at most 30 s. */
 static void flood(const domt_protocol *with, int count)
 {
     uint64_t now_ns = domt_monotonic_ns();
@@ -75,7 +75,7 @@ static void flood(const domt_protocol *with, int count)
     ck_assert_msg(now_ns < end_ns, "the service still reads");
 }
 
-/* Send the rest of the last request, then FIN. Returns whether that is done. */
+/* Send the rest of the last request, then FIN. Returns whether everything was sent. */
 static bool finish(pipeliner *client, const domt_protocol *with)
 {
     size_t size = strlen(with->request);
@@ -92,7 +92,7 @@ static bool finish(pipeliner *client, const domt_protocol *with)
     return true;
 }
 
-/* Let all clients finish, and read all that comes: each request was answered. */
+/* Let all clients finish sending and read to the end, and check that each request was answered. */
 static void read_after_all(const domt_protocol *with, int count)
 {
     bool finished[CLIENTS_MAX] = {false};
@@ -148,16 +148,16 @@ DOMT_TEST(pipelining_clients_that_never_read_hurt_nobody)
 
 /* --- the end under load ----------------------------------------------------------------------- */
 
-/* Clients go on sending until they see that the service ends. It answers all that it has read: the
- * bytes that it counts are those of the answered requests, and of a part of one of each client. Its
- * end does not take the whole time of a drain. */
+/* Clients send until they see that the service ends. It answers all that it has read: the bytes
+ * that it counts are those of the answered requests, and of a part of one request of each client.
+ * Its end takes less than the whole time of a drain. */
 static void stop_under_load(const domt_protocol *with)
 {
     int count = domt_is_long() ? DOMT_SCALE(16, 8) : DOMT_SCALE(8, 2);
     size_t size = strlen(with->request);
     uint64_t before = domt_protocol_start_bytes(with);
-    /* Clients that read too slowly for the linger would lose the end of their answers. With a
-     * sanitizer on a busy machine the answers that are owed take longer than a drain has. */
+    /* Clients that read more slowly than the linger would lose the end of their answers. With a
+     * sanitizer on a busy machine the remaining answers take longer than a drain lasts. */
     static const char *const slow[] = {
         "--set", "channel.linger=15s", "--set",
         DOMT_SCALE("shutdown.drainTimeout=10s", "shutdown.drainTimeout=40s"), NULL};
@@ -178,7 +178,8 @@ static void stop_under_load(const domt_protocol *with)
         for (int i = 0; i < count; i++) {
             if (clients[i].has_ended)
                 continue;
-            (void)send_some(&clients[i], with); /* it goes on, and has not seen the end */
+            /* the client goes on sending, and has not seen the end */
+            (void)send_some(&clients[i], with);
             listen_some(&clients[i], MSG_DONTWAIT);
             if (clients[i].has_ended)
                 close(clients[i].fd);
@@ -188,7 +189,7 @@ static void stop_under_load(const domt_protocol *with)
     ck_assert_int_eq(domt_service_wait(&service, DOMT_SCALE(20000, 60000)), 0);
     uint64_t answered = 0;
     for (int i = 0; i < count; i++) {
-        uint64_t more = clients[i].heard % with->lines; /* of the last answer */
+        uint64_t more = clients[i].heard % with->lines; /* lines of an incomplete last answer */
         ck_assert_uint_le(more, with->last_lines);
         ck_assert_uint_le(clients[i].heard / with->lines, clients[i].bytes / size);
         answered += clients[i].heard / with->lines;
@@ -198,7 +199,8 @@ static void stop_under_load(const domt_protocol *with)
             with->name, (unsigned long long)answered, (unsigned long long)read,
             (unsigned long long)domt_service_count(&service, "discarded bytes"));
     ck_assert_uint_ge(read, answered * size);
-    ck_assert_uint_lt(read, (answered + (uint64_t)count) * size); /* a part of one of each */
+    /* and at most a part of one request of each client */
+    ck_assert_uint_lt(read, (answered + (uint64_t)count) * size);
     ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
 }
 

@@ -1,5 +1,5 @@
-/* Strangers who say nonsense to examples/kv and examples/lines, announce what never comes, and end
- * or are reset at any byte. A good client beside them must not notice. */
+/* Strangers who send nonsense to examples/kv and examples/lines, announce bytes that never come, or
+ * end or reset their connection at any byte. A good client beside them must not notice. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/redis.h"
@@ -18,7 +18,8 @@ static domt_service service;
 
 /* --- nonsense --------------------------------------------------------------------------------- */
 
-/* Send this, as a whole or byte by byte, and FIN: the service says that, and closes. */
+/* Send these bytes, as a whole or byte by byte, and FIN; check that the service answers with this
+ * text and closes. */
 static void says(const domt_protocol *with, const char *bytes, size_t size, const char *answer,
                  bool drips)
 {
@@ -30,7 +31,7 @@ static void says(const domt_protocol *with, const char *bytes, size_t size, cons
     for (size_t i = 0; drips && i < size; i++)
         domt_send_all(fd, bytes + i, 1);
     if (!drips)
-        (void)!send(fd, bytes, size, MSG_NOSIGNAL); /* it may be refused in the midst */
+        (void)!send(fd, bytes, size, MSG_NOSIGNAL); /* the service may close before all is sent */
     (void)shutdown(fd, SHUT_WR);
     while ((got = recv(fd, said + have, sizeof said - 1 - have, 0)) > 0)
         have += (size_t)got;
@@ -83,7 +84,7 @@ DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
          "-ERR wrong number of arguments for 'get' command\r\n");
     ck_assert(domt_is_answered(good, &domt_kv));
 
-    /* announced, and never sent */
+    /* announced bytes that are never sent */
     enum { COUNT = 100 };
     static const char heads[] = "*1000000\r\n$3\r\nDEL\r\n$500000000\r\nx";
     static int fds[COUNT];
@@ -101,7 +102,7 @@ DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     domt_service_stop(&service);
 }
 
-/* Commands of 4 MiB that never end, more than have room together. */
+/* Commands of 4 MiB that never end; together they are larger than the memory for commands. */
 DOMT_TEST(commands_that_never_end_take_bounded_memory)
 {
     enum { COUNT = 40 };
@@ -116,7 +117,7 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
         size_t sent = 0;
         fds[i] = domt_connect(service.port);
         domt_send_all(fds[i], head, sizeof head - 1);
-        while (sent < sizeof piece) { /* it may be refused in the midst */
+        while (sent < sizeof piece) { /* the service may close before all is sent */
             ssize_t some = send(fds[i], piece + sent, sizeof piece - sent, MSG_NOSIGNAL);
             if (some <= 0)
                 break;
@@ -135,8 +136,8 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
     ck_assert_uint_ge(domt_service_count(&service, "channels refused"), COUNT - 8);
 }
 
-/* Whole commands of 1 MiB, whose shard hangs: they are refused beyond a bound, and those that were
- * taken are done in the end. */
+/* Whole commands of 1 MiB, whose shard hangs: beyond a limit commands are refused, and the accepted
+ * ones are executed in the end. */
 DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
 {
     enum { COUNT = 12, EACH = 20, MOST_MIB = 32, KERNEL_MIB = 10 /* of a connection, at most */ };
@@ -183,11 +184,11 @@ DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     fprintf(stderr, "%llu were done, %llu connections refused\n", (unsigned long long)done,
             (unsigned long long)refused);
     ck_assert_uint_gt(done, 8);
-    /* On a slow machine the shard has done some before the last were sent, and it does those, too,
-     * that the kernel holds of a connection that was not refused. */
+    /* On a slow machine the shard has executed some commands before the last ones were sent; and of
+     * a connection that was not refused it also executes the commands that wait in the kernel. */
     if (sleeps)
         ck_assert_uint_le(done, MOST_MIB + (COUNT - refused) * KERNEL_MIB);
-    domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30); /* there is room again */
+    domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30); /* memory is free again */
     domt_send_all(fd, value, sizeof value);
     ck_assert(domt_hears(fd, "+OK\r\n"));
     close(fd);
@@ -229,7 +230,7 @@ DOMT_TEST(nobody_gets_in_without_the_password)
     "1\r\ng"                                                                                       \
     "\r\n$1\r\nh\r\n$1\r\ni\r\n$1\r\nj\r\n"
 
-/* Without the password one may send ten words of 16 KiB, as to redis-server. */
+/* Without the password a client may send ten words of 16 KiB, as to redis-server. */
 DOMT_TEST(strangers_take_little_memory)
 {
     enum { COUNT = 100, MOST = 300 * 1024 };
@@ -249,7 +250,7 @@ DOMT_TEST(strangers_take_little_memory)
          "-ERR Syntax error in HELLO option 'WHAT'\r\n:0\r\n");
     memset(word, 'w', sizeof word - 2);
     memcpy(word + sizeof word - 2, "\r\n", 2);
-    for (int i = 0; i < COUNT; i++) { /* each sends a command without its last byte */
+    for (int i = 0; i < COUNT; i++) { /* each client sends a command without its last byte */
         fds[i] = domt_connect(service.port);
         domt_send_all(fds[i], "*10\r\n", 5);
         for (int j = 0; j < 10; j++) {
@@ -267,7 +268,8 @@ DOMT_TEST(strangers_take_little_memory)
     domt_service_stop(&service);
 }
 
-/* Lines whose answers count them are sent once. */
+/* Check an answer to lines, sent as a whole only: the answers count the lines, so a second run
+ * would differ. */
 #define SAYS(bytes, answer) says(&domt_lines, bytes, sizeof(bytes) - 1, answer, false)
 
 DOMT_TEST(lines_without_end_are_refused)
@@ -288,12 +290,13 @@ DOMT_TEST(lines_without_end_are_refused)
 
 /* --- ends at each byte ------------------------------------------------------------------------ */
 
-/* A dialogue, and how much of the answer is said when the peer ends behind each byte. */
+/* A dialogue; the test ends the connection after each byte, and checks which part of the answers
+ * comes. */
 typedef struct dialogue {
     const domt_protocol *with;
-    const char *said[8]; /* requests */
+    const char *said[8]; /* requests of the client */
     const char *heard[8];
-    const char *broken; /* what the peer gets for a part of a request */
+    const char *broken; /* answer to an incomplete request */
 } dialogue;
 
 static const dialogue dialogues[] = {
@@ -310,7 +313,7 @@ static const dialogue dialogues[] = {
      "error: EPIPE\n"},
 };
 
-/* Write the requests, and what is heard when the peer ends behind byte `at`. */
+/* Write the requests, and the answers that come if the client ends after byte `at`. */
 static size_t expect(const dialogue *of, size_t at, char said[1024], char heard[1024],
                      bool *ret_is_broken)
 {
@@ -354,7 +357,7 @@ static void end_at_each_byte(const dialogue *of)
                       heard);
         domt_client_close(&client, false);
 
-        /* a reset at once, and one when the answers may have come */
+        /* the client resets at once, or after the answers may have come */
         for (int waits = 0; waits < 2; waits++, made++) {
             client = (domt_client){.fd = domt_connect(service.port)};
             domt_send_all(client.fd, said, at);

@@ -1,7 +1,7 @@
-/* Strangers that use up the descriptors of the process, its receive buffers, or the connections
- * that it may have, of a service of bytes and of one of HTTP. A good client that was there before
- * is served meanwhile. Memory stays below a ceiling, which is printed, the service answers
- * afterwards, and nothing is left. The long form (DOMT_LONG) has more strangers. */
+/* Strangers use up the descriptors of the process, its receive buffers, or the connections that it
+ * may have, of a service of bytes and of one of HTTP. A good client that was connected before is
+ * served meanwhile. Memory stays below a limit, which is printed; the service answers afterwards,
+ * and nothing is left. The long form (DOMT_LONG) has more strangers. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/attack.h"
@@ -44,8 +44,8 @@ static void good_client_is_served(const domt_protocol *with, const char *what, i
     ck_assert_uint_eq(seen.failed, 0);
 }
 
-/* Start a service with more arguments, and let `attack` run beside a good client. When it is over,
- * nothing of it is left. */
+/* Start a service with more arguments, and let `attack` run beside a good client. Afterwards
+ * nothing of the attack is left. */
 static void endure(const domt_protocol *with, const char *what, const char *const more[],
                    domt_attack *attack, uint64_t ceiling)
 {
@@ -95,7 +95,8 @@ DOMT_TEST(strangers_that_take_all_descriptors_hurt_nobody)
     }
 }
 
-/* Each may have channel.sendHigh queued, and its share of the buffers, before it is not read. */
+/* Each connection may have channel.sendHigh queued, and its share of the buffers, before the
+ * service stops reading it. */
 DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
 {
     static const char *const more[] = {

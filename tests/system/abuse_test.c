@@ -1,4 +1,4 @@
-/* Clients that nobody wants, beside one crowd that behaves and must not notice. */
+/* Hostile clients beside a crowd of normal clients, which must not notice. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -27,8 +27,8 @@ static uint64_t flood_until_ns;
 static uint64_t stalled_at;
 static uint64_t stalled_since_ns;
 
-/* The flood is over when its clients could send nothing for 400 ms, or at flood_until_ns: in small
- * pieces it would take too long. */
+/* The flood is over when its clients have sent nothing for 400 ms, or at flood_until_ns: with small
+ * pieces the first condition would take too long. */
 static bool flood_is_over(const domt_crowd *unused)
 {
     uint64_t sent = sent_by_the_deaf();
@@ -42,7 +42,7 @@ static bool flood_is_over(const domt_crowd *unused)
     return domt_monotonic_ns() - stalled_since_ns > UINT64_C(400000000);
 }
 
-/* Each round trip of a client that behaves, in ms at the most. */
+/* Returns the longest round trip of each normal client, in ms. */
 static double round_trips(int fd, int count)
 {
     uint64_t worst_ns = 0;
@@ -57,9 +57,9 @@ static double round_trips(int fd, int count)
     return (double)worst_ns / 1e6;
 }
 
-/* Many that send all they can and never read: more than hold all buffers, were each to hold its
- * share. Their sends stop, memory stays bounded, who behaves is served; and when they read after
- * all, they get every byte. */
+/* Many clients send all they can and never read: more clients than the buffers suffice for, if each
+ * held its share. Their sends stop, memory stays bounded, and normal clients are served; when the
+ * flooding clients read at last, they get every byte. */
 static void never_read(uint32_t count, uint32_t piece_max, uint64_t flood_ms, uint64_t rss_max)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
@@ -67,7 +67,7 @@ static void never_read(uint32_t count, uint32_t piece_max, uint64_t flood_ms, ui
     ck_assert(domt_echoes(good, "hello"));
     uint64_t rss_before = domt_service_rss_bytes(&service);
     domt_crowd_init(&crowd, service.port, count);
-    crowd.socket_bytes = 131072; /* what waits, waits in the service */
+    crowd.socket_bytes = 131072; /* with small socket buffers, bytes wait in the service */
     for (uint32_t i = 0; i < count; i++) {
         crowd.clients[i].deaf = true;
         crowd.clients[i].bytes = 64 * MIB;
@@ -98,13 +98,13 @@ static void never_read(uint32_t count, uint32_t piece_max, uint64_t flood_ms, ui
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
 
-/* Each may have channel.sendHigh and its share of the buffers waiting, in the worst case. */
+/* In the worst case each client has channel.sendHigh bytes and its share of the buffers waiting. */
 DOMT_TEST(readers_that_never_read_stop_being_read_and_hurt_nobody)
 {
     never_read(DOMT_SCALE(100, 40), 0, 60000, DOMT_SCALE(100, 40) * MIB * 3 / 4);
 }
 
-/* Small pieces cost more than their bytes. */
+/* Small pieces need more memory than their bytes. */
 DOMT_TEST(floods_of_small_messages_stop_being_read_and_hurt_nobody)
 {
     never_read(20, 3, 1000, 20 * MIB * 3 / 4);

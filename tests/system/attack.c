@@ -1,5 +1,5 @@
-/* The threads of attacks. Each wakes every millisecond and does the deeds that are due by then, so
- * the load is even and leaves most of its CPU unused. */
+/* The threads of attacks. Each wakes every millisecond and does the actions that are due by then,
+ * so the load is even and leaves most of its CPU unused. */
 #include "tests/system/attack.h"
 #include "tests/support/process.h"
 
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ADDRESSES  200u  /* different source addresses */
+#define ADDRESSES  200u  /* number of different source addresses */
 #define VISITS_MAX 1024u /* visits that may wait for their echo */
 #define TICK_NS    UINT64_C(1000000)
 
@@ -38,7 +38,7 @@ int domt_attack_connect(uint16_t port, uint32_t number)
         return -1;
     from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + number % ADDRESSES);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    /* the port is chosen at the connect, so each address has all of them */
+    /* the port is chosen at the connect, so each address can use all ports */
     if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0 &&
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
         bind(fd, (struct sockaddr *)&from, sizeof from) == 0 &&
@@ -66,7 +66,7 @@ static bool is_connected(int fd)
            info.tcpi_state == TCP_ESTABLISHED;
 }
 
-/* --- deeds ------------------------------------------------------------------------------------ */
+/* --- actions ---------------------------------------------------------------------------------- */
 
 static const char message[DOMT_ATTACK_MESSAGE] = "a message";
 
@@ -85,7 +85,7 @@ static const char *message_of(const domt_attack *attack, size_t *ret_size)
     return attack->says != NULL ? attack->says : message;
 }
 
-/* Connections take turns, so all of them are at the same byte of the message. */
+/* Connections take turns, so all of them have sent the same part of the message. */
 static void drip(const domt_attack *attack, int fd)
 {
     size_t size;
@@ -112,7 +112,7 @@ static void flood(int fd)
     }
 }
 
-/* Close the oldest visits whose echo is there, or that wait for too long. */
+/* Close the oldest visits whose echo has come, or has not come in time. */
 static void end_visits(domt_attack *attack, bool all)
 {
     char echo[DOMT_ATTACK_MESSAGE];
@@ -212,7 +212,7 @@ static void *attack_for_long(void *attack_)
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Make the connections that stay, so many at a time that the backlog holds them. */
+/* Make the connections that stay, only so many at a time as the backlog holds. */
 static void make_connections(domt_attack *attack)
 {
     for (uint32_t i = 0; i < attack->count; i++) {
@@ -342,7 +342,7 @@ uint64_t domt_service_connections(domt_service *service)
         domt_sleep_ms(5);
         domt_service_read_error(service);
     }
-    domt_sleep_ms(20); /* and the rows behind its head */
+    domt_sleep_ms(20); /* waits for the profile's lines behind its first one */
     domt_service_read_error(service);
     return domt_service_count(service, "channels opened") -
            domt_service_count(service, "channels closed");
@@ -372,7 +372,7 @@ void domt_service_is_left_with(domt_service *service, uint64_t connections, uint
                       domt_service_descriptors(service), descriptors);
         domt_sleep_ms(5);
     }
-    /* a connection is counted until the run of its actor that follows the close */
+    /* a connection is counted until its actor has run after the close */
     for (uint64_t left; (left = domt_service_connections(service)) != connections;) {
         ck_assert_msg(domt_monotonic_ns() < until_ns, "%llu connections are left",
                       (unsigned long long)left);

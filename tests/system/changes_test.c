@@ -1,5 +1,5 @@
-/* Keys change over the observation port while echo, kv and a site over TLS are under load.
- * tests/system/changes.py judges. */
+/* Keys are changed over the observation port while echo, kv and a site over TLS are under load.
+ * tests/system/changes.py checks the results. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 #include "tests/system/judges.h"

@@ -1,6 +1,6 @@
-/* The bank of tests/chaos, three nodes at three nats-servers, keeps its money while nodes, servers
- * and their network fail. `./dev chaos` runs it for as long as one likes; here it is a short run of
- * all faults, in the long form alone. */
+/* The bank of tests/chaos, three nodes at three nats-servers, loses no money while nodes, servers
+ * and their network fail. `./dev chaos` runs it for any time; this test is a short run with all
+ * faults, and only in the long form. */
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/system/judges.h"

@@ -1,5 +1,5 @@
-/* The example `cluster`: what is said in a room on one node comes to guests on another one, a
- * counter is one counter whichever node is asked, and goes on elsewhere when its node is killed. */
+/* The example `cluster`: a line said in a room on one node comes to guests on another node, a
+ * counter is the same whichever node is asked, and it goes on elsewhere when its node is killed. */
 #include "tests/support/crowd.h"
 #include "tests/support/nats_server.h"
 #include "tests/support/service.h"
@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define COUNTERS 8 /* by their names some live on each of the nodes */
+#define COUNTERS 8 /* enough counters that each node has some */
 
 static domt_nats_server broker;
-static domt_service nodes[2]; /* "a" and "b" */
+static domt_service nodes[2]; /* the nodes "a" and "b" */
 static int guests[2];
 
 static void say(int fd, const char *text)
@@ -39,8 +39,8 @@ static void start_node(int i, const char *down_after)
     guests[i] = domt_connect(nodes[i].port);
 }
 
-/* Ask one line, and get the answer up to its end, which is cut off. Nobody else may
- * say anything in the room meanwhile. */
+/* Send one line, and return the answer up to its line end, which is removed. The room has to be
+ * quiet meanwhile. */
 static void ask(int fd, const char *line, char *answer, size_t room)
 {
     say(fd, line);
@@ -49,7 +49,7 @@ static void ask(int fd, const char *line, char *answer, size_t room)
     answer[size - 1] = '\0';
 }
 
-/* Ask until this is the answer. */
+/* Send a line again and again until the answer is this one. */
 static void ask_until(int fd, const char *line, const char *wanted)
 {
     char answer[512] = "";
@@ -61,7 +61,7 @@ static void ask_until(int fd, const char *line, const char *wanted)
     ck_assert_str_eq(answer, wanted);
 }
 
-/* Start two nodes that hear each other. */
+/* Start two nodes, and wait until they hear each other. */
 static void start(const char *down_after)
 {
     domt_nats_server_start(&broker, "jetstream { store_dir: \"js\" }", 0);
@@ -77,8 +77,8 @@ static void stop_node(int i)
     domt_service_stop(&nodes[i]);
 }
 
-/* Add 1 to a counter, as often as that fails. Returns the value, and the node of the counter; the
- * failed tries may count, and are added to `tries`. */
+/* Add 1 to a counter, and repeat that until it succeeds. Returns the value, and the node of the
+ * counter; failed tries may have counted, so `tries` counts them. */
 static uint64_t add(int guest, int counter, uint64_t *tries, char *ret_node)
 {
     char line[32], answer[128];
@@ -96,8 +96,8 @@ static uint64_t add(int guest, int counter, uint64_t *tries, char *ret_node)
     ck_abort_msg("counter %d: %s", counter, answer);
 }
 
-/* Add on both nodes, until both answers are of the same life: counters that have begun on node a
- * while it was alone move. Returns the node. */
+/* Add on both nodes until the same life of the counter has answered twice: counters that began on
+ * node a while it was alone are moved. Returns the node. */
 static char add_on_both(int counter)
 {
     uint64_t last = 0;
@@ -121,7 +121,8 @@ DOMT_TEST(rooms_and_counters_are_over_both_nodes)
 
     start("2s");
     for (int i = 0; i < 1000 && recv(guests[1], text, 1, MSG_PEEK | MSG_DONTWAIT) != 1; i++) {
-        ask_until(guests[0], "say knock\n", "lobby, a: knock"); /* until b's guest is known to a */
+        /* repeats until node a knows of the guest of node b */
+        ask_until(guests[0], "say knock\n", "lobby, a: knock");
         domt_sleep_ms(5);
     }
     ask_until(guests[0], "say hello\n", "lobby, a: hello");

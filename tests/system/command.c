@@ -1,4 +1,5 @@
-/* Starts the judge of the program `domus`; see the header. */
+/* Runs tests/system/command.py, which tests the program `domus`; command.h describes the
+ * functions. */
 #include "tests/system/command.h"
 
 #include "tests/support/suite.h"

@@ -1,12 +1,13 @@
-/* The program `domus` of the command line, judged by tests/system/command.py. */
+/* The program `domus` of the command line, tested by tests/system/command.py. */
 #ifndef DOMT_COMMAND_H
 #define DOMT_COMMAND_H
 
 /* Run a part of that file with the example web, whose file in the registry has to be gone at its
- * end. If the program or python3 is not here, this says so, and nothing is tried. */
+ * end. If the program or python3 is not installed, prints a note and does nothing. */
 void domt_command_judge_web(const char *part);
 
-/* Run a part that needs no program of ours. `module` of Python has to be there, too; NULL: none. */
+/* Run a part that needs no program of the examples. `module` is a Python module that has to be
+ * installed; NULL: none. */
 void domt_command_judge(const char *part, const char *module);
 
 #endif

@@ -1,5 +1,4 @@
-/* The program `domus` with a port that says what a newer, a broken or a hostile program might say.
- */
+/* The program `domus` with a port that answers as a newer, a broken or a hostile program might. */
 #include "tests/support/suite.h"
 #include "tests/system/command.h"
 

@@ -1,4 +1,4 @@
-/* The program `domus` with the example web: how it finds the program, and what it says of it. */
+/* The program `domus` with the example web: how it finds the program, and its reports about it. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 #include "tests/system/command.h"
@@ -34,7 +34,7 @@ static void set_registry(void)
     (void)setenv("DOMUS_REGISTRY", tree.root, 1);
 }
 
-/* The program removes its own file alone. */
+/* A program removes only its own file. */
 DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
 {
     char path[PATH_MAX], other[PATH_MAX], text[256] = "", wanted[128];
@@ -61,14 +61,14 @@ DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
     domt_tree_remove(&tree);
 }
 
-/* Others could put files into such a directory, and lead the user to a program of theirs. */
+/* Other users could put files into such a directory, and lead the user to a program of theirs. */
 DOMT_TEST(a_directory_that_others_may_use_is_left_alone)
 {
     domt_tree_make(&tree);
     ck_assert_int_eq(chmod(tree.root, 0750), 0);
     web.site.service.prepare = set_registry;
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    ck_assert_int_eq(rmdir(tree.root), 0); /* there is no file in it */
+    ck_assert_int_eq(rmdir(tree.root), 0); /* checks that the directory is empty */
     domt_observed_stop(&web);
 }
 

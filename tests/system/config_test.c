@@ -1,5 +1,5 @@
-/* The command `domus config`, judged by tests/system/config.py: with files, with programs that are
- * none of ours, with one that runs, and its schema by a validator of JSON Schema. */
+/* The command `domus config`, tested by tests/system/config.py: with files, with programs that do
+ * not use domus, with a running program, and its schema by a validator of JSON Schema. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 #include "tests/system/judges.h"
@@ -14,7 +14,8 @@
 static domt_observed web;
 static domt_tree tree;
 
-/* Run a part of the judge. `modules` of Python have to be there; NULL: none. */
+/* Run a part of the Python test. `modules` are Python modules that have to be installed; NULL:
+ * none. */
 static void judge(const char *part, const char *modules, const char *more)
 {
     char command[2 * PATH_MAX];

@@ -1,6 +1,6 @@
-/* 20,000 connects and closes a second leave nothing: no descriptor, no connection, and after a
- * first wave no memory. The rate that was reached is printed. The long form (DOMT_LONG) lasts five
- * seconds a wave. */
+/* 20,000 connects and closes a second leave nothing behind: no descriptor, no connection, and after
+ * a first wave no memory. The rate that was reached is printed. In the long form (DOMT_LONG) a wave
+ * lasts five seconds. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/attack.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define RATE      20000u /* of all clients together, in a second */
+#define RATE      20000u /* connects in a second, of all clients together */
 #define CLIENTS   2u
-#define GROWN_MAX (UINT64_C(1) << 20) /* bytes by which a second wave may find more memory */
+#define GROWN_MAX (UINT64_C(1) << 20) /* bytes by which memory may grow in the second wave */
 
 static domt_service service;
 

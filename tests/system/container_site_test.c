@@ -1,5 +1,6 @@
-/* Services of several ports, with files, a database and the observation port, in a container whose
- * root can only be read and which has no /proc; and how many threads a CPU quota gives. */
+/* Services with several ports, with files, a database and the observation port, in a container
+ * whose root is read-only and which has no /proc; and the number of threads that follows from a CPU
+ * quota. */
 #include "tests/support/cgroup.h"
 #include "tests/support/container.h"
 #include "tests/support/suite.h"
@@ -22,7 +23,7 @@ static void enter(void)
     domt_container_enter(&container);
 }
 
-/* A container without io_uring and, but for a sanitizer that reads it, without /proc. */
+/* A container without io_uring, and without /proc, except for a sanitizer, which reads /proc. */
 static domt_container bare(void)
 {
     static const long calls[] = {SYS_io_uring_setup, -1};
@@ -31,7 +32,8 @@ static domt_container bare(void)
         .has_root = true, .has_proc = DOMT_SANITIZED, .denied = calls, .denied_with = EPERM};
 }
 
-/* The program `domus` reads the port; it stands outside, and is not there in each build. */
+/* Read the observation port by the program `domus`, which runs outside of the container; not every
+ * build has it. */
 static void stat_reads(uint16_t port)
 {
     char line[512];
@@ -114,7 +116,7 @@ DOMT_TEST(a_database_needs_one_folder_that_can_be_written_to)
 
 static domt_cgroup cgroup;
 
-/* Read what the mount that a tree plays was told last. */
+/* Returns the last text that was written to the mount, which a tree of files plays. */
 static const char *read_given(const domt_tree *tree, char *text, size_t size)
 {
     char path[PATH_MAX];
@@ -156,19 +158,19 @@ DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
     domt_cgroup_remove(&cgroup);
 }
 
-/* A test that lets the children of a mount have a controller takes it from them again, when its
- * cgroup is removed, or was not made. Directories and files play the mount. */
+/* If a test enables a controller for the children of a mount, it disables the controller when its
+ * cgroup is removed, or could not be made. Directories and files play the mount. */
 DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
 {
     static const domt_cgroup_setting nothing[] = {{NULL, NULL}};
     static const domt_cgroup_setting missing[] = {{"cpu.max", "1 1"}, {NULL, NULL}};
     static const struct {
-        const char *given_before; /* in the file of the mount */
+        const char *given_before; /* text in the mount's file before the test */
         const domt_cgroup_setting *settings;
         bool is_made;
         const char *beside;       /* a directory of another test, or NULL */
-        const char *given_during; /* in that file once the cgroup is there, */
-        const char *given_after;  /* and behind its removal */
+        const char *given_during; /* text in that file while the cgroup exists */
+        const char *given_after;  /* text in that file after the cgroup was removed */
     } rows[] = {
         {"", nothing, true, NULL, "+cpu", "-cpu"},
         {"", missing, false, NULL, "-cpu", "-cpu"},

@@ -1,6 +1,6 @@
-/* Echo in containers that lack this or that: it starts, says in one line what it does without, and
- * serves; or it cannot do without, and one line says so. The containers are made by hand
- * (tests/support/container.h). */
+/* Echo in containers that lack something: it starts, says in one line what it does without, and
+ * serves; or it cannot run without that, and one line says so. The containers are made without a
+ * container program (tests/support/container.h). */
 #include "tests/support/container.h"
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
@@ -32,7 +32,7 @@ static void serves(void)
     close(fd);
 }
 
-/* How many lines begin like this. */
+/* Returns how many lines begin with this text. */
 static unsigned count_lines(const char *start)
 {
     unsigned count = 0;
@@ -44,8 +44,8 @@ static unsigned count_lines(const char *start)
     return count;
 }
 
-/* Start echo in the container; it has to serve, to end in order, and to say `lines` warnings, of
- * which one has `says`. */
+/* Start echo in the container, and check that it serves, ends without an error, and prints `lines`
+ * warnings, one of which contains `says`. */
 static void expect_service(const char *name, const char *backend, unsigned lines, const char *says)
 {
     service.prepare = enter;
@@ -59,7 +59,8 @@ static void expect_service(const char *name, const char *backend, unsigned lines
                   name, says, service.error);
 }
 
-/* It has to end with status 1, and one line that has `says`, behind `lines` warnings. */
+/* Start echo in the container, and check that it ends with status 1 and a line that contains
+ * `says`, after `lines` warnings. */
 static void expect_end(const char *name, const char *backend, unsigned lines, const char *says)
 {
     service.prepare = enter;
@@ -138,7 +139,7 @@ DOMT_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
     }
 }
 
-/* The image of packaging/container: a program without shared libraries and its configuration. */
+/* The image of packaging/container: a static program and its configuration. */
 DOMT_TEST(an_image_with_two_files_serves)
 {
     static const char program[] = DOMT_BIN_DIR "/tests/echo_static";
@@ -175,21 +176,21 @@ DOMT_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_se
     expect_service("no locked memory, epoll", "io.backend=epoll", 0, NULL);
 }
 
-/* --- calls ------------------------------------------------------------------------------------ */
+/* --- refused calls ---------------------------------------------------------------------------- */
 
 #define ENDS true
 
 typedef struct refused_call {
     const char *name;
     long call;
-    const char *backend; /* as --set takes it; NULL: both, one after the other */
-    const char *says;    /* NULL: it says nothing */
+    const char *backend; /* backend for --set; NULL: both, one after the other */
+    const char *says;    /* text of the warning; NULL: none */
     bool ends;
 } refused_call;
 
 #define CALL(name) #name, SYS_##name
-/* Newer processors, as aarch64, have not the first call of these two, so the C library takes the
- * second. */
+/* Newer processors such as aarch64 do not have the first call of each pair; the C library uses the
+ * second one there. */
 #ifdef SYS_epoll_wait
 #define CALL_WAIT CALL(epoll_wait)
 #define CALL_POLL CALL(poll)
@@ -222,7 +223,7 @@ static const refused_call told[] = {
     {CALL(io_uring_setup), URING, "io_uring is refused", ENDS},
 };
 
-/* A sanitizer needs calls of its own. */
+/* A sanitizer makes calls of its own, so it cannot run with these refused. */
 static bool may_refuse(void)
 {
     if (!DOMT_SANITIZED)
@@ -231,7 +232,7 @@ static bool may_refuse(void)
     return false;
 }
 
-/* Run a row with one error. */
+/* Start echo with the call of a row refused by one error. */
 static void refuse(const refused_call *row, const char *backend, int error)
 {
     const long calls[] = {row->call, -1};
@@ -265,7 +266,7 @@ DOMT_TEST(a_refused_call_that_matters_is_told_in_one_line)
     refuse_each(told, sizeof told / sizeof told[0]);
 }
 
-/* The library uses these, or its libraries do, and nobody notices if it may not. */
+/* Calls of the library, or of the libraries it uses, whose refusal has no visible effect. */
 static const refused_call unneeded[] = {
     {CALL(timer_create), NULL, NULL, false},    {CALL(timer_settime), NULL, NULL, false},
     {CALL(madvise), NULL, NULL, false},         {CALL(membarrier), NULL, NULL, false},
@@ -281,10 +282,10 @@ static const refused_call unneeded[] = {
     {CALL(ioctl), NULL, NULL, false},           {CALL(shutdown), NULL, NULL, false},
     {CALL(clock_nanosleep), NULL, NULL, false}, {CALL_POLL, NULL, NULL, false},
     {CALL(set_robust_list), NULL, NULL, false}, {CALL(rseq), NULL, NULL, false},
-    {CALL(prctl), NULL, NULL, false}, /* the last one, because it also loads filters */
+    {CALL(prctl), NULL, NULL, false}, /* the last row, because the call also loads filters */
 };
 
-/* All of them together; one at a time in the long form. */
+/* Refuse all these calls together, and in the long form one at a time. */
 DOMT_TEST(other_calls_are_done_without)
 {
     static const int errors[] = {EPERM, ENOSYS};
@@ -315,8 +316,8 @@ DOMT_TEST(clone3_has_to_be_refused_by_the_right_error)
     expect_end("clone3", URING, 0, "has to refuse clone3 by ENOSYS");
 }
 
-/* In a namespace of its own, because a kill() of the number that getpid() then returns, -1, ends
- * all processes that it may. */
+/* The program runs in its own PID namespace: getpid() returns -1 here, and kill(-1) would end all
+ * processes that it may signal. */
 DOMT_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
 {
     static const long calls[] = {SYS_getpid, SYS_tgkill, -1};

@@ -1,5 +1,6 @@
-/* Peers that send all they can and never read, in a cgroup that they could fill many times over.
- * A client that behaves must not notice, nor must one that comes later; nobody is killed.
+/* Peers that send all they can and never read, in a cgroup whose memory their bytes could fill many
+ * times. A normal client must not notice, nor must a client that connects later; no process is
+ * killed.
  *
  * Where no cgroup can be made, and under a sanitizer, whose own memory is several times the
  * program's, the service is given memory.limit instead. */
@@ -18,12 +19,12 @@
 #define DEAF     DOMT_SCALE(800, 200)
 #define FLOOD_MS (domt_is_long() ? 5000u : 1500u)
 
-/* In so many turns each deaf peer has gone once. */
+/* Number of turns after which each deaf peer has disconnected once. */
 #define TURNS_MIN 10u
 #define TURNS_MAX (FLOOD_MS / 100u)
 
-/* The most that a client may have to wait. It is a hundred milliseconds on a machine that does
- * nothing else; the rest is for those that share its CPUs with other programs. */
+/* The longest time that a client may have to wait. It is a hundred milliseconds on an idle machine;
+ * the rest is for clients that share their CPUs with other programs. */
 #define WAIT_MS DOMT_SCALE(1000, 5000)
 
 static domt_service service;
@@ -64,13 +65,13 @@ static void end(void)
            (unsigned long long)domt_service_count(&service, "reset for memory"), service.error);
 }
 
-/* --- a client that behaves -------------------------------------------------------------------- */
+/* --- a normal client -------------------------------------------------------------------------- */
 
 typedef struct good {
     pthread_t thread;
     atomic_bool over;
-    double worst_ms; /* of a round trip on a connection that was there before the flood */
-    double new_ms;   /* of connecting and one round trip */
+    double worst_ms; /* longest round trip on a connection older than the flood */
+    double new_ms;   /* longest time of a connect and one round trip */
     uint32_t trips;
     uint32_t failed;
 } good;
@@ -169,8 +170,9 @@ DOMT_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
     end();
 }
 
-/* A tenth of them goes and comes anew ten times a second, and so do those that were reset. On a
- * slow machine, or under a sanitizer, a turn takes longer, and there are fewer of them. */
+/* A tenth of the peers disconnects and connects again ten times a second, and so do those that were
+ * reset. On a slow machine, or under a sanitizer, a turn takes longer, and there are fewer
+ * turns. */
 DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
 {
     good client;

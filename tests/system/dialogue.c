@@ -1,9 +1,10 @@
 /* Two sets of connections, one to each server. The lines go to redis-server first, and then to kv,
- * and what each client has heard from both is compared after every line.
+ * and after every line the test compares what each client has received from both.
  *
- * Nobody waits for silence. redis-server has one thread, so when it has answered twice on another
- * connection, it has read the line, and written all that follows from it. The service kv has done
- * the same when it has written as much, and counts as many clients, and as many that wait. */
+ * The test does not wait for silence. redis-server has one thread, so when it has answered twice on
+ * another connection, it has read the line, and written everything that follows from it. The
+ * service kv has done the same when it has written as much, and counts as many clients, and as many
+ * that wait. */
 #include "tests/system/dialogue.h"
 
 #include "tests/support/crowd.h"
@@ -19,21 +20,21 @@
 #include <unistd.h>
 
 #define CLIENTS   26
-#define TIMED_MS  400   /* redis-server sees a time-out by then */
-#define SILENT_MS 20    /* the service has done by then what has no answer */
-#define SURE_MS   10000 /* both have to say the same in this time */
+#define TIMED_MS  400   /* ms after which redis-server has seen a time-out */
+#define SILENT_MS 20    /* ms in which the service handles a line without an answer */
+#define SURE_MS   10000 /* ms within which both servers give the same answer */
 
 struct side {
     uint16_t port;
-    int control;      /* a connection beside those of the clients */
-    int fds[CLIENTS]; /* 0: not connected */
+    int control;      /* a connection besides those of the clients */
+    int fds[CLIENTS]; /* connections of the clients; 0: not connected */
     size_t sizes[CLIENTS];
     char heard[CLIENTS][DOMT_REPLY_MAX];
 };
 
 static struct side redis, kv;
 
-/* Read what comes on any connection of a client within `ms`. Returns false if nothing came. */
+/* Read bytes that come on any connection of a client within `ms`. Returns false if none came. */
 static bool listen_to(struct side *side, int ms)
 {
     struct pollfd polls[CLIENTS];
@@ -76,7 +77,7 @@ static void say(struct side *side, const char *line)
         domt_resp_send(side->fds[i], command);
 }
 
-/* Returns when redis-server has done what it was told. */
+/* Wait until redis-server has handled all lines that it was sent. */
 static void settle_redis(void)
 {
     for (int i = 0; i < 2; i++)
@@ -102,10 +103,11 @@ static void read_figures(int control, long figures[FIGURES])
 }
 
 static long
-    more[FIGURES]; /* by which those of kv are greater, because a test has clients of its own */
+    /* differences between the figures of kv and of redis-server: a test has clients of its own */
+    more[FIGURES];
 
-/* True if some client of one server has heard more than that of the other one, or if one server has
- * not seen yet who waits, or has left. */
+/* Returns true if some client has received more from one server than from the other, or if the
+ * servers count different numbers of clients or of waiting ones. */
 static bool differ(void)
 {
     long of_redis[FIGURES], of_kv[FIGURES];
@@ -144,7 +146,7 @@ static void hang_up(struct side *side)
     close(side->control);
 }
 
-/* True if redis-server had nothing to say. */
+/* Returns true if redis-server has sent nothing. */
 static bool is_silent(void)
 {
     for (int i = 0; i < CLIENTS; i++) {
@@ -166,9 +168,9 @@ static void try_line(const char *line)
     uint64_t begin = domt_monotonic_ns();
     while (differ() && domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
         (void)listen_to(&kv, 1);
-        (void)listen_to(&redis, 0); /* a time-out that comes late on a busy machine */
+        (void)listen_to(&redis, 0); /* reads a time-out that is late on a busy machine */
     }
-    (void)listen_to(&kv, 0); /* not more than redis-server */
+    (void)listen_to(&kv, 0); /* reads bytes that kv has sent too many */
     compare(line);
 }
 

@@ -1,4 +1,4 @@
-/* `domus doctor`: by the port, from files, and watching. */
+/* `domus doctor`: with a running program's port, with files, and in its watching mode. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
@@ -31,13 +31,13 @@ static void read_said(const char *name)
     said[0] = '\0';
     FILE *file = fopen(path, "r");
     if (file == NULL)
-        return; /* who writes it has not begun */
+        return; /* the writer of this file has not begun */
     said[fread(said, 1, sizeof said - 1, file)] = '\0';
     (void)fclose(file);
 }
 
 /* Run `domus doctor` with these words, in the directory of the tree. Its output and its errors are
- * in `said`. Returns its exit status. */
+ * stored in `said`. Returns its exit status. */
 static int doctor(const char *format, ...)
 {
     char words[1024], line[PATH_MAX * 2];
@@ -68,7 +68,8 @@ static void save_look(const char *name)
 
 /* --- the port and files ----------------------------------------------------------------------- */
 
-/* Three clients of a program that may have three: it is ill for as long as they stay. */
+/* Three clients connect to a program that may have three: it is at its limit as long as they
+ * stay. */
 static void start_ill(int fds[3])
 {
     domt_tree_make(&tree);

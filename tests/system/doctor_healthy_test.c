@@ -1,5 +1,5 @@
-/* The doctor has nothing to say of programs that are well: idle ones, and the example web under
- * load by each of its protocols, with no thread that sleeps. Findings about the machine may be true
+/* The doctor finds nothing in programs without a fault: idle ones, and the example web under load
+ * by each of its protocols, with no thread that sleeps. Findings about the machine may be true
  * here. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
@@ -15,15 +15,15 @@
 
 #define CLIENTS  16
 #define PIPELINE 8
-/* bytes: less is no load, of which a second has some megabytes */
+/* fewer bytes in a second are no load; a load has some megabytes */
 #define SERVED_LEAST 1000
 
 static domt_observed web;
 
-/* A load: clients that say the same again and again, and read what comes. */
+/* A load: clients that send the same bytes again and again, and read the answers. */
 struct load {
     const char *name, *request;
-    size_t port; /* the place of its port in domt_site */
+    size_t port; /* offset of its port in domt_site */
 };
 
 static const struct load loads[] = {
@@ -39,10 +39,10 @@ struct client {
     pthread_t thread;
     const struct load *load;
     atomic_bool *is_ending;
-    size_t received; /* bytes, when it has ended */
+    size_t received; /* bytes received, when the load has ended */
 };
 
-/* Send on all connections, and read from all. */
+/* Send and read on all connections. */
 static void *talk(void *client_)
 {
     struct client *client = client_;
@@ -68,7 +68,7 @@ static void *talk(void *client_)
     return NULL;
 }
 
-/* Hold that the doctor finds nothing in a second but what the machine takes away. */
+/* Check that the doctor finds nothing in one second, except what the machine takes away. */
 static void holds_nothing(const char *name)
 {
     static const char *const allowed[] = {"cpu-denied (",    "cpu-stolen (",

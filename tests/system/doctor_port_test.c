@@ -1,4 +1,5 @@
-/* /doctor of the observation port: what may be asked, by how many at a time, and when it ends. */
+/* /doctor of the observation port: which requests are allowed, how many clients may ask at a time,
+ * and when a look ends. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/observe.h"
@@ -68,7 +69,7 @@ DOMT_TEST(a_visit_takes_its_time_and_says_what_was_seen)
     domt_observed_stop(&web);
 }
 
-/* Rules read what holds at the look, and not what held at the start. */
+/* Rules use the settings at the time of the look, not those at the start. */
 DOMT_TEST(a_look_has_the_keys_as_they_are_now)
 {
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
@@ -92,11 +93,12 @@ DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
     for (int i = 0; i < 16; i++)
         fds[i] = ask("/doctor?seconds=60");
     domt_sleep_ms(300);
-    /* it begins with their look, which is older than a second then */
+    /* this look begins with an earlier one, which is older than a second */
     domt_site_holds(&web.port, "GET /doctor?seconds=1", NULL, 200, "web (pid ");
     ck_assert_ptr_null(strstr(web.port.body, "), 1.0 s"));
     close(fds[0]);
-    fds[0] = ask("/doctor?seconds=60"); /* a new look, which is too young for a span at the stop */
+    /* a new look, which is too short for a result at the stop */
+    fds[0] = ask("/doctor?seconds=60");
     domt_sleep_ms(60);
     time_t began = time(NULL);
     domt_service_signal(&web.site.service, SIGTERM);
@@ -108,7 +110,7 @@ DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
     ck_assert_int_le(time(NULL) - began, 5);
 }
 
-/* All places of the port are taken, and some of the crowd leave while they wait: the others are
+/* A crowd uses all places of the port, and some clients leave while they wait: the others are
  * answered or refused, and the program is as before. */
 DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
 {

@@ -1,5 +1,5 @@
-/* A drain loses nothing that was acknowledged, or counts what it loses: peers that read slowly and
- * go on sending, peers that wait to be accepted, and peers that never read. */
+/* A drain loses no acknowledged byte, or counts the lost ones: peers that read slowly and go on
+ * sending, peers that wait to be accepted, and peers that never read. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -16,14 +16,14 @@
 
 static domt_service service;
 
-/* Answers wait in the kernel and not in the service. */
+/* Small receive buffers, so that answers wait in the kernel and not in the service. */
 #define IN_KERNEL "--set", "channel.socket.unsentMax=0"
 
-/* A client of the test may be slow on a busy machine, and is not to be cut because of that. It
- * reads for longer than channel.linger all the same. */
+/* A client of the test may be slow on a busy machine, and must not be cut for that, so the service
+ * reads for longer than the default of channel.linger. */
 #define PATIENT "--set", "shutdown.drainTimeout=60s"
 
-/* Wait until the service's kernel has acknowledged all that was sent. */
+/* Wait until the service's kernel has acknowledged all sent bytes. */
 static void wait_until_acknowledged(int fd)
 {
     int left = 1;
@@ -69,8 +69,8 @@ static void send_all(int fd, uint32_t size)
     }
 }
 
-/* Read 4 KiB at a time, and send a byte each time, as a peer that has not looked yet. Some of these
- * bytes may be echoed too. Returns how many of the first bytes came back. */
+/* Read 4 KiB at a time, and send a byte each time, as a peer that has not noticed the stop. Some of
+ * these bytes may be echoed too. Returns how many of the first bytes came back. */
 static uint32_t read_slowly(int fd, uint32_t pause_ms)
 {
     char bytes[4096];
@@ -105,8 +105,8 @@ DOMT_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
     ck_assert_ptr_null(strstr(service.error, "drained"));
 }
 
-/* The peer has finished sending. Its channel must not end when the last byte is given
- * to the kernel. */
+/* The peer has finished sending. Its channel must not end when the last byte is given to the
+ * kernel. */
 DOMT_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
 {
     domt_service_start(&service,
@@ -123,7 +123,7 @@ DOMT_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
     ck_assert_uint_eq(domt_service_count(&service, "cut bytes"), 0);
 }
 
-/* `held` are served at the most; the others wait, some accepted, most not. */
+/* At most `held` peers are served; the others wait, some accepted, most not. */
 static void drains_those_who_wait(uint32_t held, uint32_t waiting)
 {
     static int fds[512];
@@ -159,8 +159,7 @@ DOMT_TEST(peers_that_wait_at_the_most_connections_are_answered)
     drains_those_who_wait(10, 200);
 }
 
-/* The bytes that were sent to the service, less those that are known to have been echoed,
- * were counted. */
+/* The counted bytes are those sent to the service, less those known to have been echoed. */
 DOMT_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
 {
     enum { COUNT = 5 };
@@ -186,7 +185,7 @@ DOMT_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
     ck_assert_uint_gt(missing, 0);
     ck_assert_msg(missing <= cut, "%llu bytes are missing, %llu were counted",
                   (unsigned long long)missing, (unsigned long long)cut);
-    ck_assert_uint_le(cut, missing + (uint64_t)COUNT * 65536); /* and hardly more */
+    ck_assert_uint_le(cut, missing + (uint64_t)COUNT * 65536); /* and hardly any more */
     ck_assert_uint_eq(domt_service_count(&service, "channels cut"), COUNT);
     char line[128];
     snprintf(line, sizeof line, "5 channels had not drained and were cut, and with them %llu bytes",

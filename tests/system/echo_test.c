@@ -10,7 +10,8 @@
 static domt_service service;
 static domt_crowd crowd;
 
-/* Some send in small pieces, some in large ones, so that reads and writes are cut anywhere. */
+/* Some clients send in small pieces, some in large ones, so that reads and writes are cut
+ * anywhere. */
 static void streams(uint32_t count, uint64_t bytes)
 {
     domt_crowd_init(&crowd, service.port, count);
@@ -47,7 +48,8 @@ DOMT_TEST(every_byte_of_many_clients_comes_back_in_order)
     domt_crowd_fini(&crowd);
 }
 
-/* The fewest buffers that there can be: a channel's share is one, and all starve now and then. */
+/* The service has the smallest number of buffers: the share of a channel is one, and all channels
+ * wait for buffers now and then. */
 DOMT_TEST(few_buffers_and_small_queues_lose_nothing)
 {
     domt_service_start(
@@ -72,7 +74,7 @@ DOMT_TEST(a_half_closed_connection_is_answered_to_the_end)
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     int silent = domt_connect(service.port);
-    ck_assert_int_eq(shutdown(silent, SHUT_WR), 0); /* not a byte before */
+    ck_assert_int_eq(shutdown(silent, SHUT_WR), 0); /* the client sends no byte before FIN */
     ck_assert_int_eq(recv(silent, bytes, 1, 0), 0);
     for (int i = 0; i < 20; i++) {
         int fd = domt_connect(service.port);
@@ -93,7 +95,8 @@ DOMT_TEST(a_half_closed_connection_is_answered_to_the_end)
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
 
-/* Every other client resets its connection somewhere in its stream; the others notice nothing. */
+/* Every other client resets its connection somewhere in its stream; the remaining clients notice
+ * nothing. */
 DOMT_TEST(resets_in_the_middle_hurt_nobody_else)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
@@ -101,7 +104,8 @@ DOMT_TEST(resets_in_the_middle_hurt_nobody_else)
         streams(100, 200000);
         for (uint32_t i = 0; i < crowd.count; i += 2) {
             crowd.clients[i].reset_at = 1 + (i * 2791) % crowd.clients[i].bytes;
-            crowd.clients[i].deaf = i % 4 == 0; /* while much waits to be sent to it */
+            /* deaf clients reset while many bytes wait for them */
+            crowd.clients[i].deaf = i % 4 == 0;
         }
         ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
         domt_crowd_holds(&crowd);
@@ -144,7 +148,7 @@ DOMT_TEST(connections_that_come_and_go_leave_nothing_behind)
     uint32_t rounds = 20;
     uint64_t rss_bytes = 0;
 
-    /* Few buffers, so that all of them have been used at half-time. */
+    /* With few buffers all of them have been used at half-time. */
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.buffers.count=64", ));
     for (uint32_t round = 0; round < rounds; round++) {
         domt_crowd_init(&crowd, service.port, AT_ONCE);
@@ -157,7 +161,7 @@ DOMT_TEST(connections_that_come_and_go_leave_nothing_behind)
         if (round == rounds / 2)
             rss_bytes = domt_service_rss_bytes(&service);
     }
-    if (!DOMT_SANITIZED) /* they keep what is freed, to find who uses it */
+    if (!DOMT_SANITIZED) /* sanitizers keep freed memory to find later uses of it */
         ck_assert_uint_le(domt_service_rss_bytes(&service), rss_bytes + (256 << 10));
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels closed"), AT_ONCE * rounds);

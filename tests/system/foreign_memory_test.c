@@ -1,9 +1,9 @@
-/* Memory that others hold: a neighbour of the echo service in a real cgroup takes it to above
- * memory.high and then to above memory.critical, and the service goes on serving all its clients,
- * because nothing that it could do would give a byte of that back.
+/* Memory of other programs: a neighbour of the echo service in a real cgroup takes memory above
+ * memory.high and then above memory.critical. The service goes on serving all its clients, because
+ * nothing that it could do would free any of that memory.
  *
- * Under a sanitizer there is no cgroup small enough, and
- * tests/runtime/foreign_memory_test.c has to do. */
+ * Under a sanitizer no cgroup is small enough, so only tests/runtime/foreign_memory_test.c tests
+ * this. */
 #include "tests/support/cgroup.h"
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
@@ -18,7 +18,7 @@
 
 #define MIB     (UINT64_C(1) << 20)
 #define LIMIT   (192 * MIB)
-#define WAIT_MS 2000 /* a round trip takes less, also on a machine that does much else */
+#define WAIT_MS 2000 /* longest round trip in ms, also on a busy machine */
 
 static domt_service service;
 static domt_cgroup cgroup;
@@ -30,7 +30,7 @@ static void enter(void)
 
 /* --- the neighbour ---------------------------------------------------------------------------- */
 
-/* The neighbour fills the cgroup up to so many bytes, and tells when it has. */
+/* Fill the cgroup up to `bytes` bytes, and report when that is done. */
 typedef struct neighbour {
     _Atomic uint64_t wanted;
     _Atomic uint64_t reached;
@@ -38,7 +38,7 @@ typedef struct neighbour {
 
 static neighbour *shared;
 
-/* Returns only when it is killed. */
+/* This process only ends when it is killed. */
 static _Noreturn void hold_memory(void)
 {
     char *memory = mmap(NULL, LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -107,7 +107,7 @@ static bool has_said(const char *text)
     return false;
 }
 
-/* One that is there already, and others that come. */
+/* Check the client that is connected already, and new ones. */
 static void serves(int early)
 {
     uint64_t most_ns = 0;
@@ -158,7 +158,7 @@ DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
     ck_assert_uint_eq(domt_service_count(&service, "memory limit"), LIMIT);
     const char *line = strstr(service.error, "held by others than domus");
-    ck_assert_ptr_null(strstr(line + 1, "held by others than domus")); /* it is said once */
+    ck_assert_ptr_null(strstr(line + 1, "held by others than domus")); /* the line is logged once */
 }
 
 DOMT_SUITE(60)

@@ -1,5 +1,5 @@
-/* The example `grpc` with a client by node's http2, which says each byte of its calls (grpc.js).
- * Without node it is not judged. */
+/* The example `grpc` with a client that uses node's http2, and writes each byte of its calls
+ * (grpc.js). Without node nothing is tested. */
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/system/judges.h"

@@ -1,4 +1,4 @@
-/* Writes and reads frames; see the header for the form of fields. */
+/* Writes and reads frames; h2.h describes the form of fields. */
 #include "tests/system/h2.h"
 
 #include "tests/support/crowd.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define HEAD_BYTES 9u
-#define FRAME_MAX  16384u /* as long as the judge has told nothing else */
+#define FRAME_MAX  16384u /* until the server's SETTINGS say more */
 #define WAIT_MS    DOMT_SCALE(2000u, 10000u)
 
 char domt_h2_authority[64];
@@ -109,7 +109,7 @@ static void add_value(domt_h2_bytes *to, const char *text, size_t size)
 
 void domt_h2_add_fields(domt_h2_bytes *to, const char *fields)
 {
-    static const uint8_t literal = 0; /* without indexing, with a name of its own */
+    static const uint8_t literal = 0; /* a literal without indexing, with its own name */
 
     while (*fields != '\0') {
         const char *colon = strchr(fields + 1, ':');
@@ -159,7 +159,7 @@ void domt_h2_send(domt_h2 *h2, domt_h2_bytes *bytes)
         if (part < 0 && errno == EINTR)
             continue;
         if (part <= 0)
-            break; /* the next read says that it is closed */
+            break; /* the next read reports that the connection is closed */
         sent += (size_t)part;
     }
     bytes->size = 0;
@@ -195,7 +195,7 @@ static domt_h2_read read_more(domt_h2 *h2, uint64_t until_ns)
     }
 }
 
-/* Take the settings of the server, and acknowledge them. */
+/* Read the server's SETTINGS, and acknowledge them. */
 static void take_settings(domt_h2 *h2, const domt_h2_frame *frame)
 {
     static const uint8_t answer[] = {0, 0, 0, DOMT_H2_SETTINGS, DOMT_H2_ACK, 0, 0, 0, 0};
@@ -222,7 +222,7 @@ static void answer_ping(domt_h2 *h2, const domt_h2_frame *frame)
     (void)send(h2->fd, answer, sizeof answer, MSG_NOSIGNAL);
 }
 
-/* Whether the bytes that are there begin with a whole frame. */
+/* Returns whether the received bytes begin with a whole frame. */
 static bool take_frame(domt_h2 *h2, domt_h2_frame *ret_frame)
 {
     const uint8_t *head = h2->in + h2->at;
@@ -247,7 +247,8 @@ domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame)
 
     while (!take_frame(h2, ret_frame)) {
         if (h2->is_nonsense)
-            h2->at = h2->end = 0; /* such as text of HTTP/1.1: only the end is of interest */
+            /* the bytes are text of HTTP/1.1, for instance: only the end matters */
+            h2->at = h2->end = 0;
         domt_h2_read result = h2->is_closed ? DOMT_H2_END : read_more(h2, until_ns);
         if (result != DOMT_H2_FRAME)
             return result;
@@ -262,7 +263,7 @@ domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame)
 bool domt_h2_open(domt_h2 *h2, uint16_t port)
 {
     static const char begin[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-                                "\0\0\6\4\0\0\0\0\0" /* SETTINGS: an initial window of 65,535 */
+                                "\0\0\6\4\0\0\0\0\0" /* SETTINGS with an initial window of 65,535 */
                                 "\0\4\0\0\xff\xff";
     bool is_told = false;
     bool is_acknowledged = false;

@@ -1,9 +1,10 @@
-/* Frames of HTTP/2 (RFC 9113) as a judge writes and reads them: by itself, without a library, so
- * that it can say what no library would. A connection is a plain socket with prior knowledge.
+/* Frames of HTTP/2 (RFC 9113) as a test writes and reads them: without a library, so that it can
+ * send frames that no library would. A connection is a plain socket with prior knowledge.
  *
- * Fields are a text of lines "name: value\n". In a value "@A" is the address of the server, "@P"
- * the path that is asked for, and "%N" as many bytes as the number N says. They become literals
- * without indexing (RFC 7541, 6.2.2), without Huffman's code. */
+ * Fields are a text of lines "name: value
+ * ". In a value "@A" is the address of the server, "@P" the requested path, and "%N" as many bytes
+ * as the number N says. The fields become literals without indexing (RFC 7541, 6.2.2), not in
+ * Huffman's code. */
 #ifndef DOMT_H2_H
 #define DOMT_H2_H
 
@@ -23,10 +24,10 @@ enum {
     DOMT_H2_WINDOW_UPDATE,
     DOMT_H2_CONTINUATION,
     DOMT_H2_PRIORITY_UPDATE = 0x10,
-    DOMT_H2_UNKNOWN_TYPE = 0x16, /* nobody has defined it */
+    DOMT_H2_UNKNOWN_TYPE = 0x16, /* a type that HTTP/2 does not define */
 };
 
-/* Flags; ACK is that of SETTINGS and PING. */
+/* Flags of frames; ACK belongs to SETTINGS and PING. */
 #define DOMT_H2_ACK         0x01u
 #define DOMT_H2_END_STREAM  0x01u
 #define DOMT_H2_END_HEADERS 0x04u
@@ -73,7 +74,7 @@ enum {
 
 #define DOMT_H2_ROOM 65536u
 
-/* Bytes that are gathered, and sent as one. A frame that has no room fails the test. */
+/* Bytes that are collected and sent at once. A frame that does not fit fails the test. */
 typedef struct domt_h2_bytes {
     size_t size;
     uint8_t data[DOMT_H2_ROOM];
@@ -82,20 +83,20 @@ typedef struct domt_h2_bytes {
 void domt_h2_add(domt_h2_bytes *to, const void *bytes, size_t size);
 void domt_h2_add_u32(domt_h2_bytes *to, uint32_t number);
 
-/* Add a frame. Its length may be a lie: `claimed` is the length that its head tells. */
+/* Add a frame. `claimed` is the length in its header, which may be wrong. */
 void domt_h2_add_frame(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t stream,
                        const void *payload, size_t size);
 void domt_h2_add_frame_head(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t stream,
                             size_t claimed);
 
-/* Add one with a number as its payload: RST_STREAM and WINDOW_UPDATE. */
+/* Add a frame with a number as its payload: RST_STREAM or WINDOW_UPDATE. */
 void domt_h2_add_number(domt_h2_bytes *to, uint8_t type, uint32_t stream, uint32_t number);
 /* Add SETTINGS with one setting. */
 void domt_h2_add_setting(domt_h2_bytes *to, uint16_t name, uint32_t value);
 /* Add HEADERS with these fields. */
 void domt_h2_add_head(domt_h2_bytes *to, uint8_t flags, uint32_t stream, const char *fields);
 
-/* Add a block of fields, without the head of a frame. */
+/* Add a block of fields without a frame header. */
 void domt_h2_add_fields(domt_h2_bytes *to, const char *fields);
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -105,16 +106,16 @@ typedef struct domt_h2_frame {
     uint8_t flags;
     uint32_t stream;
     uint32_t size;
-    const uint8_t *payload; /* until the next frame is read */
+    const uint8_t *payload; /* valid until the next frame is read */
 } domt_h2_frame;
 
 typedef struct domt_h2 {
     int fd;
-    bool is_closed;   /* by the server, by FIN or RST */
-    bool is_nonsense; /* frames larger than any that the judge allows have come */
-    uint32_t settings[DOMT_H2_SETTINGS_KNOWN]; /* of the server */
-    bool has[DOMT_H2_SETTINGS_KNOWN];          /* whether it has told the setting */
-    size_t at, end;                            /* bytes that are not read yet */
+    bool is_closed;   /* the server has closed the connection, by FIN or RST */
+    bool is_nonsense; /* the server has sent frames larger than the test allows */
+    uint32_t settings[DOMT_H2_SETTINGS_KNOWN]; /* settings of the server */
+    bool has[DOMT_H2_SETTINGS_KNOWN];          /* whether the server has sent each setting */
+    size_t at, end;                            /* bounds of the bytes that are not read yet */
     uint8_t in[32768];
 } domt_h2;
 
@@ -122,17 +123,17 @@ typedef struct domt_h2 {
 extern char domt_h2_authority[64];
 extern char domt_h2_path[256];
 
-/* Connect to the port on 127.0.0.1, without a word. */
+/* Connect to the port on 127.0.0.1, and send nothing. */
 void domt_h2_connect(domt_h2 *h2, uint16_t port);
 
-/* Connect, and wait until the settings of both sides are acknowledged. Returns whether they
- * were. */
+/* Connect, and wait until the settings of both sides are acknowledged. Returns whether that
+ * succeeded. */
 bool domt_h2_open(domt_h2 *h2, uint16_t port);
 
 /* Close by FIN, or by RST. */
 void domt_h2_close(domt_h2 *h2, bool reset);
 
-/* Send all of it, and empty it. A server that has closed is no failure. */
+/* Send all collected bytes, and remove them. A server that has closed is no failure. */
 void domt_h2_send(domt_h2 *h2, domt_h2_bytes *bytes);
 
 typedef enum domt_h2_read {
@@ -144,7 +145,7 @@ typedef enum domt_h2_read {
 /* Read the next frame within `ms`. Settings and pings of the server are acknowledged. */
 domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame);
 
-/* A number of 32 bits, as frames have them. */
+/* Returns a number of 32 bits from the bytes of a frame. */
 uint32_t domt_h2_u32(const uint8_t *bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* The thread of an attack, and the good client; see the header. */
+/* The thread of an attack, and the good client; h2_attack.h describes the functions. */
 #include "tests/system/h2_attack.h"
 #include "tests/support/process.h"
 
@@ -14,9 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define AGAIN_NS     UINT64_C(20000000) /* until an attacker that was ended comes back */
+#define AGAIN_NS     UINT64_C(20000000) /* pause before an attacker connects again */
 #define ANSWER_MS    10000u
-#define WINDOW_BYTES 30000u /* bytes that came, until the good client opens its window again */
+#define WINDOW_BYTES 30000u /* received bytes after which the good client opens its window again   \
+                             */
 
 /* --- attackers -------------------------------------------------------------------------------- */
 
@@ -41,7 +42,7 @@ static void come(domt_h2_fight *fight, domt_h2_attacker *attacker)
     attacker->sent = 0;
     attacker->out.size = 0;
     attacker->is_open = domt_h2_open(&attacker->h2, fight->port);
-    if (fight->attack->is_deaf) /* so the kernel keeps little of what is not read */
+    if (fight->attack->is_deaf) /* a small buffer, so that the kernel keeps few unread bytes */
         (void)setsockopt(attacker->h2.fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
     if (!attacker->is_open) {
         domt_h2_close(&attacker->h2, true);
@@ -49,7 +50,8 @@ static void come(domt_h2_fight *fight, domt_h2_attacker *attacker)
     }
 }
 
-/* Send what is there, as much of it as the peer takes now. Returns false if the peer is gone. */
+/* Send collected bytes, as many as the peer accepts now. Returns false if the connection is
+ * lost. */
 static bool send_some(domt_h2_fight *fight, domt_h2_attacker *attacker)
 {
     while (attacker->sent < attacker->out.size) {
@@ -64,7 +66,7 @@ static bool send_some(domt_h2_fight *fight, domt_h2_attacker *attacker)
     return true;
 }
 
-/* Read all that is there. Returns false if the server has ended the connection. */
+/* Read all bytes that have come. Returns false if the server has ended the connection. */
 static bool read_all(domt_h2_fight *fight, domt_h2_attacker *attacker)
 {
     domt_h2_frame frame;
@@ -80,7 +82,8 @@ static bool read_all(domt_h2_fight *fight, domt_h2_attacker *attacker)
     return result == DOMT_H2_LATE;
 }
 
-/* Whether the server has closed a connection that reads nothing: it has sent RST, or FIN. */
+/* Returns whether the server has closed a connection that reads nothing: it has sent RST, or
+ * FIN. */
 static bool is_cut(const domt_h2_attacker *attacker)
 {
     struct pollfd state = {.fd = attacker->h2.fd, .events = POLLRDHUP};
@@ -150,7 +153,7 @@ void domt_h2_fight_end(domt_h2_fight *fight)
 
 /* --- the good client -------------------------------------------------------------------------- */
 
-/* Ask, and read to the end of the answer. */
+/* Send a request, and read to the end of the answer. */
 static bool is_answered(domt_h2 *h2, uint32_t stream)
 {
     static domt_h2_bytes out;

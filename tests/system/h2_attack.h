@@ -1,5 +1,5 @@
-/* Attacks on a server of HTTP/2: a thread of this process keeps connections at their deeds, and
- * makes them anew when the server ends them. A good client beside them times its requests. */
+/* Attacks on a server of HTTP/2: a thread of this process keeps connections busy, and makes new
+ * ones when the server ends them. A good client beside them measures its requests. */
 #ifndef DOMT_H2_ATTACK_H
 #define DOMT_H2_ATTACK_H
 
@@ -14,23 +14,23 @@
 typedef struct domt_h2_attacker {
     domt_h2 h2;
     bool is_open;
-    uint32_t stream;  /* the next one that is not used yet */
-    uint32_t round;   /* of this connection, from 0 */
-    size_t sent;      /* bytes of `out` that are sent */
-    uint64_t next_ns; /* when it connects again */
+    uint32_t stream;  /* number of the next unused stream */
+    uint32_t round;   /* number of the round on this connection, from 0 */
+    size_t sent;      /* bytes of `out` that were sent */
+    uint64_t next_ns; /* time of the next connect */
     domt_h2_bytes out;
 } domt_h2_attacker;
 
 typedef struct domt_h2_attack {
     const char *name;
-    void (*add)(domt_h2_attacker *attacker); /* adds the frames of a round to `out` */
-    uint32_t connections;                    /* 0: 2 */
-    uint32_t rounds;                         /* in a second, of each connection; 0: 100 */
-    bool is_deaf;                            /* reads nothing behind the settings */
+    void (*add)(domt_h2_attacker *attacker); /* function that adds the frames of a round to `out` */
+    uint32_t connections;                    /* number of connections; 0: 2 */
+    uint32_t rounds;                         /* rounds in a second, of each connection; 0: 100 */
+    bool is_deaf;                            /* reads nothing after the settings */
     bool is_ended;                           /* the server has to end the connections */
 } domt_h2_attack;
 
-/* An attack that runs, and what came of it. */
+/* An attack that runs, and its results. */
 typedef struct domt_h2_fight {
     const domt_h2_attack *attack;
     uint16_t port;
@@ -38,25 +38,25 @@ typedef struct domt_h2_fight {
     uint32_t count;
     pthread_t thread;
     _Atomic bool is_over;
-    uint64_t bytes;        /* sent */
+    uint64_t bytes;        /* bytes sent */
     _Atomic uint32_t ends; /* connections that the server has ended, by GOAWAY or at once */
-    uint32_t resets;       /* RST_STREAM that came */
-    uint32_t code;         /* of the last GOAWAY; UINT32_MAX: none came */
-    uint64_t first_end_ns; /* from the begin to the first end; 0: there was none */
+    uint32_t resets;       /* number of RST_STREAM frames received */
+    uint32_t code;         /* code of the last GOAWAY; UINT32_MAX: none came */
+    uint64_t first_end_ns; /* time from the begin to the first end; 0: no end */
 } domt_h2_fight;
 
-/* Begin an attack; the fields `attack` and `port` are set. End it by the reset of all its
- * connections. The figures may be read from then on. */
+/* Begin an attack; the fields `attack` and `port` are set. domt_h2_fight_end() resets all its
+ * connections; the figures may be read afterwards. */
 void domt_h2_fight_begin(domt_h2_fight *fight);
 void domt_h2_fight_end(domt_h2_fight *fight);
 
 typedef struct domt_h2_good {
     double p50_ms, p99_ms, worst_ms;
-    uint32_t failed; /* requests that were not answered within 10 s; no more are made then */
+    uint32_t failed; /* requests that were not answered within 10 s; none are made after that */
 } domt_h2_good;
 
 /* Let a good client make `count` requests on its connection, one each millisecond. `stream` is the
- * number of its next one. */
+ * number of its next stream. */
 domt_h2_good domt_h2_good_run(domt_h2 *h2, uint32_t *stream, uint32_t count);
 
 #endif

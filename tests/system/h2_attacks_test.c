@@ -1,9 +1,9 @@
 /* Attacks on a server of HTTP/2, each of which made servers fail in the past: the server ends the
- * connection or bounds what it keeps for it, and a good client beside it is answered.
+ * connection or limits what it stores for it, and a good client beside it is answered.
  *
- * The table that is printed has the good client's latencies alone and beside the attack, which say
- * something only if the machine does nothing else; in the long form (DOMT_LONG) they are medians of
- * five rounds, and a p99 of more than 1.5 times is called missed. DOMT_ROW=N runs one row. */
+ * The printed table has the good client's latencies alone and beside the attack, which are
+ * meaningful only on an idle machine; in the long form (DOMT_LONG) they are medians of five rounds,
+ * and a p99 of more than 1.5 times is reported as missed. DOMT_ROW=N runs one row. */
 #include "tests/support/process.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/service.h"
@@ -15,13 +15,13 @@
 #include <stdlib.h>
 
 #define MIB          (UINT64_C(1) << 20)
-#define MOST_MIB     24 /* that the server may grow by in an attack */
+#define MOST_MIB     24 /* memory by which the server may grow in an attack */
 #define ROUNDS_MAX   9u
-#define END_MS       4000u /* within which it has to end a connection */
+#define END_MS       4000u /* time within which the server has to end a connection */
 #define WHOLE        (DOMT_H2_END_STREAM | DOMT_H2_END_HEADERS)
 #define LARGEST      0x7fffffffu
-#define FRAMES       100u /* of one round, if there are no other reasons */
-#define STREAMS_MAX  100u /* that a server may be asked for at a time */
+#define FRAMES       100u /* usual number of frames in a round */
+#define STREAMS_MAX  100u /* largest number of streams at a time that a test opens */
 #define HEAD_CLAIMED 2000u
 
 static domt_h2_server server;
@@ -49,7 +49,7 @@ static void reset_rapidly(domt_h2_attacker *attacker)
     }
 }
 
-/* The server is made to reset: a window that is too large ends each request. */
+/* Make the server send resets: a window that is too large ends each request. */
 static void make_it_reset(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++) {
@@ -59,14 +59,14 @@ static void make_it_reset(domt_h2_attacker *attacker)
     }
 }
 
-/* Another way to the same: the request is malformed, and each stream is an error. */
+/* Make the server send resets by malformed requests, each of which is an error of its stream. */
 static void make_it_refuse(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
         ask(attacker, WHOLE, DOMT_H2_GET "connection: close\n");
 }
 
-/* The block of fields never ends. */
+/* Send a block of fields that never ends. */
 static void go_on(domt_h2_attacker *attacker)
 {
     static domt_h2_bytes block;
@@ -107,7 +107,7 @@ static void send_empty_data(domt_h2_attacker *attacker)
         domt_h2_add_frame(&attacker->out, DOMT_H2_DATA, 0, 1, NULL, 0);
 }
 
-/* DATA of padding alone uses the window, and brings nothing. */
+/* Send DATA that is only padding: it uses the window, and contains nothing. */
 static void send_padding(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
@@ -176,17 +176,17 @@ static void leave_and_stay(domt_h2_attacker *attacker)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* A field of 4,000 bytes gets into the table, and each request names it 4,000 times. */
+/* Put a field of 4,000 bytes into the table once, and refer to it 4,000 times in each request. */
 static void inflate(domt_h2_attacker *attacker)
 {
     static domt_h2_bytes block, field;
-    static const uint8_t again = 0x80 | 62; /* the newest entry of the table */
+    static const uint8_t again = 0x80 | 62; /* index of the newest entry of the table */
 
     block.size = field.size = 0;
     domt_h2_add_fields(&block, DOMT_H2_GET);
     domt_h2_add_fields(&field, "x-large: %4000\n");
     if (attacker->round == 0) {
-        field.data[0] = 0x40; /* with indexing */
+        field.data[0] = 0x40; /* a literal with indexing */
         domt_h2_add(&block, field.data, field.size);
     }
     for (uint32_t i = 0; i < 4000; i++)
@@ -195,7 +195,7 @@ static void inflate(domt_h2_attacker *attacker)
                       block.size);
 }
 
-/* A head of 200 KB, which ends. */
+/* Send a head of 200 KB, which ends. */
 static void send_large_head(domt_h2_attacker *attacker)
 {
     static domt_h2_bytes block;
@@ -225,7 +225,7 @@ static void read_nothing(domt_h2_attacker *attacker)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-/* Many answers wait for a window that never comes. */
+/* Request many answers, and never open the window for them. */
 static void stall_answers(domt_h2_attacker *attacker)
 {
     if (attacker->round != 0)
@@ -235,7 +235,7 @@ static void stall_answers(domt_h2_attacker *attacker)
         ask(attacker, WHOLE, DOMT_H2_GET);
 }
 
-/* Many bodies begin, and never go on. */
+/* Begin many bodies, and never go on. */
 static void stall_bodies(domt_h2_attacker *attacker)
 {
     if (attacker->round != 0)
@@ -246,7 +246,7 @@ static void stall_bodies(domt_h2_attacker *attacker)
     }
 }
 
-/* Answers leave byte by byte. */
+/* Open the window byte by byte, so that answers leave in single bytes. */
 static void dribble(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
@@ -256,7 +256,7 @@ static void dribble(domt_h2_attacker *attacker)
         domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, attacker->stream - 2, 1);
 }
 
-/* A head comes byte by byte. */
+/* Send a head byte by byte. */
 static void send_slow_head(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
@@ -267,9 +267,9 @@ static void send_slow_head(domt_h2_attacker *attacker)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* The server has to end what no client does: 10,000 resets, pings or the like in a second, which
- * cost it work and the client next to nothing. It need not end what it bounds by itself, such as
- * streams that wait, or ignores; and a fast download opens windows as often as that. */
+/* The server has to end what no real client does: 10,000 resets, pings or similar frames in a
+ * second, which cost the server work and the client almost nothing. It need not end what it limits
+ * otherwise, such as waiting streams, or ignores; and a fast download opens windows as often. */
 static const domt_h2_attack rows[] = {
     {"rapid reset", reset_rapidly, 2, 100, false, true},
     {"resets by the server", make_it_reset, 2, 100, false, true},
@@ -301,7 +301,7 @@ static const domt_h2_attack rows[] = {
 
 static uint32_t trips = 100;
 static uint32_t rounds = 1;
-static uint32_t least_ms = 300; /* that an attack goes on, if the server need not end it */
+static uint32_t least_ms = 300; /* ms for which an attack goes on if the server need not end it */
 
 /* The figures of all rounds of a row. */
 typedef struct figures {
@@ -324,7 +324,7 @@ static void take_most(double *most, double value)
     *most = value > *most ? value : *most;
 }
 
-/* Go on for a while, or until the server has ended a connection, if it has to. */
+/* Continue for a while, or, if the server has to end connections, until it has ended one. */
 static bool is_ended_in_time(domt_h2_fight *fight, uint64_t begin_ns)
 {
     bool has_to = fight->attack->is_ended;
@@ -373,7 +373,7 @@ static double median(double *values)
     return values[rounds / 2];
 }
 
-/* Returns whether the attack was withstood. */
+/* Run a row. Returns whether the server has withstood the attack. */
 static bool run_row(const domt_h2_attack *of)
 {
     figures seen = {.is_ended = true};

@@ -1,8 +1,9 @@
 /* Clients of other projects with a server of HTTP/2: curl, nghttp, h2load, node's http2, and
- * Chromium. A program that is not installed does not judge.
+ * Chromium. Programs that are not installed are left out.
  *
- * Any server is judged by GET of one path. The example `web` is asked for more: bodies of a million
- * bytes both ways, ranges, errors, events, and the same page in a browser over TLS. */
+ * Any server is tested by GET of one path. The example `web` also has tests with bodies of a
+ * million bytes in both directions, ranges, errors, events, and the same page in a browser over
+ * TLS. */
 #include "tests/support/suite.h"
 #include "tests/system/h2.h"
 #include "tests/system/h2_server.h"
@@ -14,8 +15,8 @@
 static domt_h2_server server;
 static domt_tree tree;
 
-/* Let programs judge by a command, in which $U is what is asked for, $O the first bytes of the
- * site, and $T and $IN are as domt_judge() has them. `of_web` says that only `web` can do it. */
+/* Test the server by a command of other programs, in which $U is the url, $O the first bytes of the
+ * site, and $T and $IN are as in domt_judge(). `of_web` means that only `web` can pass the test. */
 static void judge(const char *programs, bool of_web, const char *command)
 {
     static char line[4096];
@@ -36,8 +37,8 @@ static void judge(const char *programs, bool of_web, const char *command)
     domt_h2_server_end(&server);
 }
 
-/* The curl of Debian 12 cannot use a connection twice that it has made with prior knowledge; it
- * does so over TLS below. */
+/* The curl of Debian 12 cannot use a connection with prior knowledge twice; over TLS it can, see
+ * below. */
 DOMT_TEST(curl_gets)
 {
     judge("curl", false,
@@ -46,7 +47,7 @@ DOMT_TEST(curl_gets)
           "$C -I $U | grep -qi \"^content-length: $(wc -c <$T/a)\" || exit 2");
 }
 
-/* nghttp tells each frame. It begins with PRIORITY on idle streams. */
+/* nghttp prints each frame. It begins with PRIORITY on idle streams. */
 DOMT_TEST(nghttp_shows_the_frames)
 {
     judge("nghttp", false,
@@ -71,7 +72,7 @@ DOMT_TEST(h2load_counts_no_error)
         "h2load -n 500 -c 5 -m 20 -w 10 -W 12 $U | grep -q \" 500 succeeded, 0 failed\" || exit 4");
 }
 
-/* node resets streams by itself if what it has to send is more than 10 MB, so it gets more. */
+/* node resets streams by itself if it has more than 10 MB to send, so this limit is raised. */
 #define NODE                                                                                       \
     "cat >$T/n.js <<END\n"                                                                         \
     "const assert = require(\"assert\"), http2 = require(\"http2\"), fs = require(\"fs\");\n"      \
@@ -163,8 +164,8 @@ DOMT_TEST(node_uses_the_site)
                "  assert(last.body.toString() === \"abc\");\n" NODE_END);
 }
 
-/* WebSockets in streams (RFC 8441), whose frames are written by hand: two guests of a room hear
- * each other, and one leaves. */
+/* WebSockets in streams (RFC 8441), whose frames the test writes: two guests of a room receive each
+ * other's lines, and one leaves. */
 DOMT_TEST(node_opens_websockets)
 {
     judge("node", true,
@@ -197,7 +198,7 @@ DOMT_TEST(node_opens_websockets)
 
 /* --- TLS -------------------------------------------------------------------------------------- */
 
-/* Start the site over TLS, which offers h2 first. Returns false if it is not judged. */
+/* Start the site over TLS, which offers h2 first. Returns false if another server is tested. */
 static bool begin_secure(domt_secure *secure, const char *programs)
 {
     if (!domt_h2_web_is_judged() || !domt_secure_is_possible(programs))
@@ -231,7 +232,7 @@ DOMT_TEST(clients_choose_by_alpn)
     domt_secure_end(&secure);
 }
 
-/* The whole page by h2, and its chat by a WebSocket in a stream of it. */
+/* The whole page comes by h2, and its chat by a WebSocket in a stream. */
 DOMT_TEST(chromium_uses_the_page_by_h2)
 {
     static domt_secure secure;

@@ -1,4 +1,4 @@
-/* Finds the server that is judged; see the header. */
+/* Finds the server under test; h2_server.h describes the environment. */
 #include "tests/system/h2_server.h"
 
 #include "tests/support/suite.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether examples/web speaks HTTP/2 on its port. DOMT_H2_WEB=1 says so for one run. */
+/* Returns whether examples/web speaks HTTP/2 on its port. DOMT_H2_WEB=1 says so for one run. */
 static const bool web_speaks_h2 = true;
 
 bool domt_h2_web_is_judged(void)

@@ -1,8 +1,8 @@
-/* The server of HTTP/2 that is judged: the example `web`, or any other one, by environment:
+/* The server of HTTP/2 under test: the example `web`, or any other one, by environment:
  *
- *   DOMT_H2_AT    the port on 127.0.0.1 of a server that runs already, by prior knowledge
- *   DOMT_H2_PID   its process, whose memory is looked at; without it memory is not
- *   DOMT_H2_PATH  what is asked for; its answer needs a body of some bytes ("/" without it)
+ *   DOMT_H2_AT    the port on 127.0.0.1 of a running server with prior knowledge
+ *   DOMT_H2_PID   its process, whose memory is measured; without it memory is not tested
+ *   DOMT_H2_PATH  the requested path; its answer needs a body of some bytes ("/" without it)
  *
  * For example nghttpd: `nghttpd --no-tls -d DIRECTORY 8080`, and nginx: `listen 127.0.0.1:8080
  * http2`. */
@@ -17,22 +17,22 @@
 
 typedef struct domt_h2_server {
     uint16_t port;
-    pid_t pid; /* 0: not known */
+    pid_t pid; /* process of the server; 0: not known */
     bool is_site;
     domt_site site;
 } domt_h2_server;
 
-/* Whether the example `web` is judged; it speaks HTTP/2 then. */
+/* Returns whether the example `web` is tested, and speaks HTTP/2. */
 bool domt_h2_web_is_judged(void);
 
-/* Begin with the server; `settings` are for `web`, up to a NULL. Returns false, and says so, if
- * there is none. */
+/* Begin with the server; `settings` are for `web`, up to a NULL. Returns false, and prints a note,
+ * if there is no server. */
 bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[]);
 
-/* Check that it still serves, and end it if it is ours. */
+/* Check that the server still answers, and end it if this test has started it. */
 void domt_h2_server_end(domt_h2_server *server);
 
-/* Resident bytes of the server; 0 if its process is not known. */
+/* Returns the resident bytes of the server; 0 if its process is not known. */
 uint64_t domt_h2_server_bytes(const domt_h2_server *server);
 
 #endif

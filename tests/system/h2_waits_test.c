@@ -1,5 +1,5 @@
-/* Time-outs of the example `web` for peers that speak HTTP/2 and let it wait: for a window, for the
- * rest of a body or of a head, for the rest of the preface, and for anything at all. */
+/* Time-outs of the example `web` for peers that speak HTTP/2 and let the server wait: for a window,
+ * for the rest of a body or of a head, for the rest of the preface, and for any byte at all. */
 #include "tests/support/suite.h"
 #include "tests/system/h2spec.h"
 

@@ -1,4 +1,4 @@
-/* Runs cases: sends the frames of a row, and looks at what comes until an outcome is allowed, the
+/* Runs cases: sends the frames of a row, and reads until an allowed outcome has come, the
  * connection is closed, or nothing more comes. */
 #include "tests/system/h2spec.h"
 
@@ -14,12 +14,12 @@
 #define WAIT_MS  DOMT_SCALE(2000u, 10000u)
 #define TALE_MAX 256u
 
-/* A case that runs: its connection, and a tale of what came. */
+/* A case that runs: its connection, and a text with the frames that came. */
 typedef struct case_run {
     domt_h2 h2;
     domt_h2_bytes out, block;
     bool is_skipped;
-    bool has_read; /* a frame */
+    bool has_read; /* a frame was read */
     char tale[TALE_MAX];
 } case_run;
 
@@ -45,7 +45,7 @@ static bool is_among(uint32_t code, uint32_t codes)
     return code < 32 && (codes >> code & 1u) != 0;
 }
 
-/* Returns the kinds of outcome that a frame is; 0: it says nothing about the case. */
+/* Returns the outcomes that a frame can be, as bits; 0: the frame says nothing about the case. */
 static uint32_t kind_of(case_run *run, const domt_h2_frame *frame, const domt_h2_outcome *wanted)
 {
     bool is_ack = (frame->flags & DOMT_H2_ACK) != 0;
@@ -78,8 +78,8 @@ static uint32_t kind_of(case_run *run, const domt_h2_frame *frame, const domt_h2
     }
 }
 
-/* Whether a frame can only be wrong: it answers a ping that asked for no answer, or has more DATA
- * than the window allows. */
+/* Returns whether a frame is wrong in any case: it answers a ping that asked for no answer, or has
+ * more DATA than the window allows. */
 static bool is_wrong(const domt_h2_frame *frame, const domt_h2_outcome *wanted)
 {
     if (frame->type == DOMT_H2_PING && (frame->flags & DOMT_H2_ACK) != 0)
@@ -87,7 +87,7 @@ static bool is_wrong(const domt_h2_frame *frame, const domt_h2_outcome *wanted)
     return frame->type == DOMT_H2_DATA && wanted->size != 0 && frame->size > wanted->size;
 }
 
-/* Read until an outcome is there. Returns whether it is a wanted one. */
+/* Read until an outcome has come. Returns whether it is an allowed one. */
 static bool hear(case_run *run, const domt_h2_outcome *wanted)
 {
     uint64_t until_ns = domt_monotonic_ns() + WAIT_MS * UINT64_C(1000000);
@@ -135,7 +135,7 @@ static void say(case_run *run, const domt_h2_step *step)
     domt_h2_add(&run->out, step->back.at, step->back.size);
 }
 
-/* Returns false if the case has failed, or cannot be tried. */
+/* Do a step of the case. Returns false if the case has failed, or cannot be tried. */
 static bool take_step(case_run *run, const domt_h2_step *step)
 {
     switch (step->kind) {

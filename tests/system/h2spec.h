@@ -1,32 +1,32 @@
-/* Cases after the public list of h2spec (github.com/summerwind/h2spec), in tables: which frames a
- * client sends, and which outcomes are allowed. The names of rows are the places in that list,
- * whose cases follow RFC 7540 and RFC 7541.
+/* Cases after the public list of h2spec (github.com/summerwind/h2spec), in tables: the frames that
+ * a client sends, and the allowed outcomes. The names of rows are the places in that list, whose
+ * cases follow RFC 7540 and RFC 7541.
  *
- * As there, an error of the connection may be seen as its GOAWAY or as the end of the connection,
- * and an error of a stream may be one of the connection. Frames that say nothing about the case
- * are passed over. DOMT_H2_SAY=1 prints the outcome of each row. */
+ * As in h2spec, an error of the connection may be seen as its GOAWAY or as the end of the
+ * connection, and an error of the connection may replace an error of a stream. Frames that say
+ * nothing about the case are skipped. DOMT_H2_SAY=1 prints the outcome of each row. */
 #ifndef DOMT_H2SPEC_H
 #define DOMT_H2SPEC_H
 
 #include "tests/system/h2.h"
 
-/* Kinds of outcome, as bits. One that is wanted ends the case well, and nothing else does. */
+/* Kinds of outcome, as bits. Only an allowed outcome passes the case. */
 enum {
     DOMT_H2_CLOSED = 1u << 0,       /* the connection is closed */
     DOMT_H2_GOES_AWAY = 1u << 1,    /* GOAWAY with one of the codes */
     DOMT_H2_RESETS = 1u << 2,       /* RST_STREAM with one of the codes */
     DOMT_H2_ANSWERS = 1u << 3,      /* HEADERS on stream 1 */
     DOMT_H2_PONG = 1u << 4,         /* the answer to the ping of DOMT_H2_PING_OURS */
-    DOMT_H2_SETS = 1u << 5,         /* SETTINGS that acknowledge nothing */
-    DOMT_H2_ACKNOWLEDGES = 1u << 6, /* SETTINGS that do */
+    DOMT_H2_SETS = 1u << 5,         /* SETTINGS without the flag ACK */
+    DOMT_H2_ACKNOWLEDGES = 1u << 6, /* SETTINGS with the flag ACK */
     DOMT_H2_SENDS = 1u << 7,        /* DATA, of `size` bytes if that is not 0 */
     DOMT_H2_ENDS_STREAM = 1u << 8,  /* the last frame of an answer */
-    DOMT_H2_FIRST_FRAME = 1u << 9,  /* the very first frame has to be it */
+    DOMT_H2_FIRST_FRAME = 1u << 9,  /* the outcome has to be the very first frame */
 };
 
 typedef struct domt_h2_outcome {
     uint32_t kinds;
-    uint32_t codes; /* a bit for each error */
+    uint32_t codes; /* error codes, one bit for each */
     uint32_t size;
 } domt_h2_outcome;
 
@@ -36,11 +36,11 @@ typedef struct domt_h2_text {
 } domt_h2_text;
 
 typedef enum domt_h2_step_kind {
-    DOMT_H2_DONE, /* behind the last step */
+    DOMT_H2_DONE, /* marks the end of the steps */
     DOMT_H2_SAY,  /* send a frame: `front`, then the fields, then `back` */
-    DOMT_H2_RAW,  /* send `front` as it is */
+    DOMT_H2_RAW,  /* send `front` unchanged */
     DOMT_H2_HEAR, /* wait for `outcome`, or fail */
-    DOMT_H2_CALL, /* send what a function adds, which returns false to skip the case */
+    DOMT_H2_CALL, /* send bytes that a function adds; the function returns false to skip the case */
 } domt_h2_step_kind;
 
 typedef struct domt_h2_step {
@@ -49,7 +49,7 @@ typedef struct domt_h2_step {
     uint32_t stream;
     domt_h2_text front;
     const char *fields;
-    uint32_t from, to; /* bytes of the block of fields; to 0: up to its end */
+    uint32_t from, to; /* range of bytes in the block of fields; `to` 0: up to its end */
     domt_h2_text back;
     domt_h2_outcome outcome;
     bool (*call)(const domt_h2 *h2, domt_h2_bytes *to);
@@ -63,11 +63,11 @@ typedef struct domt_h2_case {
     bool is_bare; /* the connection begins without a preface */
 } domt_h2_case;
 
-/* Run the cases against the server, if there is one, and fail if one does. With settings, up to a
- * NULL, only the example `web` is judged, which is started with them. */
+/* Run the cases against the server, if there is one; the test fails if a case fails. With settings,
+ * up to a NULL, only the example `web` is tested, which is started with them. */
 void domt_h2spec_run(const domt_h2_case *cases, size_t count, const char *const settings[]);
 
-/* --- words of the tables ---------------------------------------------------------------------- */
+/* --- macros for the tables -------------------------------------------------------------------- */
 
 #define BYTES(text)                                                                                \
     {                                                                                              \

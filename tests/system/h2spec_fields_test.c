@@ -1,5 +1,5 @@
-/* Case 8 of h2spec's list "http2", requests that are malformed, and its list "hpack", blocks of
- * fields that no decoder may take. */
+/* Section 8 of h2spec's list "http2", malformed requests, and its list "hpack", blocks of fields
+ * that every decoder has to refuse. */
 #include "tests/support/suite.h"
 #include "tests/system/h2spec.h"
 
@@ -45,7 +45,7 @@ static const domt_h2_case requests[] = {
      CONNECTION_ERROR(CODE(PROTOCOL_ERROR)), false},
 };
 
-/* An update to one byte more than the server's table may have. */
+/* A size update with one byte more than the limit of the server's table. */
 static bool add_too_large_table(const domt_h2 *h2, domt_h2_bytes *to)
 {
     static domt_h2_bytes block;
@@ -67,7 +67,7 @@ static bool add_too_large_table(const domt_h2 *h2, domt_h2_bytes *to)
             CONNECTION_ERROR(CODE(COMPRESSION_ERROR)), false                                       \
     }
 
-/* The name x-test in Huffman's code; its value follows. */
+/* The name x-test in Huffman's code, followed by its value. */
 #define XTEST "\0\x85\xf2\xb2\x4a\x84\xff"
 
 static const domt_h2_case blocks[] = {

@@ -1,5 +1,5 @@
-/* Cases 6 and 7 of h2spec's list "http2": the frames one by one, with what is wrong in them, and
- * how the server keeps to the windows that it is given. */
+/* Sections 6 and 7 of h2spec's list "http2": errors in each type of frame, and how the server
+ * respects its windows. */
 #include "tests/support/suite.h"
 #include "tests/system/h2spec.h"
 
@@ -114,7 +114,7 @@ static const domt_h2_case windows[] = {
      CONNECTION_ERROR(CODE(FLOW_CONTROL_ERROR)), false},
 };
 
-/* A block of fields that goes on in frames of CONTINUATION. */
+/* A block of fields that continues in CONTINUATION frames. */
 #define LONG_MORE(flags) MORE(1, flags, LONG_FIELD)
 
 static const domt_h2_case continuations[] = {

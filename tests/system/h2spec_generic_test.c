@@ -1,11 +1,11 @@
-/* Cases 1 to 5 of h2spec's list "generic": ordinary frames, and fields in each form that HPACK has
- * for them, which every server has to take. */
+/* Sections 1 to 5 of h2spec's list "generic": ordinary frames, and fields in each form that HPACK
+ * has, which every server has to accept. */
 #include "tests/support/suite.h"
 #include "tests/system/h2spec.h"
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-/* A window of nothing keeps the server from ending a stream. */
+/* A window of size 0 keeps the server from ending a stream. */
 #define NO_WINDOW FRAME(SETTINGS, 0, 0, "\0\4\0\0\0\0")
 #define ONE_BYTE  "\0\0\0\1"
 
@@ -96,8 +96,8 @@ static const domt_h2_case frames[] = {
      ANSWERED, false},
 };
 
-/* A request with one more field, in a form of HPACK. Index 58 is that of user-agent. The codes of
- * Huffman for "user-agent", "x-test" and "judge" are those of RFC 7541, appendix B. */
+/* A request with one more field, in a form of HPACK. Index 58 is user-agent. The Huffman codes of
+ * "user-agent", "x-test" and "judge" are those of RFC 7541, appendix B. */
 #define FIELD(place, name, bytes)                                                                  \
     {                                                                                              \
         place, name, STEPS(SAY(HEADERS, WHOLE, 1, .fields = GET, .back = BYTES(bytes))), ANSWERED, \

@@ -1,4 +1,4 @@
-/* Cases 3 to 5 of h2spec's list "http2": the preface, the format of frames, and the states and
+/* Sections 3 to 5 of h2spec's list "http2": the preface, the format of frames, and the states and
  * numbers of streams. */
 #include "tests/support/suite.h"
 #include "tests/system/h2spec.h"
@@ -6,7 +6,7 @@
 #define CANCEL  "\0\0\0\x8"
 #define UNKNOWN FRAME(UNKNOWN_TYPE, 0, 0, "\0\0\0\0\0\0\0\0")
 
-/* The longest frame that this test can send. A server that allows longer ones is not tried. */
+/* The longest frame that this test can send. Servers that allow longer frames are not tested. */
 #define SENDABLE_MAX 32768u
 
 static bool add_data(const domt_h2 *h2, domt_h2_bytes *to, uint32_t more)
@@ -41,7 +41,7 @@ static bool add_too_large_head(const domt_h2 *h2, domt_h2_bytes *to)
     return true;
 }
 
-/* One stream more than the server allows at a time, none of which it can end. */
+/* One stream more than the server allows at a time; the server can end none of them. */
 static bool add_too_many_streams(const domt_h2 *h2, domt_h2_bytes *to)
 {
     if (!h2->has[DOMT_H2_MAX_STREAMS] || h2->settings[DOMT_H2_MAX_STREAMS] > 500)
@@ -81,7 +81,8 @@ static const domt_h2_case frames[] = {
      CONNECTION_ERROR(CODE(PROTOCOL_ERROR)), false},
 };
 
-/* A stream that is half closed by the peer, one that the peer has reset, and one that is closed. */
+/* Prefixes for a stream that the peer has half closed, a stream that the peer has reset, and a
+ * closed stream. */
 #define HALF_CLOSED HEAD(1, WHOLE, GET)
 #define RESET       HEAD(1, END_HEADERS, GET), FRAME(RST_STREAM, 0, 1, CANCEL)
 #define ENDED       HEAD(1, WHOLE, GET), HEAR(OUTCOME(DOMT_H2_ENDS_STREAM))
@@ -126,7 +127,7 @@ static const domt_h2_case streams[] = {
      STEPS(SAY(HEADERS, WHOLE | DOMT_H2_PRIORITIZED, 1, .front = BYTES("\0\0\0\1\xff"),
                .fields = GET)),
      STREAM_ERROR(CODE(PROTOCOL_ERROR)), false},
-    /* RFC 9113 has taken priorities away, and a server may ignore them. */
+    /* RFC 9113 has removed priorities, so a server may ignore them. */
     {"http2/5.3.1/2",
      "PRIORITY that depends on itself",
      STEPS(FRAME(PRIORITY, 0, 1, "\0\0\0\1\xff"), PING()),

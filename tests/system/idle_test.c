@@ -1,5 +1,5 @@
-/* An idle service costs next to no CPU: 10 ms in a minute at the most. Measured for some seconds,
- * and for a minute when DOMT_LONG is 1. */
+/* An idle service uses almost no CPU: at most 10 ms in a minute. The test measures for some
+ * seconds, and for a minute if DOMT_LONG is 1. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -22,17 +22,17 @@ static uint32_t period_ms(void)
     return long_form != NULL && strcmp(long_form, "1") == 0 ? 60000 : 2000;
 }
 
-/* A busy machine makes each wake-up dearer, so some are allowed on top. A timer that wakes the
- * service again and again is seen by the number of its sleeps, which no machine changes. One of a
- * few spans has to be quiet: what wakes a service does so in each of them, and a machine that was
- * paused does not. The sanitizers' own threads and checks are not what is measured here. */
+/* On a busy machine each wake-up costs more, so the limit allows some on top. A timer that wakes
+ * the service again and again shows in the number of sleeps, which does not depend on the machine.
+ * It is enough that one of a few spans is quiet: a cause within the service wakes it in each span,
+ * and a paused machine does not. The threads and checks of sanitizers are not measured. */
 #define SPANS      3u
 #define STOP_STEPS 5u
 #define SLACK_MS   2.0
-#define LOOKS_MAX  16u /* at the memory, in a second */
-#define STEPS_MAX  20u /* of the start and the stop, in which threads sleep */
+#define LOOKS_MAX  16u /* looks at the memory in a second */
+#define STEPS_MAX  20u /* parks during start and stop */
 
-/* Returns how long that was measured. */
+/* Wait, and return the ms for which the service was measured. */
 static uint32_t costs_little(void)
 {
     uint32_t ms = period_ms(), span = 0;
@@ -54,12 +54,12 @@ DOMT_TEST(a_service_without_connections_sleeps)
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     uint32_t ms = costs_little();
     domt_service_stop(&service);
-    /* A thread may see a step of the stop before the wake for it comes. */
+    /* A thread may notice a step of the stop before it is woken for it. */
     ck_assert_uint_le(domt_service_count(&service, "wake-ups empty"), STOP_STEPS);
     ck_assert_uint_le(domt_service_count(&service, "parks"), LOOKS_MAX * ms / 1000 + STEPS_MAX);
 }
 
-#define TIMERS_MAX 4u /* of all threads in 2 s, for what the first request has begun */
+#define TIMERS_MAX 4u /* timers of all threads in 2 s, which the first request has started */
 
 /* Let the service print its profile. Returns how many timers have fired so far. */
 static uint64_t timers_fired(domt_service *service_)
@@ -70,7 +70,7 @@ static uint64_t timers_fired(domt_service *service_)
     return domt_service_count(service_, "timers fired");
 }
 
-/* Idle time-outs, which are not due, wake nobody either. */
+/* Idle time-outs that are not due wake no thread. */
 DOMT_TEST(a_service_with_silent_connections_sleeps)
 {
     enum { COUNT = 100 };
@@ -89,7 +89,7 @@ DOMT_TEST(a_service_with_silent_connections_sleeps)
     domt_service_stop(&service);
 }
 
-/* Neither the store nor the pages tick for users and viewers that are not there. */
+/* Without users and viewers, neither the store nor the pages have a timer. */
 DOMT_TEST(a_site_that_nobody_uses_fires_no_timers)
 {
     static domt_site site;

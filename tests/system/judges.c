@@ -1,4 +1,4 @@
-/* Runs judges of the example web; see the header. */
+/* Runs programs of other projects with the example web; judges.h describes the functions. */
 #include "tests/system/judges.h"
 
 #include "tests/support/suite.h"

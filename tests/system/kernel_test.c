@@ -1,5 +1,5 @@
-/* Services on the oldest kernel that domus asks for, Linux 6.1, and on an older one. This kernel is
- * made to be one of them by tests/support/programs/older_kernel.c. */
+/* Services on the oldest kernel that domus supports, Linux 6.1, and on an older one.
+ * tests/support/programs/older_kernel.c makes the present kernel behave like one of these. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
@@ -29,19 +29,20 @@ static void on_5_10(void)
     begin_on("5.10");
 }
 
-/* A sanitizer has to be loaded first itself. */
+/* A sanitizer's library has to be loaded first. */
 static bool may_preload(void)
 {
     if (!DOMT_SANITIZED) {
-        ck_assert_int_eq(access(PRELOAD, R_OK), 0); /* else it would be left out without a word */
+        /* otherwise the loader would silently leave it out */
+        ck_assert_int_eq(access(PRELOAD, R_OK), 0);
         return true;
     }
     fprintf(stderr, "a build with a sanitizer lets nothing be loaded before it; skipped\n");
     return false;
 }
 
-/* The other tests here only show something if this holds: nothing that they start has to notice
- * that something newer was not refused. A kernel as old as that refuses it by itself. */
+/* The other tests of this file depend on this one: newer calls are really refused, because a
+ * program that could still use them would not show anything. A real 6.1 refuses them by itself. */
 DOMT_TEST(what_came_after_6_1_is_refused)
 {
     static const char program[] = DOMT_BIN_DIR "/tests/asks_newer";
@@ -70,7 +71,7 @@ static void serves_a_site(void)
 
     domt_site_start(&site, (const char *const[]){NULL});
     domt_site_holds(&site, "GET /", NULL, 200, "<html");
-    domt_site_holds(&site, "GET /", NULL, 200, "<html"); /* the file is open now */
+    domt_site_holds(&site, "GET /", NULL, 200, "<html"); /* opens the file, which stays open */
     domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
     domt_site_holds(&site, "GET /kv/a", NULL, 200, "one");
     int echo = domt_connect(site.echo);
@@ -108,7 +109,7 @@ DOMT_TEST(an_older_kernel_gets_epoll_and_one_line)
     ck_assert_ptr_nonnull(strstr(site.service.error, "it needs Linux 6.1 or newer"));
 }
 
-/* The tests of what asks the kernel most, on Linux 6.1. */
+/* The tests that use the kernel most, on Linux 6.1. */
 DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
 {
     static const char *const programs[] = {
@@ -125,7 +126,7 @@ DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
         int status = 0;
         snprintf(path, sizeof path, DOMT_BIN_DIR "/tests/%s", programs[i]);
         if (access(path, X_OK) != 0)
-            continue; /* it is not among the tests that were built */
+            continue; /* this test was not built */
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {

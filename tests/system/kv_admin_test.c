@@ -1,4 +1,4 @@
-/* The example `kv` as those see it who watch and set it: CONFIG, INFO, CLIENT, COMMAND and DEBUG,
+/* The example `kv` for those who watch and configure it: CONFIG, INFO, CLIENT, COMMAND and DEBUG,
  * and its limits. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
@@ -90,7 +90,7 @@ DOMT_TEST(replies_about_the_server_are_those_of_redis)
     stop(fd);
 }
 
-/* A client that is not answered is told nothing but what is published. */
+/* A client that has switched replies off receives publications only. */
 static const char *const silences[] = {
     "a CLIENT REPLY ON",
     "a CLIENT REPLY",
@@ -127,7 +127,7 @@ DOMT_TEST(silence_is_that_of_redis)
 
 /* --- INFO ------------------------------------------------------------------------------------- */
 
-/* The number behind `name` in INFO. */
+/* Returns the number behind `name` in INFO. */
 static uint64_t figure(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
@@ -243,8 +243,8 @@ DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
 
 #define OUT_OF_MEMORY "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 
-/* At the limit reading and deleting go on; the limit is changed while the program runs; and what
- * was deleted, also as something large, is soon there for others. */
+/* At the limit of memory, reading and deleting still work; the limit is changed while the program
+ * runs; and the memory of deleted values, also large ones, is soon free for others. */
 DOMT_TEST(a_full_store_serves_and_recovers)
 {
     int fd = start("kv.shards=2");
@@ -256,10 +256,11 @@ DOMT_TEST(a_full_store_serves_and_recovers)
         snprintf(command, sizeof command, "SET {x}%d %%10000", kept);
         (void)domt_resp_ask(fd, command, reply);
     }
-    ck_assert_int_gt(kept, 150); /* one of two shards has half of it */
+    ck_assert_int_gt(kept, 150); /* one of two shards has half of the memory */
     ck_assert_int_lt(kept, 250);
     *reply = '\0';
-    for (int i = 0; i < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; i++) { /* up to the last place */
+    /* fills the remaining memory */
+    for (int i = 0; i < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; i++) {
         snprintf(command, sizeof command, "SET {x}a%d 1", i);
         (void)domt_resp_ask(fd, command, reply);
     }

@@ -1,5 +1,5 @@
-/* The example `kv`: an answer that is too long is an error, and nothing is lost by it; a command
- * that waits counts on the budget of incomplete commands once. */
+/* The example `kv`: an answer that is too long becomes an error, and removes nothing; a command
+ * that waits is counted once in the budget of incomplete commands. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -11,7 +11,7 @@
 
 static domt_service kv;
 
-/* An element that could not be answered comes back to its list by and by. */
+/* An element whose answer is too long returns to its list after some time. */
 DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
 {
     static const char too_long[] = "-ERR the command or its answer is too large\r\n";
@@ -24,8 +24,8 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
         snprintf(set, sizeof set, "SET %c %%20000", key);
         domt_resp_holds(fd, set, "+OK\r\n");
     }
-    domt_resp_holds(fd, "MGET a a a a", too_long);           /* one shard */
-    domt_resp_holds(fd, "MGET a b c d e f g h x", too_long); /* several */
+    domt_resp_holds(fd, "MGET a a a a", too_long);           /* all keys on one shard */
+    domt_resp_holds(fd, "MGET a b c d e f g h x", too_long); /* keys on several shards */
     domt_resp_holds(fd, "HSET hash f %40000 g %40000", ":2\r\n");
     domt_resp_holds(fd, "HMGET hash f g", too_long);
     domt_resp_holds(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
@@ -34,7 +34,7 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     domt_resp_holds(fd, "LLEN list", ":3\r\n");
     domt_resp_holds(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
     domt_resp_holds(fd, "LLEN list", ":2\r\n");
-    /* these answers have the key, too */
+    /* these answers also contain the key */
     domt_resp_holds(fd, "RPUSH %30000 %40000", ":1\r\n");
     domt_resp_holds(fd, "LMPOP 1 %30000 LEFT", too_long);
     domt_resp_holds(fd, "BLPOP %30000 0", too_long);
@@ -49,7 +49,7 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     domt_service_stop(&kv);
 }
 
-/* A command that waits is copied, and the copy does not count. */
+/* A command that waits is copied, and the copy is not counted. */
 DOMT_TEST(commands_that_wait_are_discharged_once)
 {
     domt_kv_start(&kv, (const char *const[]){"kv.shards=2", NULL});

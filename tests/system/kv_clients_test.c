@@ -1,4 +1,4 @@
-/* Programs of others use the example `kv`: redis-cli, redis-benchmark, hiredis and
+/* Programs of other projects use the example `kv`: redis-cli, redis-benchmark, hiredis and
  * python3-redis. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
@@ -19,7 +19,7 @@ static void start(const char *shards)
     domt_kv_start(&kv, (const char *const[]){shards, NULL});
 }
 
-/* Run a command of the shell in which %u is the port. */
+/* Run a shell command, in which %u is the port. */
 static int shell(const char *format)
 {
     char command[1024];
@@ -59,8 +59,8 @@ DOMT_TEST(redis_cli_is_served)
 }
 
 /* Uses of redis-cli for a whole server: walks over all keys, and mass insertion. */
-/* How many keys redis-cli looks at, and how many of them begin with 77; how often redis-benchmark
- * does each command, and some of them. */
+/* Number of keys that redis-cli reads, and number of those that begin with 77; number of runs of
+ * each command of redis-benchmark, and of a few slow ones. */
 #if DOMT_SANITIZED
 #define KEYS    "10000"
 #define KEYS_77 "111"
@@ -103,11 +103,11 @@ DOMT_TEST(redis_cli_watches_a_server)
 {
     start("kv.shards=3");
     if (is_installed("command -v redis-cli >/dev/null")) {
-        /* each ends by a signal, as it runs for ever */
+        /* each of these runs for ever, so a signal ends it */
         ck_assert_int_eq(shell("timeout 2 stdbuf -oL redis-cli -p %u -i 0.1 --stat | "
                                "grep -q requests"),
                          0);
-        /* what there is not is an error that says so */
+        /* commands that kv does not have give an error that says so */
         ck_assert_int_eq(shell("timeout 20 redis-cli -p %u --rdb /dev/null 2>&1 | "
                                "grep -q \"unknown command 'SYNC'\""),
                          0);
@@ -125,8 +125,8 @@ DOMT_TEST(redis_cli_watches_a_server)
     "ping_inline,ping_mbulk,set,get,incr,lpush,rpush,lpop,rpop,hset,lrange_100,lrange_300,"        \
     "lrange_500,lrange_600,mset"
 
-/* All tests that redis-benchmark makes by itself, except those of sets and sorted sets, one by one
- * and in pipelines, in RESP 2 and 3. Its MSET has keys of several shards. */
+/* All default tests of redis-benchmark, except those of sets and sorted sets, one by one and in
+ * pipelines, in RESP 2 and 3. Its MSET has keys of several shards. */
 DOMT_TEST(redis_benchmark_is_served)
 {
     start("kv.shards=1");

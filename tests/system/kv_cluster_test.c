@@ -1,6 +1,6 @@
-/* The example `kv` over several nodes: each of them answers for any key as redis-server does,
- * clients of different nodes wait for each other and talk with each other, and keys move with their
- * shards, unless a node dies. */
+/* The example `kv` over several nodes: each node answers for any key as redis-server does, clients
+ * of different nodes wait for each other's elements and get each other's messages, and keys move
+ * with their shards, unless a node dies. */
 #include "tests/support/crowd.h"
 #include "tests/support/nats_server.h"
 #include "tests/support/service.h"
@@ -47,7 +47,7 @@ static void start_node(int i, const char *more)
     fds[i] = domt_connect(nodes[i].port);
 }
 
-/* The number behind `name` in INFO. */
+/* Returns the number behind `name` in INFO. */
 static uint64_t figure(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
@@ -58,7 +58,7 @@ static uint64_t figure(int fd, const char *name)
     return strtoull(at + strlen(name), NULL, 10);
 }
 
-/* Ask until the reply is this one, for at most so long. */
+/* Send a command again and again until the reply is this one, for at most `ms`. */
 static void becomes(int fd, const char *words, const char *reply, uint32_t ms)
 {
     char got[DOMT_REPLY_MAX] = "";
@@ -84,7 +84,7 @@ static void start(int count)
             domt_sleep_ms(5);
         ck_assert_uint_eq(figure(fds[i], "kv_cluster_nodes_up:"), (uint64_t)count);
     }
-    becomes(fds[0], "DBSIZE", ":0\r\n", 5000); /* all shards are there */
+    becomes(fds[0], "DBSIZE", ":0\r\n", 5000); /* repeats until all shards are there */
 }
 
 static void stop(int count)
@@ -104,7 +104,7 @@ static void stop(int count)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Each row is said at the next node. */
+/* Each row is sent to another node than the row before. */
 static const char *const rows[] = {
     "d SET a 1;GET a;GET none;GET a;INCR a;APPEND a %100;STRLEN a",
     "d GET a;SET b 2 EX 100;TYPE a;TYPE none;SET c 3;SET d 4;MGET a b c d none;"
@@ -131,7 +131,7 @@ static const char *const rows[] = {
     "CONFIG RESETSTAT",
 };
 
-/* Each key is there for each node. */
+/* Check that each key can be read on each node. */
 static void set_and_get(void)
 {
     for (int key = 0; key < 2 * SHARDS; key++) {
@@ -178,7 +178,7 @@ static void hears(int fd, const char *text)
     ck_assert_int_eq(memcmp(got, text, all), 0);
 }
 
-/* Several keys, so that some of their shards are here and some there. */
+/* Several keys, so that some of their shards are on this node and some on the other. */
 static void wait_and_watch(int key)
 {
     char words[64], text[64];
@@ -205,8 +205,8 @@ static void wait_and_watch(int key)
     close(waiting);
 }
 
-/* The client of a command that waits has gone when its element comes. Returns the elements that are
- * in the list then: none if the client was sent it before it was seen to be gone. */
+/* The client of a waiting command has gone when its element comes. Returns the number of elements
+ * in the list afterwards: 0 if the element was sent to the client before its end was noticed. */
 static long leave(int key)
 {
     char words[64], reply[DOMT_REPLY_MAX];
@@ -222,7 +222,7 @@ static long leave(int key)
     for (int ms = 0; ms < 2000 && figure(fds[1], "blocked_clients:") != 0; ms += 5)
         domt_sleep_ms(5);
     snprintf(words, sizeof words, "LLEN left%d", key);
-    for (int ms = 0; ms < 300; ms += 10) { /* an element that comes back takes 0.1 s */
+    for (int ms = 0; ms < 300; ms += 10) { /* an element needs 0.1 s to return */
         (void)domt_resp_ask(fds[1], words, reply);
         if (reply[1] != '0')
             break;
@@ -231,7 +231,7 @@ static long leave(int key)
     return strtol(reply + 1, NULL, 10);
 }
 
-/* Elements are neither doubled nor lost on their way. */
+/* No element is doubled or lost while it moves between nodes. */
 static void wait_at_lists(void)
 {
     char words[64];
@@ -263,7 +263,7 @@ static void listen_to_others(void)
     close(hearing);
 }
 
-/* A node that would look for keys in other shards is told so. */
+/* A node refuses commands for which it would have to search keys of other shards. */
 static void differ(void)
 {
     char words[64], reply[DOMT_REPLY_MAX];
@@ -291,7 +291,7 @@ DOMT_TEST(nodes_answer_for_any_key_as_redis_does_and_their_clients_meet)
 
 /* --- nodes that come and go ------------------------------------------------------------------- */
 
-/* Several kinds of values for a number. */
+/* Write values of several kinds for a number. */
 static void fill(int fd, int key)
 {
     char words[64];
@@ -325,7 +325,8 @@ static void expect(int fd, int key)
     domt_resp_holds(fd, words, "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
 }
 
-/* Node 1 dies, and node 2 serves its shards. Each answer comes in time, also if it is an error. */
+/* Node 1 dies, and node 2 serves its shards. Each answer comes in time, though it may be an
+ * error. */
 static void lose_a_node(int keys)
 {
     char words[64], reply[DOMT_REPLY_MAX];
@@ -373,7 +374,7 @@ DOMT_TEST(keys_move_with_their_shards_unless_a_node_dies)
         expect(fds[key % NODES], key);
     close(fds[0]);
     fds[0] = -1;
-    domt_service_stop(&nodes[0]); /* it leaves, and its keys go to the others */
+    domt_service_stop(&nodes[0]); /* this node leaves, and its keys move to the other nodes */
     nodes[0].pid = 0;
     becomes(fds[1], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)

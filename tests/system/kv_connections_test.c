@@ -23,7 +23,7 @@ static int connect_as(const char *name)
     return fd;
 }
 
-/* The line of CLIENT LIST of a connection; returns its number. */
+/* Read the line of a connection in CLIENT LIST; return its number. */
 static unsigned long find_line(int fd, const char *name, char line[512])
 {
     static char reply[DOMT_REPLY_MAX];
@@ -125,7 +125,7 @@ DOMT_TEST(client_unblock_ends_a_wait)
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:0\r\n"));
     domt_resp_holds(fd, "CLIENT UNBLOCK 999999", ":0\r\n");
-    domt_resp_holds(fd, "RPUSH list 1", ":1\r\n"); /* nobody takes it */
+    domt_resp_holds(fd, "RPUSH list 1", ":1\r\n"); /* no client waits for the element */
     domt_resp_holds(fd, "LLEN list", ":1\r\n");
     domt_resp_holds(waiting, "PING", "+PONG\r\n");
     close(waiting);
@@ -145,13 +145,15 @@ DOMT_TEST(client_kill_has_filters)
     while (recv(listening, &byte, 1, 0) > 0)
         ;
     domt_resp_holds(other, "PING", "+PONG\r\n");
-    (void)domt_resp_ask(fd, "INFO clients", reply); /* who ends does not count any more */
+    /* connections that are ending are not counted */
+    (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "connected_clients:2\r\n"));
     domt_resp_holds(fd, "CLIENT KILL LADDR 127.0.0.1:1", ":0\r\n");
     snprintf(command, sizeof command, "CLIENT KILL LADDR 127.0.0.1:%u", kv.port);
     domt_resp_holds(fd, command, ":1\r\n");
     ck_assert_int_eq(recv(other, &byte, 1, 0), 0);
-    domt_resp_send(fd, "CLIENT KILL SKIPME no"); /* answered, and then the connection ends */
+    /* the command is answered, and then the connection ends */
+    domt_resp_send(fd, "CLIENT KILL SKIPME no");
     expect_bytes(fd, ":1\r\n");
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
     close(listening), close(other);

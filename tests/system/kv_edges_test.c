@@ -1,6 +1,5 @@
-/* The edges of values of the example `kv`, compared with redis-server, byte by byte: numbers
- * at their bounds, and lists that end in the midst of a node, of which a node is gone, or
- * all elements. */
+/* Edge cases of values of the example `kv`, compared with redis-server, byte by byte: numbers at
+ * their limits, and lists that end within a node, or have lost a node or all elements. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

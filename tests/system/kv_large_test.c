@@ -1,5 +1,6 @@
 /* One value of 64 MiB in the example `kv`, and a hundred readers that hardly read: they share its
- * bytes, cost hardly any memory, and disturb nobody; and a reader that reads gets all of it. */
+ * bytes, use hardly any memory, and delay no other client; and a reader that reads gets all of
+ * it. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -17,14 +18,15 @@
 #define VALUE   (64 * MIB)
 #define READERS 100
 
-/* Memory and CPU time of all slow readers together. One more copy of the value would be 64 MiB. */
+/* Limits of memory and CPU time for all slow readers together. One more copy of the value would be
+ * 64 MiB. */
 #define READERS_BYTES_MOST ((DOMT_SANITIZED ? 64 : 16) * MIB)
 #define PING_CPU_MOST_NS   (UINT64_C(1000000) * (DOMT_SANITIZED ? 300 : 30))
 
 static domt_service kv;
 static char head[64];
 
-/* Byte `i` of the value. */
+/* Returns byte `i` of the value. */
 static char byte_at(uint64_t i)
 {
     return (char)('a' + i / 4093 % 26);
@@ -48,7 +50,7 @@ static void set_value(int fd)
     free(value);
 }
 
-/* Connect with a receive buffer of a few KiB, ask for the value, and read next to nothing. */
+/* Connect with a receive buffer of a few KiB, request the value, and read only its first byte. */
 static int begin_slowly(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -66,7 +68,7 @@ static int begin_slowly(void)
     return fd;
 }
 
-/* Read the value, of whose reply `read` bytes were read before. */
+/* Read the value; `read` bytes of its reply were read before. */
 static void read_value(int fd, size_t read)
 {
     char *bytes = malloc(MIB);
@@ -105,7 +107,7 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     uint64_t readers_bytes = domt_service_rss_bytes(&kv) - before;
     printf("%d readers take %llu KiB; another client waits for %.1f ms of CPU time at most\n",
            READERS, (unsigned long long)(readers_bytes / 1024), (double)most_ns / 1e6);
-    if (!DOMT_SANITIZED) { /* a sanitizer keeps what was freed */
+    if (!DOMT_SANITIZED) { /* a sanitizer keeps freed memory */
         ck_assert_uint_lt(before, 2 * VALUE);
         ck_assert_int_lt((int64_t)readers_bytes, (int64_t)READERS_BYTES_MOST);
     }
@@ -113,7 +115,7 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     domt_resp_holds(fd, "GETRANGE big 0 3", "$4\r\naaaa\r\n");
     domt_resp_send(fd, "GET big");
     read_value(fd, 0);
-    /* what one has asked for is his, also when the key has another value */
+    /* a reply that has begun still has the old value when the key gets a new one */
     int late = domt_connect(kv.port);
     domt_resp_send(late, "GET big");
     char byte;

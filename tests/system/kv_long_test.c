@@ -1,7 +1,7 @@
 /* Long work of the example `kv` is done in pieces: while keys, lists and hashes of a quarter of a
- * million elements are listed, deleted or expire, another client on the same thread waits for some
- * milliseconds at most. And a scan returns all that is there the whole time, while the table grows
- * and shrinks. */
+ * million elements are listed, deleted or expire, another client on the same thread waits for at
+ * most some milliseconds. And a scan returns all keys that exist the whole time, while the table
+ * grows and shrinks. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -21,8 +21,8 @@
 #define STRING   (DOMT_SANITIZED ? 50000000u : 100000000u)
 
 /* CPU time that the service may use before it answers another client. In one piece each of these
- * commands takes 25 ms and more. (The time by the clock would be that of the machine, which has
- * other things to do.) */
+ * commands takes 25 ms and more. (Wall-clock time would depend on other programs of the
+ * machine.) */
 #define CPU_MOST_NS (UINT64_C(1000000) * (DOMT_SANITIZED ? 200 : 25))
 
 static domt_service kv;
@@ -33,7 +33,7 @@ static int start(const char *setting)
     return domt_connect(kv.port);
 }
 
-/* --- a client beside it ----------------------------------------------------------------------- */
+/* --- another client --------------------------------------------------------------------------- */
 
 static _Atomic bool is_over;
 static _Atomic uint64_t longest_ns;
@@ -69,7 +69,7 @@ static void *ping(void *argument)
 
 /* --- many elements ---------------------------------------------------------------------------- */
 
-/* Send commands that begin with `names` words, and have `words` more for each element. */
+/* Send commands that begin with `names` words, and have `words` words for each element. */
 static void fill(int fd, const char *head, uint32_t names, uint32_t words, const char *format)
 {
     size_t room = AT_ONCE * 64 + 256;
@@ -107,7 +107,7 @@ static void fill_hash(int fd)
     fill(fd, "$4\r\nHSET\r\n$1\r\nh\r\n", 2, 2, "$10\r\nf%09u\r\n$10\r\nv%09u\r\n");
 }
 
-/* Send a command, and pass over its reply, which has `bytes` bytes behind its first line. */
+/* Send a command, and skip its reply, which has `bytes` bytes behind its first line. */
 static void run(int fd, const char *command, const char *first_line, uint64_t bytes)
 {
     static char reply[1 << 20];
@@ -139,7 +139,8 @@ struct piece_of_work {
     void (*work)(int fd);
 };
 
-/* Fill, then hold that each work of the list, up to one without a name, lets nobody wait. */
+/* Fill the store, and check that no work of the list (up to one without a name) delays another
+ * client. */
 static void measure(void (*filled)(int fd), const struct piece_of_work *works)
 {
     int fd = start("kv.shards=1");
@@ -152,7 +153,7 @@ static void measure(void (*filled)(int fd), const struct piece_of_work *works)
         ck_assert_int_eq(pthread_create(&thread, NULL, ping, NULL), 0);
         domt_sleep_ms(5);
         works->work(fd);
-        domt_sleep_ms(100); /* and what is freed behind it */
+        domt_sleep_ms(100); /* includes the time in which the values are freed */
         atomic_store(&is_over, true);
         pthread_join(thread, NULL);
         printf("%s: another client waits for %.1f ms of CPU time at most\n", works->name,
@@ -316,8 +317,8 @@ static void add_expiring(int fd, uint32_t count)
     }
 }
 
-/* The table has begun to grow, and each key that expires moves others to the larger table: they
- * would be missed if that happened during the walk. */
+/* The table has begun to grow, and each expiring key moves other keys to the larger table: a walk
+ * would miss these if keys expired during it. */
 DOMT_TEST(to_list_keys_is_one_moment_though_others_expire)
 {
     uint32_t buckets = 1;
@@ -335,9 +336,9 @@ DOMT_TEST(to_list_keys_is_one_moment_though_others_expire)
 
 /* --- scans ------------------------------------------------------------------------------------ */
 
-#define STAYING 300u /* so few that the tables shrink when the others go */
+#define STAYING 300u /* so few keys that tables shrink when the others are deleted */
 
-/* Note the keys s0 to s299 of a reply of SCAN. Returns its cursor. */
+/* Mark the keys s0 to s299 of a reply to SCAN as seen. Returns its cursor. */
 static uint64_t note_keys(const char *reply, bool seen[STAYING])
 {
     const char *at = strstr(reply, "\r\n$") + 2;
@@ -414,7 +415,7 @@ DOMT_TEST(listings_are_those_of_redis)
     compare("kv.shards=3");
 }
 
-/* While the scan goes on, other keys come and go in such numbers that the table is resized. */
+/* During a scan so many other keys are added and deleted that the table is resized. */
 static void disturb(int fd, uint32_t round)
 {
     char commands[50 * 32], reply[DOMT_REPLY_MAX];
@@ -456,7 +457,7 @@ DOMT_TEST(a_scan_returns_what_is_there_the_whole_time)
     domt_service_stop(&kv);
 }
 
-/* One call returns some elements at most, whatever COUNT is. */
+/* One call of SCAN returns a bounded number of elements, whatever COUNT is. */
 DOMT_TEST(a_scan_is_bounded_at_each_call)
 {
     char command[64], reply[DOMT_REPLY_MAX];

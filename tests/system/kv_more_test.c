@@ -1,4 +1,4 @@
-/* More commands of the example `kv`, each compared with redis-server, byte by byte. */
+/* Further commands of the example `kv`, each compared with redis-server, byte by byte. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
-/* Numbers at the ends of their ranges, in each argument of the example `kv` that is one: its
- * answers are those of redis-server, and no arithmetic of it overflows, which UBSan sees. */
+/* Numbers at the ends of their ranges, in each numeric argument of the example `kv`: the answers
+ * are those of redis-server, and no arithmetic overflows, as UBSan checks. */
 #include "tests/support/suite.h"
 #include "tests/system/redis.h"
 
@@ -80,7 +80,7 @@ static const char *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-/* The keys that each command finds. */
+/* The keys that commands use, with their values. */
 static const char *const before[] = {"FLUSHALL", "SET s hello",     "SET n 5",
                                      "SET m -5", "RPUSH l a b a c", "HSET h f 5 g -5"};
 #define BEFORE (sizeof before / sizeof before[0])
@@ -95,7 +95,7 @@ static void fill_in(char line[LINE], const char *command, const char *number)
     snprintf(line, LINE, "%.*s%s%s", (int)(at - command), command, number, at + 1);
 }
 
-/* With this rank redis-server 7.0 overflows, and finds the second of three. */
+/* With this rank redis-server 7.0 overflows, and finds the second of three elements. */
 static bool is_beyond_redis(const char *line)
 {
     return strcmp(line, "LPOS l a RANK -9223372036854775808") == 0;
@@ -124,7 +124,7 @@ DOMT_TEST(numbers_at_their_ends_are_those_of_redis)
     domt_kv_close(&kv, fd);
 }
 
-/* Cursors are each server's own. */
+/* The cursors of the two servers are different. */
 DOMT_TEST(a_cursor_may_be_any_number)
 {
     static const char *const scans[] = {"SCAN @", "SCAN 0 COUNT @", "HSCAN h @",
@@ -144,7 +144,7 @@ DOMT_TEST(a_cursor_may_be_any_number)
     domt_kv_close(&kv, fd);
 }
 
-/* With the last date that there is, redis-server 7.0 overflows. */
+/* With the last possible date redis-server 7.0 overflows. */
 DOMT_TEST(dates_are_rounded_at_the_end_of_time)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});

@@ -1,6 +1,5 @@
-/* Messages between clients of the example `kv`: they are those of redis-server, come to
- * subscribers on all threads in order, and neither a slow subscriber nor many subscriptions take
- * unbounded memory. */
+/* Publications of the example `kv`: they are those of redis-server, come to subscribers on all
+ * threads in order, and neither a slow subscriber nor many subscriptions take unbounded memory. */
 #include "tests/support/crowd.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/service.h"
@@ -21,7 +20,7 @@ static void start(const char *more)
     domt_kv_start(&kv, (const char *const[]){"kv.shards=3", more, NULL});
 }
 
-/* Where redis-server walks a hash table, there is one name. */
+/* redis-server lists names in the order of a hash table, so these rows have only one name. */
 static const char *const lines[] = {
     "a UNSUBSCRIBE", "a PUNSUBSCRIBE", "a UNSUBSCRIBE x y", "a SUBSCRIBE", "a SUBSCRIBE c1 c2 c1",
     "a GET x", "a nonsense", "a GET", "a PING", "a PING hey", "a PING a b", "a MULTI",
@@ -32,7 +31,7 @@ static const char *const lines[] = {
     "a UNSUBSCRIBE c1 nope", "b PUBLISH c1 hello", "a UNSUBSCRIBE", "b PUBLISH c2 hello",
     "a PUNSUBSCRIBE", "b PUBLISH c2 hello", "a GET x",
     "a SET x 1;SUBSCRIBE q;PING;UNSUBSCRIBE q;GET x",
-    /* several subscribers */
+    /* rows with several subscribers */
     "c SUBSCRIBE s1", "d SUBSCRIBE s1 s2", "e PSUBSCRIBE s?", "f PSUBSCRIBE s?",
     "b PUBLISH s1 one;PUBLISH s2 two;PUBLISH s3 three", "b PUBSUB NUMPAT;PUBSUB NUMSUB s1 s2",
     "b MULTI;PUBLISH s1 four;PING;SET {k}1 v;PUBLISH s2 five;GET {k}1;EXEC",
@@ -62,7 +61,7 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
         domt_resp_send(fd, "SET x 1");
         domt_resp_send(fd, "PUBLISH none me");
         (void)domt_resp_ask(fd, "PUBLISH c1 me2", reply);
-        /* the second message may come while the answers before are under way */
+        /* the second message may come while earlier answers are still being sent */
         const char *one = strstr(reply, MESSAGE("me1")), *two = strstr(reply, MESSAGE("me2"));
         ck_assert_msg(one == reply && two > one, "%s", reply);
         ck_assert_uint_eq(strlen(reply),
@@ -77,12 +76,12 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
     domt_service_stop(&kv);
 }
 
-/* --- many ------------------------------------------------------------------------------------- */
+/* --- many messages ---------------------------------------------------------------------------- */
 
 #define LISTENERS 12
 #define MESSAGES  2000
 
-/* Publish numbered messages, each of which must have all listeners. */
+/* Publish numbered messages, each of which all subscribers have to receive. */
 static void *publish(void *argument)
 {
     char command[64], reply[64], wanted[16];
@@ -152,14 +151,14 @@ DOMT_TEST(all_threads_hear_all_messages_in_order)
 
 #define PUBLISHED DOMT_SCALE(4000, 800)
 
-/* One subscriber reads, and another one never does, while 200 MB are published (40 under a
+/* One subscriber reads and another one never does, while 200 MB are published (40 under a
  * sanitizer). */
 DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
 {
     static char bytes[65536];
     char reply[DOMT_REPLY_MAX], wanted[64];
 
-    /* the deaf one stays, however long a busy machine takes for all this */
+    /* so long that the deaf subscriber is not cut, also on a busy machine */
     domt_kv_start(&kv, (const char *const[]){"kv.shards=3", "channel.sendTimeout=10m", NULL});
     int fd = domt_connect(kv.port), good = domt_connect(kv.port), deaf = domt_connect(kv.port);
     size_t head =
@@ -179,7 +178,7 @@ DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
         ck_assert_int_eq(recv(fd, reply, 4, MSG_WAITALL), 4);
         ck_assert_int_eq(memcmp(reply, ":2\r\n", 4), 0);
     }
-    if (!DOMT_SANITIZED) /* a sanitizer keeps what was freed */
+    if (!DOMT_SANITIZED) /* a sanitizer keeps freed memory */
         ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
     domt_resp_holds(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
     close(deaf);
@@ -239,7 +238,7 @@ DOMT_TEST(all_subscriptions_are_bounded)
     ck_assert_str_eq(reply, TOO_MANY);
     ck_assert_int_gt(count, 100);
     ck_assert_int_lt(count, 1000);
-    for (int i = 0; i < 15; i++) /* connections that end give back what they had */
+    for (int i = 0; i < 15; i++) /* connections that have ended free their subscriptions */
         close(fds[i]);
     count = 0;
     for (int i = 0; i < 1000 && count < 100; i++) {

@@ -1,6 +1,6 @@
-/* Differences of the example `kv` that redis-server's own tests have shown: how many arguments a
- * command may have, DEBUG and its door, CONFIG SET of what programs set, how values are kept,
- * transactions without memory, and fields that are drawn by chance. Both servers are asked, and say
+/* Differences of the example `kv` that redis-server's own tests have found: the number of arguments
+ * of commands, DEBUG and its permission, CONFIG SET of keys that programs set, encodings of values,
+ * transactions without memory, and random fields. Both servers get the same commands, and answer
  * the same. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
@@ -15,19 +15,19 @@
 
 static domt_service kv;
 
-/* --- arguments -------------------------------------------------------------------------------- */
+/* --- numbers of arguments --------------------------------------------------------------------- */
 
 #define ARGUMENTS_MOST 8
 
-/* Send a command with 0 to 7 arguments more, which are all the same, each time to a server that
- * knows of nothing, and hear all answers together. */
+/* Send a command with 0 to 7 equal arguments more, each time to an empty server, and return all
+ * answers together. */
 static size_t ask_counts(int fd, const char *name, const char *argument, char reply[DOMT_REPLY_MAX])
 {
     char words[160];
 
     snprintf(words, sizeof words, "%s", name);
     for (int count = 0; count < ARGUMENTS_MOST; count++) {
-        domt_resp_send(fd, "RESET"); /* no transaction, and no subscription, is left */
+        domt_resp_send(fd, "RESET"); /* ends a transaction and all subscriptions */
         domt_resp_send(fd, "FLUSHALL");
         domt_resp_send(fd, words);
         snprintf(words + strlen(words), sizeof words - strlen(words), " %s", argument);
@@ -51,7 +51,7 @@ static bool is_one_of(const char *const words[], const char *word)
     return *words != NULL;
 }
 
-/* Commands whose answers tell of the server itself, or that have no answer. */
+/* Commands whose answers describe the server itself, or that have no answer. */
 static const char *const own[] = {
     "quit",        "post",         "host:",  "command",  "info",      "save",
     "bgsave",      "bgrewriteaof", "time",   "lastsave", "select",    "memory",
@@ -110,7 +110,7 @@ DOMT_TEST(arguments_are_counted_as_by_redis)
     int redis = domt_connect(port);
     (void)domt_resp_ask(fd, "COMMAND LIST", names);
     char *rest;
-    (void)strtok_r(names, "\r\n", &rest); /* the head of the array */
+    (void)strtok_r(names, "\r\n", &rest); /* skips the head of the array */
     int count = 0;
     for (char *word; (word = strtok_r(NULL, "\r\n", &rest)) != NULL;) {
         if (*word != '$' && !is_one_of(own, word)) {
@@ -199,7 +199,7 @@ DOMT_TEST(debug_is_closed_unless_it_is_opened)
     domt_kv_close(&kv, fd);
 }
 
-/* --- CONFIG, and how values are kept ---------------------------------------------------------- */
+/* --- CONFIG, and encodings of values ---------------------------------------------------------- */
 
 static const char *const config_lines[] = {
     "CONFIG GET hash-max-listpack-entries", "CONFIG GET hash-max-listpack-value",
@@ -223,7 +223,7 @@ static const char *const config_lines[] = {
     "CONFIG GET proto-max-bulk-len", "SETRANGE s 1048575 a", "SETRANGE s 1048576 a", "APPEND s a",
     "CONFIG SET maxmemory-policy noeviction", "CONFIG SET save \"\"", "CONFIG SET appendonly no",
     "CONFIG SET databases 3",
-    /* a hash stays what it has become */
+    /* a hash keeps its encoding when it becomes smaller */
     "HSET h a 1 b 2 c 3", "OBJECT ENCODING h", "HSET h d 4", "OBJECT ENCODING h", "HDEL h a b c",
     "OBJECT ENCODING h", "COPY h h2", "OBJECT ENCODING h2", "RENAME h2 h3", "OBJECT ENCODING h3",
     "DEL h", "HSET h a 1234567890", "OBJECT ENCODING h", "HSET h a 12345678901",
@@ -282,13 +282,13 @@ DOMT_TEST(a_transaction_without_memory_is_refused_as_by_redis)
     domt_kv_close(&kv, fd);
 }
 
-/* --- chance ----------------------------------------------------------------------------------- */
+/* --- randomness ------------------------------------------------------------------------------- */
 
 #define FIELDS 64
-#define DRAWS  32000 /* 500 for each field */
+#define DRAWS  32000 /* about 500 draws for each field */
 
-/* Fields, and keys, are drawn with the same chance each, whatever buckets they share. The bound is
- * far beyond what chance does: the sum has 63 degrees of freedom. */
+/* Fields and keys are drawn with the same probability, also if they share a bucket. The limit is
+ * far beyond what chance produces: the sum has 63 degrees of freedom. */
 static void expect_fair(int fd, const char *command, int draws, int times)
 {
     static char reply[DOMT_REPLY_MAX];

@@ -1,5 +1,5 @@
 /* The example `kv`: it answers as redis-server does, byte by byte, whether its keys lie on one
- * shard or on several; it refuses what is beyond its memory; and it ends in order under load. */
+ * shard or on several; it refuses values beyond its memory; and it ends properly under load. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -19,8 +19,8 @@ static int start(const char *shards, const char *memory)
     return domt_connect(kv.port);
 }
 
-/* The commands whose replies must be those of redis-server. Keys with the tag {t} lie on one shard,
- * others anywhere. */
+/* The commands whose replies have to be those of redis-server. Keys with the tag {t} lie on one
+ * shard, others anywhere. */
 static const char *const commands[] = {"PING",
                                        "ping hello",
                                        "PING a b",
@@ -135,7 +135,8 @@ DOMT_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
 {
     int fd = start("kv.shards=16", "kv.maxMemory=0");
 
-    /* Six keys of one letter have the same shard for one seed of the hash in a hundred or so. */
+    /* For one seed of the hash in about a hundred, six keys of one letter would all lie on one
+     * shard, so these keys have longer names. */
     domt_resp_holds(fd, "MSET apple 1 banana 2 cherry 3 date 4 elderberries 5 fig 6",
                     "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
     domt_resp_holds(fd, "MSET {x}a 1 {x}b 2 y{x}c 3", "+OK\r\n");
@@ -150,7 +151,8 @@ DOMT_TEST(keys_expire_unread_and_read)
     domt_resp_holds(fd, "SET a 1 PX 1", "+OK\r\n");
     domt_resp_holds(fd, "SET b 1 PX 60000", "+OK\r\n");
     char reply[DOMT_REPLY_MAX] = "";
-    for (int i = 0; i < 10000 && strcmp(reply, ":1\r\n") != 0; i++) { /* nobody reads the key */
+    /* no command reads the key, and it still expires */
+    for (int i = 0; i < 10000 && strcmp(reply, ":1\r\n") != 0; i++) {
         domt_sleep_ms(1);
         (void)domt_resp_ask(fd, "DBSIZE", reply);
     }
@@ -179,7 +181,7 @@ DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
     ck_assert_int_lt(kept, 110);
     ck_assert_uint_eq(domt_resp_ask(fd, "GET key1", reply), 10000 + 10);
     domt_resp_holds(fd, "DEL key1 key2", ":2\r\n");
-    for (int i = 0; i < 200; i++) /* the string that was there does not count any more */
+    for (int i = 0; i < 200; i++) /* the memory of the replaced string is free again */
         domt_resp_holds(fd, "SET again %10000", "+OK\r\n");
     close(fd);
     domt_service_stop(&kv);
@@ -187,8 +189,8 @@ DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
 
 /* --- the end under load ----------------------------------------------------------------------- */
 
-/* Send until the service takes no more, and count the replies until it closes. Every command that
- * it took whole is answered: the replies come without a gap. */
+/* Send until the service accepts no more, and count the replies until it closes. Every complete
+ * command that it has accepted is answered, and the replies come without a gap. */
 DOMT_TEST(a_stop_under_load_answers_what_was_read)
 {
     enum { CLIENTS = 8 };
@@ -205,7 +207,7 @@ DOMT_TEST(a_stop_under_load_answers_what_was_read)
         int i = (int)(round % CLIENTS);
         for (int j = 0; j < 50; j++)
             ck_assert_int_eq(send(fds[i], set, sizeof set - 1, MSG_NOSIGNAL), sizeof set - 1);
-        while (received[i] < round / CLIENTS * 250) { /* 50 replies of 5 bytes a round */
+        while (received[i] < round / CLIENTS * 250) { /* each round has 50 replies of 5 bytes */
             ssize_t got = recv(fds[i], bytes, sizeof bytes, 0);
             ck_assert_int_gt(got, 0);
             received[i] += (uint64_t)got;
@@ -219,14 +221,14 @@ DOMT_TEST(a_stop_under_load_answers_what_was_read)
                 ck_assert_int_eq(bytes[j], "+OK\r\n"[(received[i] + (uint64_t)j) % 5]);
             received[i] += (uint64_t)got;
         }
-        ck_assert_int_eq(got, 0); /* FIN, and no reset */
+        ck_assert_int_eq(got, 0); /* the connection ends by FIN, not by a reset */
         ck_assert_uint_eq(received[i] % 5, 0);
         close(fds[i]);
     }
     ck_assert_int_eq(domt_service_wait(&kv, 10000), 0);
 }
 
-/* --- programs of others ----------------------------------------------------------------------- */
+/* --- programs of other projects --------------------------------------------------------------- */
 
 static int shell(const char *format)
 {

@@ -1,5 +1,5 @@
-/* Transactions of the example `kv`: they answer as those of redis-server, they are atomic, a
- * watched key that changes undoes them, and what they queue is bounded. */
+/* Transactions of the example `kv`: they answer as those of redis-server, they are atomic, a change
+ * of a watched key aborts them, and their queues are bounded. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -19,7 +19,7 @@ static void start(const char *shards, const char *more)
     domt_kv_start(&kv, (const char *const[]){shards, more, NULL});
 }
 
-/* All keys of a transaction have the tag {t}. */
+/* All keys of these transactions have the tag {t}. */
 static const char *const lines[] = {
     "a EXEC", "a DISCARD", "a MULTI", "a MULTI", "a EXEC", "a MULTI x", "a MULTI", "a nonsense",
     "a SET {t}a 1", "a EXEC", "a MULTI", "a GET", "a SET {t}a 1", "a EXEC",
@@ -35,7 +35,7 @@ static const char *const lines[] = {
     "a MULTI;SET {t}x %3000;GET {t}x;STRLEN {t}x;EXEC", "a MULTI;EXEC x;EXEC",
     "a MULTI;DISCARD x;EXEC", "a WATCH", "a UNWATCH x", "a MULTI;WATCH x;EXEC",
     "a MULTI;UNWATCH;EXEC",
-    /* a watched key */
+    /* rows with a watched key */
     "a WATCH {t}q", "b SET {t}q 1", "a MULTI;PING;EXEC", "a MULTI;PING;EXEC",
     "a WATCH {t}q {t}r;SET {t}q 2;MULTI;PING;EXEC", "a WATCH {t}q {t}r;SET {t}s 2;MULTI;PING;EXEC",
     "a WATCH {t}q", "b EXPIRE {t}q 100", "a MULTI;PING;EXEC", "a WATCH {t}none",
@@ -87,7 +87,8 @@ DOMT_TEST(a_transaction_lies_on_one_shard)
 
     domt_resp_holds(fd, "WATCH a b c d e f g h", CROSS_SLOT);
     domt_resp_holds(fd, "WATCH {x}a {x}b", "+OK\r\n");
-    domt_resp_holds(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT); /* not all are with {x} */
+    /* not all keys are on the shard of {x} */
+    domt_resp_holds(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT);
     domt_resp_send(fd, "MULTI");
     domt_resp_send(fd, "SET {x}a 1");
     domt_resp_send(fd, "MSET {b}a 1 {c}a 1 {d}a 1 {e}a 1 {f}a 1");
@@ -102,7 +103,7 @@ DOMT_TEST(a_transaction_lies_on_one_shard)
 
 #define TOO_LARGE "-ERR the transaction is too large\r\n"
 
-/* A transaction has a bound for its commands, and one for their bytes. */
+/* A transaction has a limit for its commands, and one for their bytes. */
 DOMT_TEST(a_transaction_is_bounded)
 {
     char reply[DOMT_REPLY_MAX];
@@ -141,7 +142,7 @@ DOMT_TEST(a_transaction_is_bounded)
     domt_service_stop(&kv);
 }
 
-/* Begin a transaction, and queue 9 KB in it. Returns whether that was taken. */
+/* Begin a transaction, and queue 9 KB in it. Returns whether that was accepted. */
 static bool queue_much(int fd)
 {
     char reply[128];
@@ -161,7 +162,7 @@ static bool queue_much(int fd)
     return false;
 }
 
-/* Ten connections queue 9 KiB each, and give the bytes back: by DISCARD, by EXEC, and by an end. */
+/* Ten connections queue 9 KiB each, and free the bytes: by DISCARD, by EXEC, or by their end. */
 DOMT_TEST(all_transactions_together_are_bounded)
 {
     char reply[DOMT_REPLY_MAX];
@@ -200,12 +201,12 @@ DOMT_TEST(watched_keys_are_bounded)
     ck_assert_str_eq(reply, "-ERR too many keys are watched and waited for\r\n");
     ck_assert_int_gt(watched, 100);
     ck_assert_int_lt(watched, 2000);
-    domt_resp_send(fd, "MULTI"); /* it could not watch all, so it must not run */
+    domt_resp_send(fd, "MULTI"); /* not all keys are watched, so the transaction must not run */
     (void)domt_resp_ask(fd, "EXEC", reply);
     ck_assert_ptr_nonnull(strstr(reply, "*-1\r\n"));
     domt_resp_holds(fd, "WATCH key", "+OK\r\n");
     close(fd);
-    fd = domt_connect(kv.port); /* the watch ends with its connection */
+    fd = domt_connect(kv.port); /* the watches end with their connection */
     for (int i = 0; i < 100; i++) {
         snprintf(command, sizeof command, "WATCH other%d", i);
         domt_resp_holds(fd, command, "+OK\r\n");
@@ -222,12 +223,12 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
     int fd = domt_connect(kv.port);
     domt_resp_holds(fd, "SET a 1 PX 5", "+OK\r\n");
     domt_sleep_ms(10);
-    domt_resp_holds(fd, "WATCH a", "+OK\r\n"); /* it has expired before */
+    domt_resp_holds(fd, "WATCH a", "+OK\r\n"); /* the key had expired before it was watched */
     domt_resp_send(fd, "MULTI");
     (void)domt_resp_ask(fd, "EXEC", reply);
     ck_assert_str_eq(reply, "+OK\r\n*0\r\n");
-    /* It is seldom that the shard has looked for such keys meanwhile. On a busy machine the key may
-     * have expired before it is watched, and then this says nothing. */
+    /* Repeat until the shard has not removed the key meanwhile, which it seldom does. On a busy
+     * machine the key may have expired before it is watched, and then the round shows nothing. */
     int i = 0;
     for (int tries = 0; i < 8 && tries < 100; tries++) {
         uint64_t begun_ns = domt_monotonic_ns();
@@ -263,7 +264,7 @@ static void read_line(int fd, char line[64])
     line[size] = '\0';
 }
 
-/* Add one to a number by WATCH, GET and SET, again until the transaction runs. */
+/* Increment a key by WATCH, GET and SET, and repeat that until the transaction runs. */
 static void *race(void *argument)
 {
     int fd = domt_connect(kv.port);
@@ -311,7 +312,7 @@ DOMT_TEST(what_is_watched_is_never_lost)
         ck_assert_int_eq(pthread_join(threads[i], &result), 0);
         aborted += (uintptr_t)result;
     }
-    ck_assert_uint_gt(aborted, 0); /* else nobody has raced */
+    ck_assert_uint_gt(aborted, 0); /* otherwise no transactions have raced */
     snprintf(reply, sizeof reply, "$4\r\n%d\r\n", RACERS * ROUNDS);
     domt_resp_holds(fd, "GET {t}n", reply);
     domt_resp_holds(fd, "GET {t}m", reply);

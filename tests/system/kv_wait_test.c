@@ -1,6 +1,6 @@
 /* Commands of the example `kv` that wait for elements of lists: they answer as those of
- * redis-server, the first client that came is the first to be served, and no element is lost or
- * doubled, whatever becomes of the clients. */
+ * redis-server, the client that came first is served first, and no element is lost or doubled,
+ * whatever happens to the clients. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -50,23 +50,23 @@ static const char *const lines[] = {
     "d MULTI;BLMPOP 0 1 {t}n LEFT;LMPOP 1 {t}n LEFT;RPUSH {t}n 1 2;BLMPOP 0 1 {t}n RIGHT;EXEC",
     "e BLMPOP 0 2 {t}n1 {t}n2 LEFT COUNT 3", "f BLMPOP 0 1 {t}n2 RIGHT COUNT 10",
     "d RPUSH {t}n2 1 2 3 4 5", "d EXISTS {t}n1 {t}n2;DEL {t}n",
-    /* several clients at several keys, in their order */
+    /* several clients wait for several keys and are served in order */
     "e BLPOP {t}w1 {t}w2 0", "f BLPOP {t}w1 0", "g BLMOVE {t}w2 {t}w3 LEFT LEFT 0",
     "h BLMOVE {t}w1 {t}s LEFT LEFT 0", "d RPUSH {t}w2 x", "d RPUSH {t}w2 y", "d RPUSH {t}w1 1 2 3",
     "d LRANGE {t}w1 0 -1;LRANGE {t}w3 0 -1;DEL {t}w1 {t}w3",
-    /* a chain of moves */
+    /* a chain of moves from list to list */
     "e BLMOVE {t}c1 {t}c2 LEFT LEFT 0", "f BLMOVE {t}c2 {t}c3 LEFT LEFT 0", "g BRPOP {t}c3 0",
     "d LPUSH {t}c1 z", "d EXISTS {t}c1 {t}c2 {t}c3",
-    /* a transaction is served when it has ended */
+    /* elements of a transaction are given out when it has ended */
     "e BLPOP {t}zz 0", "f BLPOP {t}zz 0", "d MULTI;RPUSH {t}zz 1;RPUSH {t}zz 2;LPOP {t}zz;EXEC",
     "d RPUSH {t}zz 3", "e BLPOP {t}zz 0", "d MULTI;RPUSH {t}zz 1;LPOP {t}zz;EXEC",
     "d MULTI;LPUSH {t}zz 1;LPUSH {t}zz 2;EXEC", "d DEL {t}zz",
-    /* keys of other kinds, and a list that comes under another name */
+    /* the key gets another type first, and then a list by RENAME */
     "i BLPOP {t}nl 0", "d SET {t}nl 1", "d DEL {t}nl", "d RPUSH {t}nm v w", "d RENAME {t}nm {t}nl",
     "d LRANGE {t}nl 0 -1",
-    /* what is behind waits, too */
+    /* commands behind a waiting one wait, too */
     "j BLPOP {t}o1 0;PING;GET {t}s", "d RPUSH {t}o1 v", "j~BLPOP {t}o1 0.05;PING",
-    /* clients that have left do not count */
+    /* clients that have left are skipped */
     "k BLPOP {t}p 0", "l BLPOP {t}p 0", "k CLOSE", "d RPUSH {t}p 1", "m BLPOP {t}p 0", "m CLOSE",
     "d RPUSH {t}p 2", "d LRANGE {t}p 0 -1", NULL};
 
@@ -96,7 +96,7 @@ DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
     int fd = domt_connect(kv.port);
     domt_resp_holds(fd, "BLPOP a b c d e f g h 0",
                     "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
-    for (char tag = 'b'; tag <= 'z'; tag++) { /* some may lie on the shard of {a} */
+    for (char tag = 'b'; tag <= 'z'; tag++) { /* some of these keys lie on the shard of {a} */
         snprintf(move, sizeof move, "BLMOVE {a}1 {%c}1 LEFT LEFT 0.01", tag);
         (void)domt_resp_ask(fd, move, reply);
         refused += reply[0] == '-';
@@ -126,7 +126,7 @@ static void reset(int fd)
     close(fd);
 }
 
-/* Each way in which a client leaves: FIN, RST, and FIN for its direction alone. */
+/* Each way in which a client leaves: FIN, RST, and FIN of its own direction only. */
 DOMT_TEST(a_client_that_left_takes_no_element)
 {
     start("kv.shards=2", "kv.maxMemory=0");
@@ -149,7 +149,8 @@ DOMT_TEST(a_client_that_left_takes_no_element)
         }
         for (int i = 0; way == 2 && i < 10; i++) {
             char bytes[16];
-            ck_assert_int_eq(recv(left[i], bytes, sizeof bytes, MSG_WAITALL), 5); /* and then FIN */
+            /* the element comes, and then FIN */
+            ck_assert_int_eq(recv(left[i], bytes, sizeof bytes, MSG_WAITALL), 5);
             ck_assert_int_eq(memcmp(bytes, "*-1\r\n", 5), 0);
             close(left[i]);
         }
@@ -171,7 +172,8 @@ DOMT_TEST(a_client_that_left_takes_no_element)
 #define ELEMENTS 2000
 #define POPPERS  4
 
-/* Clients that have sent more behind the command that waits: redis-server forgets it, too. */
+/* Clients have sent further commands behind the one that waits, and then FIN: redis-server forgets
+ * such a client, too. */
 DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
 {
     enum { LEFT = 10 };
@@ -184,11 +186,12 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
         left[i] = domt_connect(kv.port);
         domt_resp_send(left[i], "BLPOP {k}l 0");
         if (i % 3 == 1)
-            domt_sleep_ms(20); /* it waits already */
+            domt_sleep_ms(20); /* in this case the command already waits */
         domt_resp_send(left[i], i % 2 == 0 ? "PING" : "SET {k}not %40000");
         ck_assert_int_eq(shutdown(left[i], SHUT_WR), 0);
     }
-    for (int i = 0; i < LEFT; i++) { /* the service closes, and what was behind is not done */
+    /* the service closes, and the further commands are not executed */
+    for (int i = 0; i < LEFT; i++) {
         while (recv(left[i], &byte, 1, 0) > 0)
             ck_assert_int_ne(byte, 'P');
         close(left[i]);
@@ -200,8 +203,8 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
     domt_service_stop(&kv);
 }
 
-/* An element that is there when a client comes is its own, though it has finished: a script may
- * have written all its commands at once. */
+/* A client gets an element that is there already, though it has sent FIN: a script may have written
+ * all its commands at once. */
 DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
 {
     static const char said[] =
@@ -234,7 +237,7 @@ DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
 static atomic_bool pushed;
 static atomic_uint popped[ELEMENTS];
 
-/* Note the element of a reply, which begins with "e" and ends the reply. */
+/* Count the element of a reply, which begins with "e" and ends the reply. */
 static void note(const char *reply)
 {
     const char *element = strrchr(reply, 'e');
@@ -245,8 +248,8 @@ static void note(const char *reply)
 
 static bool with_resets, only_moves;
 
-/* Wait for an element, or for one to be moved, and leave at any moment: finish, and take what
- * comes, or (a reset) take nothing. Returns whether an element may be lost by a reset. */
+/* Wait for an element, or for one to be moved, and leave at any moment: finish and read what comes,
+ * or reset. Returns whether an element may be lost by a reset. */
 static bool leave(unsigned *chance, bool may_reset)
 {
     char reply[256];
@@ -260,7 +263,7 @@ static bool leave(unsigned *chance, bool may_reset)
         domt_sleep_ms((uint32_t)rand_r(chance) % 3);
     if (may_reset && rand_r(chance) % 2 == 0) {
         reset(fd);
-        return !moves; /* a moved element is in the other list */
+        return !moves; /* a moved element is still in the other list */
     }
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     while ((got = recv(fd, reply + size, sizeof reply - 1 - size, 0)) > 0)
@@ -273,7 +276,7 @@ static bool leave(unsigned *chance, bool may_reset)
     return false;
 }
 
-/* Pop until there is nothing more; between, clients wait and leave. Returns how many were reset. */
+/* Pop until nothing is left; meanwhile clients wait and leave. Returns the number of resets. */
 static void *pop(void *argument)
 {
     unsigned chance = (unsigned)(uintptr_t)argument;
@@ -285,7 +288,8 @@ static void *pop(void *argument)
         bool last = atomic_load(&pushed);
         if (!last)
             resets += leave(&chance, with_resets);
-        /* what was on its way to clients that left comes back within the last wait */
+        /* an element that was sent to a client that left returns within the time of the last
+         * wait */
         (void)domt_resp_ask(fd, last ? "BLPOP {q}l 0.4" : "BLPOP {q}l 0.02", reply);
         if (strcmp(reply, "*-1\r\n") != 0)
             note(reply);
@@ -322,7 +326,7 @@ static uint64_t push_all(uint64_t *ret_resets)
         *ret_resets += (uintptr_t)resets;
     }
     domt_resp_holds(fd, "EXISTS {q}l", ":0\r\n");
-    while (domt_resp_ask(fd, "LPOP {q}m", reply) != 5) /* "$-1" */
+    while (domt_resp_ask(fd, "LPOP {q}m", reply) != 5) /* 5 bytes are "$-1" and its line end */
         note(reply);
     for (int i = 0; i < ELEMENTS; i++) {
         ck_assert_msg(atomic_load(&popped[i]) <= 1, "element %d was popped twice", i);
@@ -340,7 +344,8 @@ DOMT_TEST(clients_that_finish_lose_and_double_nothing)
     ck_assert_uint_eq(push_all(&resets), 0);
 }
 
-/* An element that the kernel has taken for a client is lost when that is reset; no other is. */
+/* An element that the kernel has accepted for a client is lost when that client is reset; no other
+ * element is. */
 DOMT_TEST(clients_that_are_reset_double_nothing)
 {
     uint64_t resets;
@@ -351,7 +356,7 @@ DOMT_TEST(clients_that_are_reset_double_nothing)
     ck_assert_uint_le(lost, resets);
 }
 
-/* An element that could not be told of is in the list from which it was moved, or in the other. */
+/* An element whose move could not be answered is in its old list or in the other one. */
 DOMT_TEST(clients_that_move_lose_nothing_when_they_are_reset)
 {
     uint64_t resets;
@@ -398,7 +403,7 @@ DOMT_TEST(a_stop_ends_clients_that_wait)
         const char *command = i % 2 == 0 ? "BLPOP a 0" : "BLMOVE {b}a {b}b LEFT LEFT 1000";
         fds[i] = domt_connect(kv.port);
         domt_resp_send(fds[i], command);
-        domt_resp_send(fds[i], command); /* it begins when the first one has ended */
+        domt_resp_send(fds[i], command); /* this command begins when the one before it has ended */
     }
     domt_sleep_ms(100);
     domt_service_signal(&kv, SIGTERM);

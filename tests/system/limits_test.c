@@ -1,5 +1,5 @@
-/* Limits that are reached and recovered from: descriptors, and channel.maxConnections. Nobody is
- * lost, and the CPU is not burnt meanwhile. */
+/* Limits that are reached and left again: descriptors, and channel.maxConnections. No client is
+ * lost, and no CPU time is wasted meanwhile. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -38,7 +38,7 @@ static bool never(const domt_crowd *of)
     return false;
 }
 
-/* All want to be served at once; at least so many are. */
+/* Let all clients ask to be served at once, and check that at least `room` are. */
 static void fill(uint32_t room)
 {
     domt_crowd_init(&crowd, service.port, CLIENTS);
@@ -52,8 +52,8 @@ static void fill(uint32_t room)
     ck_assert(!domt_crowd_run(&crowd, never, 200));
 }
 
-/* Clients that were served go, some at a time. In the end all clients were served, and none was
- * turned away. */
+/* Let the served clients leave, some at a time, and check that in the end all clients were served,
+ * and none was refused. */
 static void recover(void)
 {
     while (served(&crowd) < CLIENTS) {
@@ -79,7 +79,8 @@ static void recover(void)
     close(fd);
 }
 
-/* CPU of a second in which nothing can be done. A loop that tried at once would use all of it. */
+/* Returns the CPU time of a second in which nothing can be done. A loop that tried without a pause
+ * would use all of it. */
 static void burns_nothing(uint32_t ms)
 {
     uint64_t before_ns = domt_service_cpu_ns(&service);
@@ -99,8 +100,8 @@ static uint32_t count_of(const char *text)
     return count;
 }
 
-/* A spell is logged by one line when it begins and by one when it is over, not for each connection,
- * whatever happens meanwhile. It is over some seconds later. */
+/* Check that a time without descriptors is logged by one line when it begins and by one when it is
+ * over, not for each connection. It is over some seconds later. */
 static void is_told_once(const char *begins, const char *is_over)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(20000000000);
@@ -113,7 +114,7 @@ static void is_told_once(const char *begins, const char *is_over)
     ck_assert_msg(count_of(is_over) == 1, "not once '%s': %s", is_over, service.error);
 }
 
-/* The program raises the limit up to the hard one. */
+/* The program raises its soft limit of descriptors to the hard one. */
 static void few_descriptors(void)
 {
     const struct rlimit limit = {DESCRIPTORS_MAX / 2, DESCRIPTORS_MAX};
@@ -163,8 +164,8 @@ static void some_descriptors(void)
         _exit(126);
 }
 
-/* More connections are wanted than the process may have descriptors. It raises its limit, says both
- * figures, and never runs out, so that the program can still open files. */
+/* More connections are requested than the process may have descriptors. It raises its limit, logs
+ * both figures, and always keeps some descriptors, so that the program can still open files. */
 DOMT_TEST(too_few_descriptors_lower_the_most_connections)
 {
     struct rlimit limit;
@@ -174,7 +175,7 @@ DOMT_TEST(too_few_descriptors_lower_the_most_connections)
     ck_assert_int_eq(prlimit(service.pid, RLIMIT_NOFILE, NULL, &limit), 0);
     ck_assert_uint_eq(limit.rlim_cur, HARD);
     ck_assert_uint_eq(limit.rlim_max, HARD);
-    /* The program writes its log from a thread of its own. */
+    /* The program writes its log from another thread, so the line may come later. */
     for (uint32_t tries = 0; tries < 500 && strstr(service.error, "descriptors") == NULL; tries++) {
         domt_sleep_ms(20);
         domt_service_read_error(&service);

@@ -1,4 +1,4 @@
-/* Starts the example web with its observation port; see the header. */
+/* Starts the example web with its observation port; observe.h describes the functions. */
 #include "tests/system/observe.h"
 
 #include "tests/support/suite.h"
@@ -14,8 +14,8 @@
 
 #define ARGUMENTS_MAX 64
 
-/* Gather the arguments of the program. A test puts its own address for the port behind the one here
- * if it wants another. */
+/* Collect the arguments of the program. A test that wants another address puts it behind the
+ * default one. */
 static void gather(const char *const settings[], const char *file, const char **ret_arguments)
 {
     const char *all[16] = {"observe.listen=127.0.0.1:0"};
@@ -69,7 +69,7 @@ void domt_observed_holds_unix(const char *socket_path, const char *path, unsigne
 
     snprintf(to.sun_path, sizeof to.sun_path, "%s", socket_path);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
-    /* any host: no page of a browser comes by a Unix socket */
+    /* any host is allowed: no browser page can use a Unix socket */
     snprintf(text, sizeof text,
              "GET %s HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", path);
     domt_say(fd, text);

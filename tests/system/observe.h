@@ -4,27 +4,25 @@
 
 #include "tests/system/site.h"
 
-/* The service, and its observation port as a site: `web` is that port, and $URL of a judge. */
+/* The service, and its observation port as a site: `web` is that port, and the $URL of judges. */
 typedef struct domt_observed {
     domt_site site;
     domt_site port;
 } domt_observed;
 
-/* Start it with settings, and with a file of the configuration (NULL: none) over that of the
- * example. */
+/* Start the example with settings, and with a further file of the configuration (NULL: none). */
 void domt_observed_start(domt_observed *observed, const char *const settings[], const char *file);
 void domt_observed_stop(domt_observed *observed);
 
-/* Run the program with a setting that is wrong. Returns its exit status; what it said is in the
- * service. */
+/* Run the program with a wrong setting. Returns its exit status; the service has its output. */
 int domt_observed_try(domt_observed *observed, const char *const settings[]);
 
-/* Ask a Unix socket for a path, and hold the status and a part of the answer. */
+/* Request a path over a Unix socket, and check the status and a part of the answer. */
 void domt_observed_holds_unix(const char *socket, const char *path, unsigned status,
                               const char *part);
 
-/* Start it as domt_observed_start() does, and let tests/system/observe_judge.py look at one matter
- * of it. */
+/* Start the example as domt_observed_start() does, and run one part of
+ * tests/system/observe_judge.py. */
 void domt_observed_judge(domt_observed *observed, const char *what, const char *const settings[],
                          const char *file);
 

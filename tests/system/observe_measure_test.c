@@ -1,5 +1,5 @@
-/* libdomus-observe: how much a program measures is changed over the port, and what it then shows of
- * that. */
+/* libdomus-observe: a client of the port changes how much a program measures, and the figures
+ * change accordingly. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 #include "tests/system/observe.h"
@@ -10,7 +10,7 @@
 
 static domt_observed web;
 
-/* --- the level -------------------------------------------------------------------------------- */
+/* --- the level of measuring ------------------------------------------------------------------- */
 
 DOMT_TEST(the_level_is_changed_by_its_word)
 {
@@ -46,7 +46,8 @@ DOMT_TEST(the_level_is_changed_by_its_word)
     domt_observed_stop(&web);
 }
 
-/* A page of another site could send a request without seeing the answer, so that is refused. */
+/* A page of another site could send a request without seeing the answer, so such requests are
+ * refused. */
 DOMT_TEST(pages_of_other_sites_change_nothing)
 {
     static const struct {
@@ -91,7 +92,7 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
                  paths[i]);
         ck_assert_uint_eq(domt_site_send(&web.port, text), 403);
     }
-    /* what has no host has no page of its own either */
+    /* a request without Host cannot come from a page of this port */
     ck_assert_uint_eq(domt_site_send(&web.port, "POST /profile?level=spans HTTP/1.0\r\n"
                                                 "Origin: http://\r\n\r\n"),
                       403);
@@ -134,7 +135,8 @@ DOMT_TEST(listeners_count_their_connections)
         NULL);
 }
 
-/* Each metric that the dashboard names is one of a program with a pool, at the level histograms. */
+/* Check that each metric that the dashboard uses exists in a program with a pool, at the level
+ * histograms. */
 DOMT_TEST(dashboard_for_grafana_names_metrics_that_there_are)
 {
     char path[PATH_MAX];

@@ -1,6 +1,5 @@
-/* The live page of the observation port and its stream /live: the page by
- * tests/system/page_browser.py in headless Chromium as a person uses it, without Chromium not at
- * all. */
+/* The live page of the observation port and its stream /live. tests/system/page_browser.py uses the
+ * page in headless Chromium as a person does; without Chromium that part is left out. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/observe.h"
@@ -24,7 +23,7 @@ static uint64_t now_ms(void)
     return domt_monotonic_ns() / 1000000;
 }
 
-/* A viewer of /live, and all that it has read. */
+/* A viewer of /live, and all bytes that it has read. */
 struct viewer {
     int fd;
     size_t size;
@@ -40,7 +39,7 @@ static void begin(struct viewer *viewer)
     domt_say(viewer->fd, "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
-/* Read what has come, for as long as this. Returns false at the end of the connection. */
+/* Read for this time. Returns false at the end of the connection. */
 static bool read_more(struct viewer *viewer, int wait_ms)
 {
     struct pollfd waiting = {.fd = viewer->fd, .events = POLLIN};
@@ -67,7 +66,7 @@ static uint32_t count(const char *text, const char *part)
     return found;
 }
 
-/* Read until a text has come so often. */
+/* Read until a text has come `times` times. */
 static void await_text(struct viewer *viewer, const char *part, uint32_t times)
 {
     uint64_t until_ms = now_ms() + WAIT_MS;
@@ -84,7 +83,7 @@ DOMT_TEST(samples_come_four_times_a_second)
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     begin(&viewers[0]);
     await_text(&viewers[0], "]}\n\n", 2);
-    uint32_t shards = 0; /* of both threads */
+    uint32_t shards = 0; /* shards of both threads */
     const char *row = strstr(viewers[0].text, "[\"shard\",\"state\",");
     ck_assert_ptr_nonnull(row);
     (void)sscanf(row, "[\"shard\",\"state\",%*u,%*u,%*u,%*u,%*u,%*u,%u,", &shards);
@@ -97,15 +96,17 @@ DOMT_TEST(samples_come_four_times_a_second)
     await_text(&viewers[0], "event: sample\n", 5);
     uint64_t took_ms = now_ms() - begun_ms;
     ck_assert_uint_ge(took_ms, 4 * TICK_MS - 60);
-    ck_assert_uint_le(took_ms, 20 * TICK_MS); /* the machine may have other things to do */
+    ck_assert_uint_le(took_ms, 20 * TICK_MS); /* the machine may be busy */
     ck_assert_uint_eq(count(viewers[0].text, "event: names\n"), 1);
 
-    begin(&viewers[1]); /* between two ticks: it gets the last sample in full, at once */
+    /* a viewer that begins between two ticks gets the last sample in full, at once */
+    begin(&viewers[1]);
     await_text(&viewers[1], "event: sample\n", 2);
     const char *first = strstr(viewers[1].text, "{\"serial\":");
     const char *second = strstr(first + 1, "{\"serial\":");
     ck_assert_uint_eq(strtoul(second + 10, NULL, 10), strtoul(first + 10, NULL, 10) + 1);
-    const char *idle = strstr(first, "[\"clock\",\"state\","); /* its figures do not change */
+    /* this actor's figures do not change, so only the first sample has it */
+    const char *idle = strstr(first, "[\"clock\",\"state\",");
     ck_assert(idle != NULL && idle < second && strstr(second, "[\"clock\",") == NULL);
     close(viewers[0].fd);
     close(viewers[1].fd);
@@ -137,7 +138,7 @@ DOMT_TEST(streams_leave_half_of_the_places_to_others)
     await_text(&viewers[2], "HTTP/1.1 503 ", 1);
     close(viewers[2].fd);
     domt_site_holds(&web.port, "GET /health", NULL, 200, NULL);
-    close(viewers[0].fd); /* which is noticed at the next tick */
+    close(viewers[0].fd); /* the service notices this at the next tick */
     usleep(3 * TICK_MS * 1000);
     begin(&viewers[2]);
     await_text(&viewers[2], "event: sample\n", 1);
@@ -153,13 +154,13 @@ DOMT_TEST(streams_end_when_the_program_begins_to_stop)
     await_text(&viewers[0], "event: sample\n", 2);
     uint64_t begun_ms = now_ms();
     ck_assert_int_eq(kill(web.site.service.pid, SIGTERM), 0);
-    await_text(&viewers[0], "\r\n0\r\n\r\n", 1); /* the end of the body, in chunks */
+    await_text(&viewers[0], "\r\n0\r\n\r\n", 1); /* the last chunk of the body */
     ck_assert_uint_lt(now_ms() - begun_ms, 1000);
     close(viewers[0].fd);
     ck_assert_int_eq(domt_service_wait(&web.site.service, WAIT_MS), 0);
 }
 
-/* The page has all in it, and its policy names the hashes of its script and its style. */
+/* The page contains all it needs, and its policy names the hashes of its script and its style. */
 DOMT_TEST(browsers_get_the_page_and_others_a_list)
 {
     static const struct {

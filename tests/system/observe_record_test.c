@@ -1,5 +1,5 @@
 /* libdomus-observe: traces and CPU profiles of a running program, for viewers that wait for them,
- * go away, come in crowds, or read nothing. */
+ * leave, come in crowds, or do not read. */
 #include "tests/support/crowd.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CROWD  200 /* viewers that want a trace */
-#define UNREAD 60  /* viewers that read nothing; each has up to 256 KiB to read */
+#define CROWD  200 /* number of viewers that request a trace */
+#define UNREAD 60  /* number of viewers that do not read; each has up to 256 KiB waiting */
 
-/* Wait until a condition is true, for so many seconds at most. */
+/* Wait until a condition is true, for at most `seconds` seconds. */
 #define WAIT_FOR(seconds, condition)                                                               \
     do {                                                                                           \
         int left = (seconds)*100;                                                                  \
@@ -96,7 +96,8 @@ static bool is_at(const char *level)
     return strstr(web.port.body, part) != NULL;
 }
 
-/* Recordings of a minute end when their viewer closes its connection, or has finished sending. */
+/* Recordings of a minute end early when their viewer closes its connection, or has finished
+ * sending. */
 DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
@@ -113,7 +114,7 @@ DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
             close(cpu);
         }
         WAIT_FOR(2, is_at("counters"));
-        /* there is room for others; whether anything was recorded does not matter */
+        /* there is room for another recording, which may be empty */
         WAIT_FOR(2, (domt_site_ask(&web.port, "GET /trace", "", NULL),
                      strstr(web.port.body, "under way") == NULL));
         WAIT_FOR(2, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 400);
@@ -125,7 +126,7 @@ DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
     domt_observed_stop(&web);
 }
 
-/* The program stops while they are made: they are what there is by then. */
+/* The program stops during recordings: their viewers get what was recorded until then. */
 DOMT_TEST(a_stop_does_not_wait_for_recordings)
 {
     char text[4096];
@@ -138,7 +139,8 @@ DOMT_TEST(a_stop_does_not_wait_for_recordings)
     time_t began = time(NULL);
     domt_service_signal(&web.site.service, SIGTERM);
     domt_read_until(trace, "HTTP/1.1 200", text, sizeof text);
-    if (!DOMT_SANITIZED) /* else the names may take longer than the stop waits for the port */
+    /* under a sanitizer finding the names may take longer than the stop waits for the port */
+    if (!DOMT_SANITIZED)
         domt_read_until(cpu, "Content-Type: image/svg+xml\r\n", text, sizeof text);
     close(trace);
     close(cpu);
@@ -146,7 +148,7 @@ DOMT_TEST(a_stop_does_not_wait_for_recordings)
     ck_assert_int_le(time(NULL) - began, 5);
 }
 
-/* One of a crowd gets a trace, and all others hear at once that they do not. */
+/* One viewer of a crowd gets a trace, and all others are refused at once. */
 DOMT_TEST(a_crowd_that_wants_traces_is_refused)
 {
     static int fds[CROWD];
@@ -169,7 +171,7 @@ DOMT_TEST(a_crowd_that_wants_traces_is_refused)
     domt_observed_stop(&web);
 }
 
-/* While viewers leave much unread, nothing large is added to it. */
+/* While viewers have many unread bytes, nothing large is queued for them. */
 DOMT_TEST(nothing_large_is_made_while_much_is_unread)
 {
     static const char metrics[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -1,5 +1,5 @@
-/* libdomus-observe: what each path of the observation port says of the example web, and what judges
- * of other projects say of that. */
+/* libdomus-observe: the answer of each path of the observation port about the example web, and
+ * checks of these answers by programs of other projects. */
 #include "tests/support/suite.h"
 #include "tests/system/judges.h"
 #include "tests/system/observe.h"
@@ -76,7 +76,7 @@ DOMT_TEST(every_path_answers_get_and_nothing_else)
     domt_observed_stop(&web);
 }
 
-/* A page of any site could lead its own name to 127.0.0.1, so such names are refused. */
+/* A page of any site could make its own name point to 127.0.0.1, so such names are refused. */
 DOMT_TEST(names_that_are_not_of_loopback_are_refused)
 {
     static const struct {
@@ -108,16 +108,17 @@ DOMT_TEST(names_that_are_not_of_loopback_are_refused)
 
 DOMT_TEST(each_counter_of_the_profile_is_a_metric)
 {
-    /* families about these */
+    /* number of families that are not counters of the profile */
     const uint32_t others = 8 /* memory */ + 5 /* usage */ + 8 /* behaviours */ + 5 /* listeners */;
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     domt_site_holds(&web.site, "GET /json", NULL, 200, NULL);
     domt_site_holds(&web.port, "GET /metrics", NULL, 200, NULL);
     uint32_t families = domt_prometheus_holds(web.port.body);
-    if (strstr(web.port.body, "domus_pair_steals") != NULL) /* a thread has stood in for another */
+    /* present if a thread has run houses of another one */
+    if (strstr(web.port.body, "domus_pair_steals") != NULL)
         families -= 2;
-    /* the phases are one family, and so are the stalls with their time and lengths */
+    /* the phases share one family, and so do the lengths of stalls */
     size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
     ck_assert_uint_eq(families - others, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1);
     ck_assert(domt_prometheus_sum(web.port.body, "domus_behaviour_actors") >= 4);
@@ -151,7 +152,7 @@ DOMT_TEST(promtool_finds_nothing_in_the_metrics)
                            "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
 }
 
-/* The reader of Prometheus' own client takes nothing that OpenMetrics 1.0 does not have. */
+/* The reader of Prometheus' own client accepts only what OpenMetrics 1.0 allows. */
 DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
 {
     judge("curl python3",
@@ -179,7 +180,7 @@ DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
           "END\n");
 }
 
-/* A real server takes all of it, by the format that it asks for. */
+/* A real Prometheus server accepts all metrics, in the format that it requests. */
 DOMT_TEST(prometheus_scrapes_the_port)
 {
     judge("curl prometheus",
@@ -238,7 +239,7 @@ DOMT_TEST(the_profile_is_json_with_all_that_counts)
         "END\n");
 }
 
-/* How many actors a text describes. */
+/* Returns how many actors a text describes. */
 static uint32_t count_actors(const char *text)
 {
     uint32_t count = 0;
@@ -257,7 +258,7 @@ DOMT_TEST(actors_are_paged_and_filtered)
     ck_assert_uint_eq(count_actors(web.port.body), 8);
     ck_assert_ptr_null(strstr(web.port.body, "clock"));
     domt_site_holds(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200, ": 4 actors\n");
-    ck_assert_uint_eq(count_actors(web.port.body), 2); /* one of each thread */
+    ck_assert_uint_eq(count_actors(web.port.body), 2); /* one actor of each thread */
     snprintf(first, sizeof first, "%s", web.port.body);
     domt_site_holds(&web.port, "GET /actors?behaviour=shard&from=1&count=1", NULL, 200, NULL);
     ck_assert_uint_eq(count_actors(web.port.body), 2);
@@ -297,7 +298,8 @@ DOMT_TEST(a_wrong_port_ends_the_start)
     ck_assert_ptr_null(strstr(web.site.service.said, "listening"));
 }
 
-/* A program that has no such port does not start with one, as its operator would wait for it. */
+/* A program without the port refuses to start with its settings, because its operator would wait
+ * for the port. */
 DOMT_TEST(a_program_without_the_port_refuses_the_key)
 {
     domt_service *service = &web.site.service;

@@ -1,4 +1,4 @@
-/* libdomus-observe: what /config, /log and /stalls tell of a program of domus_main(). */
+/* libdomus-observe: the answers of /config, /log and /stalls about a program of domus_main(). */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
@@ -22,7 +22,7 @@ static void holds(const char *request, const char *part)
     domt_site_holds(&web.port, request, NULL, 200, part);
 }
 
-/* Ask until an answer has this. */
+/* Request a path again and again until the answer contains this text. */
 static void await(const char *request, const char *part)
 {
     for (int i = 0; i < 500; i++) {
@@ -154,8 +154,8 @@ DOMT_TEST(the_level_of_the_configuration_holds_at_the_start)
     domt_observed_stop(&web);
 }
 
-/* The port goes on while the program drains, and a viewer sees the end of it; but no viewer keeps
- * the program from ending, whether it reads or not. */
+/* The port goes on while the program drains, and a viewer receives the end; but no viewer keeps the
+ * program from ending, whether it reads or not. */
 DOMT_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
 {
     int fds[4];

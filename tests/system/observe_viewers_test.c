@@ -1,4 +1,4 @@
-/* libdomus-observe: its sockets, its viewers, and what it says while the program stops. The program
+/* libdomus-observe: its sockets, its viewers, and its answers while the program stops. The program
  * goes on whatever viewers do. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
@@ -52,7 +52,7 @@ DOMT_TEST(a_unix_socket_is_its_owners_and_goes_with_the_program)
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/x.sock", tree.root);
     snprintf(setting, sizeof setting, "observe.listen=unix:%s", path);
-    close(listen_at(path, 0)); /* a file at which nobody listens any more */
+    close(listen_at(path, 0)); /* leaves a socket file without a listener */
     ck_assert_int_eq(chmod(path, 0777), 0);
 
     start_at(setting);
@@ -173,7 +173,8 @@ DOMT_TEST(viewers_beyond_the_limit_wait_for_a_place)
     domt_observed_stop(&web);
 }
 
-/* Viewers that ask much and read nothing take no more than their answers, and hold up nobody. */
+/* Viewers that request much and read nothing use no more memory than their answers, and delay no
+ * other viewer. */
 DOMT_TEST(viewers_that_do_not_read_hold_up_nobody)
 {
     static const char ask[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -194,14 +195,14 @@ DOMT_TEST(viewers_that_do_not_read_hold_up_nobody)
         domt_site_holds(&web.port, "GET /actors", NULL, 200, "thread 0: ");
         domt_site_holds(&web.site, "GET /json", NULL, 200, "hello");
     }
-    if (!DOMT_SANITIZED) /* 32 viewers, 256 KiB each at which a channel is not read any more */
+    if (!DOMT_SANITIZED) /* 32 viewers, each with 256 KiB, at which a channel is no longer read */
         ck_assert_uint_lt(domt_service_rss_bytes(&web.site.service), before + (24u << 20));
     for (int i = 0; i < 32; i++)
         close(fds[i]);
     domt_observed_stop(&web);
 }
 
-/* Bytes that are no request end their connection, and nothing else. */
+/* Bytes that are no request end their connection only. */
 DOMT_TEST(bytes_that_are_no_request_are_refused)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* A service that is stopped for longer than its time-outs, as by a debugger or a busy machine. A
- * client that spoke meanwhile has not been silent. */
+/* A service is suspended for longer than its time-outs, as by a debugger or a busy machine. A
+ * client that sent bytes meanwhile does not count as silent. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -43,7 +43,8 @@ DOMT_TEST(peers_that_spoke_during_a_pause_are_not_idle)
     domt_crowd_connect(&crowd, 0, COUNT);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 10000));
     domt_service_signal(&service, SIGSTOP);
-    /* The service may still serve bytes that are sent now, until all its threads have stopped. */
+    /* The service may serve bytes that are sent now until all its threads have stopped, so this
+     * waits for that. */
     ck_assert_int_eq(waitpid(service.pid, &status, WUNTRACED), service.pid);
     ck_assert(WIFSTOPPED(status));
     let_all_send(BYTES);

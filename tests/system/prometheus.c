@@ -1,4 +1,4 @@
-/* Reads the text line by line. The family is what the last TYPE has named. */
+/* Reads the text line by line. The current family is the one that the last TYPE has named. */
 #include "tests/system/prometheus.h"
 #include "tests/support/suite.h"
 
@@ -12,10 +12,10 @@
 #define FAMILIES_MAX 256u
 
 struct reader {
-    char helped[NAME_SIZE]; /* the name of the last HELP */
-    char family[NAME_SIZE]; /* and of the last TYPE */
+    char helped[NAME_SIZE]; /* name in the last HELP line */
+    char family[NAME_SIZE]; /* name in the last TYPE line */
     char type[16];
-    uint32_t families, samples; /* samples of this family */
+    uint32_t families, samples; /* `samples` counts those of the current family */
     char names[FAMILIES_MAX][NAME_SIZE];
 };
 
@@ -55,7 +55,7 @@ static void read_type(struct reader *reader, const char *line)
     reader->samples = 0;
 }
 
-/* Pass over {name="value",...}. */
+/* Skip {name="value",...}. */
 static const char *pass_labels(const char *line, const char *at)
 {
     if (*at != '{')

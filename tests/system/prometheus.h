@@ -1,14 +1,14 @@
-/* A checker of the text format of Prometheus, version 0.0.4. It is stricter than the format: each
- * family has HELP and TYPE, in this order and once, and its samples stand behind them. */
+/* A checker of Prometheus' text format, version 0.0.4. It is stricter than the format: each family
+ * has HELP and TYPE, in this order and once, and its samples follow them. */
 #ifndef DOMT_PROMETHEUS_H
 #define DOMT_PROMETHEUS_H
 
 #include <stdint.h>
 
-/* Check that the text is valid. Returns how many families it has. */
+/* Check that the text is valid. Returns the number of families. */
 uint32_t domt_prometheus_holds(const char *text);
 
-/* The sum of all samples of a name, whatever their labels are; -1: there is none. */
+/* Returns the sum of all samples of a name, whatever their labels are; -1 if there is none. */
 double domt_prometheus_sum(const char *text, const char *name);
 
 #endif

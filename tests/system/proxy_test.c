@@ -1,5 +1,5 @@
-/* The example `proxy` before the echo service: what a client sends comes back through both, halves
- * are closed one by one, and the end of one side is the end of the other. */
+/* The example `proxy` before the echo service: the bytes of a client come back through both, each
+ * direction can be closed separately, and the end of one side ends the other. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -41,7 +41,7 @@ static void stop(void)
     domt_service_stop(&echo);
 }
 
-/* A server of the test's own. */
+/* A server of the test itself. */
 static int listen_here(uint16_t *ret_port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -64,7 +64,7 @@ static void reset(int fd)
     close(fd);
 }
 
-/* Returns what recv(2) says of a connection that has to end: 0 after FIN, or the negative errno. */
+/* Read a connection to its end. Returns 0 after FIN, or the negative errno. */
 static int end_of(int fd)
 {
     char bytes[1024];
@@ -120,7 +120,7 @@ DOMT_TEST(resets_go_through_and_hurt_nobody_else)
                       domt_service_count(&proxy, "channels opened"));
 }
 
-/* The client has finished, and the server answers later; then the other way round. */
+/* The client finishes sending first, and the server answers later; then the other way round. */
 DOMT_TEST(each_half_is_closed_by_itself)
 {
     uint16_t port;
@@ -168,13 +168,13 @@ DOMT_TEST(the_end_of_one_side_is_the_end_of_the_other)
         close(server_is_first ? client : server);
     }
     close(listener);
-    int refused = domt_connect(proxy.port); /* nobody listens any more */
+    int refused = domt_connect(proxy.port); /* the proxy no longer listens */
     ck_assert_int_eq(end_of(refused), -ECONNRESET);
     close(refused);
     domt_service_stop(&proxy);
 }
 
-/* A server that reads nothing slows the client down, and the proxy keeps little. */
+/* A server that does not read slows the client down, and the proxy stores little. */
 DOMT_TEST(what_one_side_does_not_read_the_other_cannot_send)
 {
     static char bytes[65536];
@@ -204,9 +204,9 @@ DOMT_TEST(what_one_side_does_not_read_the_other_cannot_send)
 }
 
 #define PIECES   10
-#define PAUSE_MS 200 /* between two of them */
+#define PAUSE_MS 200 /* pause between two pieces of the download */
 
-/* SIGTERM in the midst of a download: it goes on to its end, and then the proxy ends. */
+/* SIGTERM during a download: the download goes on to its end, and then the proxy ends. */
 DOMT_TEST(drain_waits_for_a_download_that_goes_on)
 {
     uint16_t port = 0;
@@ -232,7 +232,7 @@ DOMT_TEST(drain_waits_for_a_download_that_goes_on)
     ck_assert_uint_eq(domt_service_count(&proxy, "channels cut"), 0);
 }
 
-/* One that does not end is cut when the time of the drain is over, and that is said. */
+/* A download that does not end is cut when the drain's time is over, and the log says so. */
 DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
 {
     uint16_t port = 0;
@@ -256,7 +256,7 @@ DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
         (void)send(server, "x", 1, MSG_NOSIGNAL);
         domt_sleep_ms(100);
     }
-    ck_assert_int_ne(end_of(client), 0); /* a reset */
+    ck_assert_int_ne(end_of(client), 0); /* the client sees a reset */
     close(client);
     close(server);
     close(listener);

@@ -1,5 +1,5 @@
-/* Tests talk RESP: a command is followed by an ECHO of a mark, so that the end of its reply is
- * known without a parser. */
+/* Sends RESP: each command is followed by an ECHO of a mark, so that the end of its reply is known
+ * without a parser. */
 #include "tests/system/redis.h"
 #include "tests/support/process.h"
 
@@ -62,7 +62,7 @@ void domt_kv_close(domt_service *service, int fd)
     domt_service_stop(service);
 }
 
-/* Returns whether it answers. */
+/* Returns whether the server answers. */
 static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
 {
     char port[8];
@@ -75,7 +75,8 @@ static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
                "--appendonly", "no", "--enable-debug-command", "yes", "--logfile", "/dev/null",
-               "--dir", "/tmp", "--hz", "500", (char *)NULL); /* it looks at time-outs every 2 ms */
+               /* the server checks time-outs every 2 ms */
+               "--dir", "/tmp", "--hz", "500", (char *)NULL);
         _exit(127);
     }
     for (int i = 0; i < START_MS; i++) {
@@ -107,7 +108,7 @@ void domt_redis_stop(pid_t pid)
 /* --- commands --------------------------------------------------------------------------------- */
 
 struct word {
-    const char *bytes; /* NULL: letters */
+    const char *bytes; /* bytes of the word; NULL: letters */
     size_t size;
 };
 

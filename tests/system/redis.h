@@ -1,4 +1,5 @@
-/* Tests talk RESP with a server: the example kv, and redis-server beside it, which is the judge. */
+/* Connections of tests that send RESP to a server: the example kv, and redis-server, whose answers
+ * are the correct ones. */
 #ifndef DOMT_REDIS_H
 #define DOMT_REDIS_H
 
@@ -11,32 +12,32 @@
 
 #define DOMT_REPLY_MAX 65536
 
-/* Start the example kv as its own configuration has it, but on a port that the kernel chooses, with
- * two threads, and with settings up to a NULL, each as --set takes it. */
+/* Start the example kv with its own configuration, but on a port that the kernel chooses, with two
+ * threads, and with settings up to a NULL, each as --set takes it. */
 void domt_kv_start(domt_service *service, const char *const settings[]);
 
-/* The same, and a connection to it; and the end of both. */
+/* Start kv, and connect to it; end both. */
 int domt_kv_open(domt_service *service, const char *const settings[]);
 void domt_kv_close(domt_service *service, int fd);
 
-/* Start redis-server on a free port of 127.0.0.1, without a file of its own, and wait until it
- * answers. It dies with the test. Returns false if it is not installed, and says so. */
+/* Start redis-server on a free port of 127.0.0.1, without a configuration file, and wait until it
+ * answers. It ends with the test. Returns false, and prints a note, if it is not installed. */
 bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port);
 void domt_redis_stop(pid_t pid);
 
-/* Send a command that is written as words with spaces between; a word in quotes may have spaces.
- * "%N" as a whole word stands for N letters. */
+/* Send a command that is written as words separated by spaces; a quoted word may have spaces. "%N"
+ * as a whole word stands for N letters. */
 void domt_resp_send(int fd, const char *words);
 
-/* Send a command, and read all of its reply. Returns the number of bytes; `reply` has a zero
- * behind them. */
+/* Send a command, and read all of its reply. Returns the number of bytes; `reply` ends with a
+ * zero. */
 size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX]);
 
 /* Check that a command gets exactly this reply. */
 void domt_resp_holds(int fd, const char *words, const char *reply);
 
-/* Check that each of these commands, up to a NULL, gets the same reply from both servers; and the
- * same with a redis-server that is started for them, unless it is not installed. */
+/* Check that each of these commands, up to a NULL, gets the same reply from both servers; the
+ * second function starts a redis-server for that, unless it is not installed. */
 void domt_resp_compare(int fd, int redis, const char *const commands[]);
 void domt_resp_compare_with_redis(int fd, const char *const commands[]);
 

@@ -1,5 +1,5 @@
-/* A program that cannot run says why in one line and ends with the right status: when the kernel
- * refuses a ring, for real; when the configuration is wrong; when a port is taken. */
+/* A program that cannot run prints the reason in one line and ends with the right status: when the
+ * kernel really refuses a ring, when the configuration is wrong, and when a port is taken. */
 #include "tests/support/deny.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -24,10 +24,10 @@ static void ends_with(int status)
     int got = domt_service_wait(&service, 10000);
 
     ck_assert_msg(got == status, "it ended with %d: %s", got, service.error);
-    ck_assert_str_eq(service.said, ""); /* nothing listened */
+    ck_assert_str_eq(service.said, ""); /* no listener was started */
 }
 
-/* One line on stderr, and this is in it. */
+/* Check that stderr has one line, which contains this text. */
 static void says(const char *part)
 {
     ck_assert_msg(strstr(service.error, part) != NULL, "'%s' is not in: %s", part, service.error);
@@ -50,7 +50,7 @@ static void deny_a_call(void)
         _exit(126);
 }
 
-/* Containers refuse with EPERM or ENOSYS, all of the calls or the later ones only. */
+/* Containers refuse with EPERM or ENOSYS, either all calls of io_uring or only the later ones. */
 DOMT_TEST(a_seccomp_filter_is_named)
 {
     static const int errors[] = {EPERM, ENOSYS};
@@ -120,8 +120,8 @@ static void become_nobody(void)
         _exit(126);
 }
 
-/* The user nobody may not be able to read the tree, so this program runs on defaults: it fails
- * before it would miss a listener. */
+/* The user nobody may be unable to read the tree, so this program uses defaults: it fails before it
+ * needs a listener. */
 DOMT_TEST(too_little_locked_memory_is_told_in_numbers)
 {
     static const char *const arguments[] = {DOMT_BIN_DIR "/echo", NULL};

@@ -1,5 +1,5 @@
-/* The example `rooms`: lines come to everybody in the room and to nobody else, however they were
- * cut, and a guest who does not read is dropped without holding up the others. */
+/* The example `rooms`: lines come to all guests of a room and to no others, however the lines were
+ * cut, and a guest who does not read is dropped without delaying the others. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -25,7 +25,7 @@ static void say(int fd, const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* Check that exactly `text` comes next. */
+/* Check that the next received bytes are exactly `text`. */
 static void hear(int fd, const char *text)
 {
     char bytes[1024] = "";
@@ -41,7 +41,7 @@ static bool is_silent(int fd)
     return recv(fd, &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
 }
 
-/* Connect, and wait until the room's lines come here. */
+/* Connect, and wait until lines of the room come to this connection. */
 static int come(void)
 {
     int fd = domt_connect(rooms.port);
@@ -128,7 +128,7 @@ DOMT_TEST(a_guest_who_does_not_read_is_dropped)
     ck_assert_uint_eq(domt_service_count(&rooms, "channels reset"), 1);
 }
 
-/* Guests on all threads hear each line once and in order. */
+/* Guests on all threads receive each line once and in order. */
 DOMT_TEST(many_guests_hear_every_line_in_order)
 {
     enum { GUESTS = 200, LINES = 20 };
@@ -141,7 +141,8 @@ DOMT_TEST(many_guests_hear_every_line_in_order)
     for (int i = 0; i < GUESTS; i++)
         say(fds[i], "/join garden\n/join nowhere\n");
     for (int i = 0; i < GUESTS; i++)
-        hear(fds[i], "no such room\n"); /* so the join before it is done */
+        /* the answer to the second join shows that the first one is done */
+        hear(fds[i], "no such room\n");
     for (int number = 0; number < LINES; number++) {
         snprintf(line, sizeof line, "line %d\n", number);
         say(fds[number % GUESTS], line);

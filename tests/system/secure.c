@@ -1,4 +1,4 @@
-/* Starts the example web behind TLS; see the header. */
+/* Starts the example web behind TLS; secure.h describes the functions. */
 #include "tests/system/secure.h"
 
 #include "tests/support/suite.h"
@@ -71,7 +71,7 @@ void domt_secure_begin(domt_secure *secure)
     domt_secure_issue(secure, "a", "DNS:localhost,IP:127.0.0.1");
 }
 
-/* Copy a setting with the directory for @T@. */
+/* Copy a setting with the directory in place of @T@. */
 static void fill_in(const domt_secure *secure, const char *from, char to[SETTING_SIZE])
 {
     size_t at = 0;
@@ -111,7 +111,7 @@ void domt_secure_start(domt_secure *secure, const char *const settings[])
     domt_site_start(&secure->site, filled);
 }
 
-/* Returns how often a text stands in another one. */
+/* Returns how often a text occurs in another one. */
 static uint32_t count_of(const char *text, const char *part)
 {
     uint32_t count = 0;

@@ -1,5 +1,5 @@
 /* The example web behind TLS: an authority and certificates, which the openssl program makes for
- * each test in a directory of its own, and judges that connect to the ports. */
+ * each test in a directory of its own, and commands that connect to the ports. */
 #ifndef DOMT_SECURE_H
 #define DOMT_SECURE_H
 
@@ -7,37 +7,37 @@
 #include "tests/system/site.h"
 
 typedef struct domt_secure {
-    domt_tree tree; /* ca.pem and ca.key, and what is issued */
+    domt_tree tree; /* directory with ca.pem, ca.key, and issued certificates */
     domt_site site;
 } domt_secure;
 
-/* Whether openssl and these other programs, divided by spaces, are installed; if
- * not, it says so. */
+/* Returns whether openssl and these other programs, separated by spaces, are installed; prints the
+ * name of a missing one. */
 bool domt_secure_is_possible(const char *programs);
 
 /* Make the directory, the authority, and a certificate a.pem with its key a.key for localhost
  * and 127.0.0.1. */
 void domt_secure_begin(domt_secure *secure);
-/* Issue NAME.pem and NAME.key for alternative names ("DNS:localhost,IP:127.0.0.1"). */
+/* Issue NAME.pem and NAME.key for these alternative names ("DNS:localhost,IP:127.0.0.1"). */
 void domt_secure_issue(const domt_secure *secure, const char *name, const char *names);
 
 /* Start the site with a.pem and a.key on the ports of web, kv, rooms and echo, and with more
  * settings up to a NULL, in which @T@ is the directory. */
 void domt_secure_start(domt_secure *secure, const char *const settings[]);
 
-/* Run a command of the shell for at most 30 s, in which $T is the directory, $CA the file of the
+/* Run a shell command for at most 30 s, in which $T is the directory, $CA the file of the
  * authority, and $WEB, $KV, $ROOMS and $ECHO are ports. Returns its status; `domt_secure_output`
- * has the first bytes that it has written, errors too. */
+ * has the first bytes of its output, errors too. */
 int domt_secure_run(const domt_secure *secure, const char *command);
 extern char domt_secure_output[65536];
 
 /* Check that a command succeeds. */
 void domt_secure_holds(const domt_secure *secure, const char *command);
 
-/* Wait until the service has said this on stderr `times` times in all; fails after 20 s. */
+/* Wait until the service has printed this text to stderr `times` times in all; fails after 20 s. */
 void domt_secure_wait(domt_secure *secure, const char *text, uint32_t times);
 
-/* Stop the site, if it runs, and remove the directory. */
+/* Stop the site if it runs, and remove the directory. */
 void domt_secure_end(domt_secure *secure);
 
 #endif

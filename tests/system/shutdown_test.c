@@ -1,5 +1,5 @@
-/* A program ends at once when it is idle, after every byte that came was answered under load, and
- * in time when a peer never reads. Signals do as documented. */
+/* A program ends at once when it is idle, after it has answered every byte that came under load,
+ * and in time when a peer never reads. Signals have the documented effect. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -28,7 +28,7 @@ static void run_for(uint32_t ms)
     (void)domt_crowd_run(&crowd, time_is_over, 2 * ms + 1000);
 }
 
-/* Streams that have no end of their own. */
+/* Make clients whose streams do not end by themselves. */
 static void endless(uint32_t count, uint32_t piece_max, bool deaf)
 {
     domt_crowd_init(&crowd, service.port, count);
@@ -85,12 +85,12 @@ DOMT_TEST(who_is_connected_and_silent_gets_a_fin)
 }
 
 /* Each client gets the beginning of what it sent, then FIN and no reset; and the service echoes
- * everything that it took. */
+ * every byte that it has received. */
 static void under_load(uint32_t count, uint32_t piece_max)
 {
     uint64_t received = 0;
 
-    /* these clients share a thread, and may be slow to see FIN and to answer it */
+    /* these clients share a thread, and may notice and answer FIN late */
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=15s", "--set",
                                                      "shutdown.drainTimeout=20s", ));
     endless(count, piece_max, false);
@@ -129,8 +129,8 @@ static bool all_is_sent(const domt_crowd *of)
     return true;
 }
 
-/* The service is held while they send, so that all of it waits in its sockets when it is told to
- * stop; and it may take only little of it at a time. */
+/* The service is suspended while they send, so that all bytes wait in its sockets when it is told
+ * to stop; and it may read only a few at a time. */
 DOMT_TEST(what_had_come_before_the_signal_comes_back)
 {
     enum { COUNT = 200, BYTES = 40000 };
@@ -207,7 +207,7 @@ DOMT_TEST(usr1_prints_the_profile_and_changes_nothing)
         ck_assert(domt_echoes(fd, "0123456789"));
         domt_sleep_ms(50);
         for (int i = 0; i < 1000; i++) {
-            /* a thread that lost its CPU within a phase has not counted that phase yet */
+            /* a thread that lost its CPU within a phase has not yet counted that phase */
             if (i % 100 == 0)
                 domt_service_signal(&service, SIGUSR1);
             domt_sleep_ms(10);

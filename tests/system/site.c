@@ -1,4 +1,4 @@
-/* Starts the example web, and talks HTTP with it by plain sockets: a request and an answer for
+/* Starts the example web, and sends HTTP to it by plain sockets: one request and one answer for
  * each connection. */
 #include "tests/system/site.h"
 
@@ -16,18 +16,18 @@
 #define ARGUMENTS_MAX 64
 #define WAIT_MS       10000
 
-/* Fill `ret_arguments` with those of `begin`, the settings of all tests, and these. */
+/* Write the arguments: those of `begin`, the settings of all tests, and these settings. */
 static void gather(const char *const begin[], const char *const settings[],
                    const char **ret_arguments, size_t room)
 {
     static const char *const always[] = {"listeners.web.address=127.0.0.1:0",
                                          "listeners.kv.address=127.0.0.1:0",
                                          "listeners.rooms.address=127.0.0.1:0",
-                                         "listeners.echo.address=127.0.0.1:0",
-                                         "system.threads=2",
-                                         "web.checkHost=false", /* but in its own test */
-                                         "observe.listen=",     /* but in its own test */
-                                         NULL};
+                                         "listeners.echo.address=127.0.0.1:0", "system.threads=2",
+                                         /* switched on only in the test of this setting */
+                                         "web.checkHost=false",
+                                         /* switched on only in the tests of observation */
+                                         "observe.listen=", NULL};
     const char *const *const lists[] = {always, settings};
     size_t count = 0;
 
@@ -101,7 +101,8 @@ void domt_site_start(domt_site *site, const char *const settings[])
 void domt_site_start_by(domt_site *site, const char *const arguments[])
 {
     domt_service_start(&site->service, arguments);
-    site->echo = domt_site_await_port(&site->service, "echo"); /* the last one */
+    /* the listener that is printed last */
+    site->echo = domt_site_await_port(&site->service, "echo");
     site->web = domt_site_port(site->service.said, "web");
     site->kv = domt_site_port(site->service.said, "kv");
     site->rooms = domt_site_port(site->service.said, "rooms");
@@ -144,7 +145,8 @@ unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, c
     length += snprintf(head + length, 8, "\r\n");
     domt_send_all(fd, head, (size_t)length);
     if (body != NULL)
-        (void)send(fd, body, size, MSG_NOSIGNAL); /* which may be refused in its midst */
+        /* the server may refuse the body while it is sent */
+        (void)send(fd, body, size, MSG_NOSIGNAL);
     read_answer(site, fd);
     close(fd);
     return site->status;

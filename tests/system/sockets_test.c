@@ -1,5 +1,5 @@
-/* The key channel.socket.unsentMax bounds the bytes that the kernel holds for peers that do not
- * read. Bytes beyond that wait in the service, where they are counted. */
+/* The key channel.socket.unsentMax limits the bytes that the kernel holds for peers that do not
+ * read. Further bytes wait in the service, where they are counted. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -11,7 +11,7 @@
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-/* The kernel looks at the bound once for each segment, so one segment more may be on its way. */
+/* The kernel checks the limit once for each segment, so one segment more may be sent. */
 #define SEGMENT (64 * KIB)
 #define DEAF    10
 
@@ -25,14 +25,14 @@ static bool is_over(const domt_crowd *unused)
     return domt_monotonic_ns() >= until_ns;
 }
 
-/* All clients send what they can for so long. */
+/* Let all clients send as much as they can for this time. */
 static void flood(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
     (void)domt_crowd_run(&crowd, is_over, ms + 10000);
 }
 
-/* Returns the client whose end in the service has this own end and this peer; -1: there is none.
+/* Returns the client whose connection has these addresses on the service's side; -1: there is none.
  * Other sockets of the machine may have the same port, at another address. */
 static int client_of(unsigned address, unsigned port, unsigned peer_port)
 {
@@ -48,9 +48,10 @@ static int client_of(unsigned address, unsigned port, unsigned peer_port)
     return -1;
 }
 
-/* The most that the kernel holds for one of the service's connections: sent and not acknowledged,
- * or not sent yet. It is what SIOCOUTQ tells of a socket, which only its own process can ask. The
- * file may show a socket twice, when others come and go while it is read. */
+/* Returns the largest number of bytes that the kernel holds for one of the service's connections:
+ * sent and not acknowledged, or not sent yet. SIOCOUTQ would tell that, but only to the process
+ * that owns the socket. The file may list a socket twice when others come and go while it is
+ * read. */
 static uint64_t most_in_kernel(uint32_t *ret_count)
 {
     FILE *file = fopen("/proc/net/tcp", "re");
@@ -78,7 +79,7 @@ static uint64_t most_in_kernel(uint32_t *ret_count)
     return most;
 }
 
-/* Make another connection whose own end has the port of the service, at another address. */
+/* Make another connection, on whose server side the service's port is used at another address. */
 static void add_stranger(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(service.port)};
@@ -101,8 +102,8 @@ static void begin(const char *const arguments[])
     add_stranger();
 }
 
-/* Let the clients read for a while, so that the kernel tunes their sockets to much traffic, and
- * then no more. Returns the most bytes that the kernel has for one of them. */
+/* Let the clients read for a while, so that the kernel raises the size of their sockets' buffers,
+ * and then stop. Returns the largest number of bytes that the kernel has for one of them. */
 static uint64_t become_deaf(void)
 {
     uint32_t count;
@@ -116,7 +117,7 @@ static uint64_t become_deaf(void)
     return most;
 }
 
-/* Let all clients read in the end, and check that every byte comes. */
+/* Let all clients read to the end, and check that every byte comes. */
 static void end(void)
 {
     for (uint32_t i = 0; i < DEAF; i++) {
@@ -133,7 +134,7 @@ static void end(void)
 
 DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
 {
-    begin(DOMT_ECHO_ARGUMENTS()); /* 128 KiB */
+    begin(DOMT_ECHO_ARGUMENTS()); /* the default is 128 KiB */
     uint64_t most = become_deaf();
     printf("128 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
     ck_assert_uint_le(most, 128 * KIB + 2 * SEGMENT);
@@ -146,8 +147,8 @@ DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
     end();
 }
 
-/* Without the bound the kernel lets a send buffer grow up to the last number of net.ipv4.tcp_wmem,
- * which is several MiB. A size that is set holds it, too. */
+/* Without the limit the kernel lets a send buffer grow up to the last number of net.ipv4.tcp_wmem,
+ * which is several MiB. A configured size of the buffer limits it, too. */
 DOMT_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
 {
     begin(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",

@@ -1,6 +1,6 @@
-/* SIGTERM comes to the example `api` while the body of a request is under way: the rest of it is
- * awaited, over HTTP/1.1 and in a stream of HTTP/2, the request is answered, and the program ends
- * well. The same is held in a test kit by tests/http/drain_test.c. */
+/* SIGTERM comes to the example `api` while the body of a request is under way: the service waits
+ * for the rest of the body, over HTTP/1.1 and in a stream of HTTP/2, answers the request, and ends
+ * with status 0. tests/http/drain_test.c checks the same in a test kit. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/h2.h"
@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BODY  "{\"name\":\"ann\"}" /* of a login, which is answered with 204 */
-#define FIRST 5u                   /* bytes of it that come before the signal */
+#define BODY  "{\"name\":\"ann\"}" /* body of a login, which is answered with 204 */
+#define FIRST 5u                   /* bytes of the body that come before the signal */
 
 static domt_service service;
 static char uploads[] = "/tmp/domus-stop-XXXXXX";
@@ -35,7 +35,7 @@ static void begin(const char *backend)
                                              "--set", set[0], "--set", set[1], NULL});
 }
 
-/* Let the part of the body come, and then the signal. */
+/* Let the first part of the body come, and then the signal. */
 static void stop_in_the_midst(void)
 {
     domt_sleep_ms(100);
@@ -75,8 +75,8 @@ static void upload_by_http_1(const char *backend)
     hold_end();
 }
 
-/* Read frames until the connection ends. Returns the letters of those that matter, in their order:
- * an answer, a reset, and GOAWAYs without and with the last stream. */
+/* Read frames until the connection ends. Returns one letter for each important frame, in order: an
+ * answer, a reset, and GOAWAY without and with the last stream. */
 static const char *read_frames(domt_h2 *h2)
 {
     static char letters[16];

@@ -1,5 +1,5 @@
-/* Strangers who take places and give nothing: silent ones lose theirs, and one address cannot take
- * all of them. Each test shows first what happens without the bound. */
+/* Strangers who use places and send nothing: silent connections lose their places, and one address
+ * cannot take all of them. Each test first shows what happens without the limit. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -12,22 +12,22 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* 12,000 silent connections against 10,000 places, scaled down. */
+/* 120 silent connections for 100 places, as 12,000 for 10,000. */
 #define PLACES   100
 #define SILENT   120
 #define FIRST_MS 1500
 
-#define SHARE  5 /* of 20 places */
+#define SHARE  5 /* places of one address, of 20 in all */
 #define GREEDY 60
 
 static domt_service service;
 static int silent[SILENT];
 static int greedy[GREEDY];
 
-/* A connection from 127.0.0.`host`, whose receives end after `patience_ms`. The service resets a
- * connection that is one too many from its address. On a busy machine the reset may come before the
- * kernel has woken this thread from connect(), which then fails with ECONNRESET. The connection is
- * returned all the same: it is one that is not served. */
+/* Connect from 127.0.0.`host`; receives end after `patience_ms`. The service resets a connection
+ * that is one too many from its address. On a busy machine the reset may come before the kernel has
+ * woken this thread from connect(), which then fails with ECONNRESET. The connection is returned
+ * all the same: it is one that is not served. */
 static int connect_from(uint8_t host, uint32_t patience_ms)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(service.port)};
@@ -95,7 +95,7 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
     int newcomer = connect_from(1, 30000);
     ck_assert(domt_echoes(newcomer, "is anybody there?"));
     uint64_t waited_ms = now_ms() - began_ms;
-    /* The bound is the time-out; the rest is for a machine that is busy with other things. */
+    /* The limit is the time-out; the rest is for a busy machine. */
     ck_assert_msg(waited_ms >= FIRST_MS / 2 && waited_ms <= FIRST_MS + DOMT_SCALE(2000, 10000),
                   "the newcomer waited %lu ms", (unsigned long)waited_ms);
     fprintf(stderr,
@@ -118,7 +118,8 @@ static void come_greedily(void)
         greedy[i] = connect_from(2, 5000);
 }
 
-/* How many greedy connections are served. The others are reset, as their sends or receives tell. */
+/* Returns how many greedy connections are served. The others are reset, as their sends or receives
+ * show. */
 static int served_greedy(void)
 {
     int count = 0;
@@ -155,10 +156,10 @@ DOMT_TEST(one_address_cannot_take_all_places)
         come_greedily();
         int other = connect_from(3, 10000);
         ck_assert(domt_echoes(other, "is there room?"));
-        int served = served_greedy(); /* the last round's connection may still be closing */
+        int served = served_greedy(); /* a connection of the last round may still be closing */
         ck_assert(served == SHARE || (round != 0 && served == SHARE - 1));
         close(other);
-        go_greedily(); /* and then it may come again */
+        go_greedily(); /* afterwards the address can connect again */
         int again = -1;
         for (int tries = 0; tries < 200 && again < 0; tries++) {
             again = connect_from(2, 5000);
@@ -183,10 +184,10 @@ DOMT_TEST(one_address_cannot_take_all_places)
 #define STORM     1500
 #define AT_A_TIME 60
 #define HOSTS     4
-#define EACH      10 /* of 40 places */
+#define EACH      10 /* places of one address, of 40 in all */
 
-/* How a connection of the storm ends: by FIN, by RST, after a byte, after half a close, or when the
- * service tires of it. */
+/* End a connection of the storm: by FIN, by RST, after a byte, after a half close, or by waiting
+ * until the service closes it. */
 static void end_somehow(int fd, uint32_t how)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -214,7 +215,7 @@ static uint32_t served_of(uint8_t host, uint32_t count)
     return served;
 }
 
-/* A count that is not given back is a place that its address never gets again. */
+/* If a count were not decremented, its address would lose a place for ever. */
 DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
 {
     int fds[AT_A_TIME];
@@ -234,7 +235,7 @@ DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
     for (uint8_t host = 2; host < 2 + HOSTS; host++) {
         uint32_t served = 0;
         for (int tries = 0; tries < 50 && served != EACH; tries++) {
-            domt_sleep_ms(100); /* the last ones may still be closing */
+            domt_sleep_ms(100); /* the last connections may still be closing */
             served = served_of(host, 2 * EACH);
             ck_assert_uint_le(served, EACH);
         }

@@ -1,5 +1,5 @@
-/* A program under systemd's own tools, where they are: systemd-socket-activate passes it a socket,
- * and systemd-run starts it as a unit, if systemd runs here. */
+/* A program under systemd's own tools, where they are installed: systemd-socket-activate passes a
+ * socket to it, and systemd-run starts it as a unit, if systemd runs here. */
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define ACTIVATE "/usr/bin/systemd-socket-activate"
-#define WAITS    5000 /* of a millisecond */
+#define WAITS    5000 /* waits of a millisecond each */
 
 static int connect_to(const char *path)
 {
@@ -28,7 +28,7 @@ static int connect_to(const char *path)
     return -1;
 }
 
-/* The first client is there before the program is. */
+/* The first client connects before the program has started. */
 DOMT_TEST(a_socket_of_systemd_is_served)
 {
     static domt_service service;
@@ -59,7 +59,7 @@ DOMT_TEST(a_socket_of_systemd_is_served)
     unlink(path);
 }
 
-/* Run a command; its output goes to `text`. Returns its status. */
+/* Run a command, and store its output in `text`. Returns its status. */
 static int run(char *text, size_t size, const char *command)
 {
     FILE *output = popen(command, "re");
@@ -70,7 +70,7 @@ static int run(char *text, size_t size, const char *command)
     return pclose(output);
 }
 
-/* systemd-run of a Type=notify returns when the program has said that it is ready. */
+/* For Type=notify, systemd-run returns when the program has reported that it is ready. */
 DOMT_TEST(a_unit_of_systemd_is_ready_fed_and_stopped)
 {
     char command[1024], text[4096];
@@ -86,7 +86,7 @@ DOMT_TEST(a_unit_of_systemd_is_ready_fed_and_stopped)
         "%s/echo --config %s/config/domus.yaml --set listeners.echo.address=127.0.0.1:0 2>&1",
         pid, DOMT_BIN_DIR, DOMT_SOURCE_DIR);
     ck_assert_msg(run(text, sizeof text, command) == 0, "%s", text);
-    domt_sleep_ms(2500); /* more than the watchdog's time */
+    domt_sleep_ms(2500); /* longer than the watchdog's time */
     snprintf(command, sizeof command,
              "systemctl show -p ActiveState -p StatusText -p NRestarts domus-test-%d", pid);
     ck_assert_int_eq(run(text, sizeof text, command), 0);

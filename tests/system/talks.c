@@ -1,4 +1,5 @@
-/* The talks of attackers and of the good client beside them; see the header. */
+/* The requests and answers of attackers and of the good client beside them; talks.h describes the
+ * functions. */
 #include "tests/system/talks.h"
 
 #include "tests/support/crowd.h"
@@ -11,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* Few bytes wait in the kernel, so a flood is over soon. */
+/* A small receive buffer keeps few bytes in the kernel, so a flood is over soon. */
 #define SMALL                                                                                      \
     "--set", "channel.socket.receiveBuffer=16KiB", "--set", "channel.socket.sendBuffer=16KiB",     \
         "--set", "channel.sendHigh=64KiB", "--set", "channel.sendLow=16KiB", "--set",              \
@@ -41,7 +42,7 @@ const domt_protocol domt_lines = {
     0,
 };
 
-/* A key that there is not: the answer is short, and has the date of the second. */
+/* A request for a missing key: the answer is short, and contains the current date. */
 #define NO_KEY "GET /kv/none HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 const domt_protocol domt_web = {
@@ -129,7 +130,7 @@ int domt_protocol_start(domt_service *service, const domt_protocol *with, const 
     return fd;
 }
 
-/* The longest of `count` round trips of the good client. */
+/* Returns the longest of `count` round trips of the good client. */
 double domt_worst_trip_ms(int fd, const domt_protocol *with, int count)
 {
     uint64_t worst_ns = 0;
@@ -144,7 +145,7 @@ double domt_worst_trip_ms(int fd, const domt_protocol *with, int count)
     return (double)worst_ns / 1e6;
 }
 
-/* A connection whose own buffers are small, so that what waits, waits in the service. */
+/* Connect with small socket buffers, so that waiting bytes wait in the service. */
 int domt_connect_small(const domt_service *service)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service->port)};

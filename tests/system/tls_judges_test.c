@@ -1,5 +1,5 @@
-/* Programs of other projects judge the example web behind TLS: curl, redis-cli, OpenSSL's s_client,
- * and Chromium on its page. A program that is not installed does not judge. */
+/* Programs of other projects test the example web behind TLS: curl, redis-cli, OpenSSL's s_client,
+ * and Chromium on its page. Programs that are not installed are left out. */
 #include "tests/support/suite.h"
 #include "tests/system/secure.h"
 
@@ -50,13 +50,13 @@ DOMT_TEST(curl_uses_the_site_in_both_versions)
                                "-keyout $T/other.key -out $T/other.pem");
     ck_assert_int_eq(
         domt_secure_run(&secure, "curl -sSf --cacert $T/other.pem https://localhost:$WEB/json"),
-        60); /* by an authority that it does not know */
+        60); /* curl does not know the authority */
     ck_assert_int_eq(domt_secure_run(&secure, CURL "--tls-max 1.1 https://localhost:$WEB/json"),
                      35);
     domt_secure_end(&secure);
 }
 
-/* A server whose answer is the X-Forwarded-Proto of the request. It ends after 20 s. */
+/* A server that answers with the X-Forwarded-Proto of the request. It ends after 20 s. */
 static const char upstream[] = "import http.server\n"
                                "class Says(http.server.BaseHTTPRequestHandler):\n"
                                "    def do_GET(self):\n"
@@ -136,7 +136,7 @@ DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
     domt_secure_end(&secure);
 }
 
-/* The page uses https, a WebSocket within TLS, and events. */
+/* The page uses https, a WebSocket over TLS, and events. */
 DOMT_TEST(chromium_uses_the_page)
 {
     if (!domt_secure_is_possible("chromium python3"))

@@ -1,5 +1,5 @@
-/* SIGHUP lets the example web read certificates and keys again: the next connection gets the new
- * certificate, an open one goes on, and files that are wrong change nothing and are told. */
+/* At SIGHUP the example web reads certificates and keys again: the next connection gets the new
+ * certificate, an open one goes on, and wrong files change nothing and are logged. */
 #include "tests/support/suite.h"
 #include "tests/system/secure.h"
 
@@ -16,7 +16,7 @@
 static domt_secure secure;
 static const char *const nothing[] = {NULL};
 
-/* The serial number of the certificate that new connections to the site get. */
+/* Read the serial number of the certificate that new connections to the site get. */
 static void read_serial(char serial[128])
 {
     domt_secure_holds(&secure, "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
@@ -30,8 +30,8 @@ static void serial_of_file(char serial[128])
     snprintf(serial, 128, "%.127s", domt_secure_output);
 }
 
-/* Begin a connection to echo by a child of the shell, whose input is what is written here, and
- * whose output is the file `held`. */
+/* Begin a connection to echo by a child of the shell, whose input this test writes, and whose
+ * output is the file `held`. */
 static FILE *hold_connection(void)
 {
     char command[PATH_MAX + 256];
@@ -45,7 +45,7 @@ static FILE *hold_connection(void)
     return pipe;
 }
 
-/* Say a line on that connection, and check that it comes back. */
+/* Send a line on that connection, and check that it is echoed. */
 static void say(FILE *held, const char *line)
 {
     char command[256];
@@ -70,7 +70,7 @@ DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
     domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
     say(held, "two");
     read_serial(now);
-    ck_assert_str_eq(before, now); /* nobody has asked for it */
+    ck_assert_str_eq(before, now); /* no signal was sent, so nothing is read again */
     domt_service_signal(&secure.site.service, SIGHUP);
     domt_secure_wait(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
     read_serial(now);
@@ -111,7 +111,7 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
     read_serial(before);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strncmp(rows[i].command, "chmod", 5) == 0 && geteuid() == 0)
-            continue; /* root reads it all the same */
+            continue; /* root can read the file in spite of that */
         domt_secure_holds(&secure, rows[i].command);
         domt_service_signal(&secure.site.service, SIGHUP);
         kept += 4;
@@ -132,7 +132,7 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
     domt_secure_end(&secure);
 }
 
-/* One listener may have a wrong file while the others go on to the new ones. */
+/* One listener may have a wrong file while the others use their new files. */
 DOMT_TEST(each_listener_keeps_its_own)
 {
     static const char *const settings[] = {"listeners.kv.tls.certFile=@T@/b.pem",
@@ -151,8 +151,8 @@ DOMT_TEST(each_listener_keeps_its_own)
     domt_secure_end(&secure);
 }
 
-/* Signals that come faster than files are read, while the files change and clients come. Readings
- * come one after the other, and the last one sees the last file. */
+/* Signals come faster than files are read, while the files change and clients connect. The files
+ * are read again one time after the other, and the last time reads the last file. */
 DOMT_TEST(storm_of_signals_is_survived)
 {
     char now[128], file[128];
@@ -183,7 +183,7 @@ DOMT_TEST(storm_of_signals_is_survived)
     domt_secure_end(&secure);
 }
 
-/* A stop while files are read: it ends as ever. */
+/* A stop while files are read again ends the program as usual. */
 DOMT_TEST(stop_in_the_midst_of_a_reload_ends)
 {
     if (!domt_secure_is_possible(""))

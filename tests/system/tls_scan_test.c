@@ -1,5 +1,5 @@
-/* testssl.sh judges the protocols, ciphers and extensions of the example web, and tries attacks
- * that are known. It takes a minute or more, so only the long form (DOMT_LONG) runs it. */
+/* testssl.sh checks the protocols, ciphers and extensions of the example web, and tries known
+ * attacks. It takes a minute or more, so only the long form (DOMT_LONG) runs it. */
 #include "tests/support/suite.h"
 #include "tests/system/judges.h"
 #include "tests/system/secure.h"
@@ -11,7 +11,7 @@
 static domt_secure secure;
 static char report[262144];
 
-/* Its findings that have to be there, each with any number of spaces as one. */
+/* Findings that have to be in its report; each space stands for any number of spaces. */
 static const char *const findings[] = {
     "SSLv2 not offered (OK)",
     "SSLv3 not offered (OK)",
@@ -36,7 +36,7 @@ static const char *const findings[] = {
     "LUCKY13 (CVE-2013-0169), experimental not vulnerable (OK)",
 };
 
-/* Read the report, with one space for several. */
+/* Read the report, and replace several spaces by one. */
 static void read_report(void)
 {
     char path[PATH_MAX];
@@ -65,7 +65,7 @@ DOMT_TEST(testssl_finds_nothing_that_is_ours)
              "cd %s && timeout -k 5 1200 testssl --quiet --color 0 --warnings batch --nodns none "
              "--ip 127.0.0.1 -p -s -P -S -U https://localhost:%u/ >scan 2>&1 </dev/null",
              secure.tree.root, secure.site.web);
-    /* Its status counts remarks about the authority of the test, too. */
+    /* The status also counts remarks about the authority of the test, so it is not checked. */
     ck_assert_int_ne(system(command), -1); /* NOLINT(cert-env33-c): a test may use the shell */
     read_report();
     for (size_t i = 0; i < sizeof findings / sizeof findings[0]; i++)

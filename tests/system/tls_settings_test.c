@@ -1,5 +1,5 @@
-/* The settings of TLS of a listener: what is wrong with them is told before anything starts, with
- * the key, the file and the reason; and what they say is held. */
+/* The settings of TLS of a listener: errors are reported before anything starts, with the key, the
+ * file and the reason; and correct settings have their effect. */
 #include "tests/support/suite.h"
 #include "tests/system/secure.h"
 
@@ -13,7 +13,7 @@ static domt_secure secure;
 #define LONG_PATH     "$T/./././././././././././././././././a.pem,"
 #define LONG_LIST     TEN(LONG_PATH) TEN(LONG_PATH) TEN(LONG_PATH) TEN(LONG_PATH)
 
-/* Check that the example web with a setting ends with status 2 and says this. */
+/* Check that the example web with a setting ends with status 2 and prints this text. */
 static void is_refused(const char *setting, const char *said)
 {
     char command[PATH_MAX + 1024];
@@ -70,7 +70,8 @@ DOMT_TEST(wrong_settings_end_the_start_with_key_and_reason)
     domt_secure_end(&secure);
 }
 
-/* A program that has no TLS does not serve in clear what its operator wants to be secret. */
+/* A program without TLS refuses these settings: it must not serve unencrypted what its operator
+ * wants to keep secret. */
 DOMT_TEST(program_without_tls_does_not_start)
 {
     if (!domt_secure_is_possible(""))

@@ -1,4 +1,4 @@
-/* `domus tune` with services and loads of the shell, and with the example echo; judged by
+/* `domus tune` with services and loads of the shell, and with the example echo; checked by
  * tests/system/tune.py. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
@@ -10,7 +10,7 @@
 
 #define PYTHON "/usr/bin/python3"
 
-/* Run a part of the judge in a directory of its own. */
+/* Run a part of that file in a directory of its own. */
 static void judge(const char *part)
 {
     char command[2 * PATH_MAX];

@@ -1,14 +1,15 @@
-/* The randomised echo verifier: connections that do by chance what clients do, a drain in their
- * middle, and every byte held against what was sent.
+/* The randomised echo verifier: connections that behave as clients may, at random, with a drain in
+ * their middle; every byte is compared with the one that was sent.
  *
  * They send byte by byte or in bursts; read at once, slowly, or not at all; finish first, or wait
- * for the other side; or reset. When a round ends, no byte may be wrong, and the bytes that the
- * service's kernel had acknowledged before it was told to stop, and that did not come back, may be
- * at most those that the service counts as cut. All chance comes from one seed, which is printed:
+ * for the other side; or reset. When a round ends, no byte may be wrong; and of the bytes that the
+ * service's kernel had acknowledged before it was told to stop, only as many may be missing as the
+ * service counts as cut. All random numbers come from one seed, which is printed:
  *
  *   DOMT_SEED=123 build/dev/bin/tests/system_verify
  *
- * A few seconds long; 10 minutes, or DOMT_LONG seconds if that is more than 1, with DOMT_LONG. */
+ * The test takes a few seconds; with DOMT_LONG 10 minutes, or DOMT_LONG seconds if that is more
+ * than 1. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -32,27 +33,27 @@
 
 typedef enum reading { READS_AT_ONCE, READS_SLOWLY, READS_NOTHING, READINGS } reading;
 typedef enum ending {
-    ENDS_FIRST,  /* FIN when all is sent, then reads the rest */
-    ENDS_LAST,   /* FIN when all has come back */
+    ENDS_FIRST,  /* sends FIN when all is sent, then reads the rest */
+    ENDS_LAST,   /* sends FIN when all bytes have come back */
     ENDS_NEVER,  /* sends until the service has finished, and answers its FIN */
     ENDS_BY_RST, /* resets in the middle */
     ENDINGS,
 } ending;
 
 typedef struct connection {
-    int fd; /* -1: over */
+    int fd; /* descriptor; -1: the connection is over */
     uint32_t number;
     reading reading;
     ending ending;
     uint32_t piece_max;
-    uint64_t bytes; /* to send in all */
+    uint64_t bytes; /* number of bytes to send in all */
     uint64_t sent;
     uint64_t received;
-    uint64_t acknowledged; /* when the service was told to stop */
-    uint64_t next_ns;      /* when it reads or sends again, if it is slow */
-    bool finished;         /* sent FIN */
-    bool was_broken;       /* a send has failed: no FIN is to be believed any more */
-    bool was_told;         /* it was open when the service was told to stop */
+    uint64_t acknowledged; /* bytes acknowledged when the service was told to stop */
+    uint64_t next_ns;      /* time at which a slow connection reads or sends again */
+    bool finished;         /* FIN was sent */
+    bool was_broken;       /* a send has failed, so a FIN from the service means nothing */
+    bool was_told;         /* the connection was open when the service was told to stop */
 } connection;
 
 static domt_service service;
@@ -60,7 +61,7 @@ static unsigned short chance[3];
 static connection connections[CONNECTIONS];
 static uint32_t made;
 static uint64_t wrong, echoed, missing, cut, rounds;
-static uint64_t unkept; /* acknowledged bytes that had not come back when FIN did */
+static uint64_t unkept; /* acknowledged bytes that had not come back at FIN */
 
 static uint32_t below(uint32_t bound)
 {
@@ -105,8 +106,8 @@ static uint64_t owed_to(const connection *one)
     return one->was_told ? one->acknowledged : one->sent;
 }
 
-/* If the service ended the connection, the sums judge how: bytes that are missing must
- * have been cut. */
+/* End a connection. If the service has ended it, its missing bytes are added to the sums: as many
+ * must have been cut. */
 static void finish(connection *one, bool by_reset)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -121,7 +122,7 @@ static void finish(connection *one, bool by_reset)
         missing += owed_to(one) - one->received;
 }
 
-/* Returns whether the connection is over. */
+/* Read from a connection. Returns whether it is over. */
 static bool receive(connection *one)
 {
     char bytes[BURST_MAX];
@@ -166,7 +167,7 @@ static void send_fin(connection *one)
     one->finished = shutdown(one->fd, SHUT_WR) == 0;
 }
 
-/* One thing that the connection does now; `reads` allows those that read nothing to read. */
+/* Do one action of a connection; `reads` lets connections read that otherwise read nothing. */
 static void step(connection *one, uint64_t now_ns, bool reads)
 {
     if (now_ns < one->next_ns)
@@ -187,7 +188,8 @@ static void step(connection *one, uint64_t now_ns, bool reads)
         one->bytes += 1 + below(100000);
 }
 
-/* Everybody acts until the time is over. A client that has ended begins anew, unless `ends`. */
+/* Let all connections act until the time is over. A connection that has ended begins anew, unless
+ * `ends`. */
 static void act_until(uint64_t until_ns, bool ends)
 {
     bool any = true;
@@ -209,8 +211,8 @@ static void act_until(uint64_t until_ns, bool ends)
     }
 }
 
-/* From here on the service owes everything that had been acknowledged. Bytes that are acknowledged
- * later may come back, too. */
+/* From here on the service has to return all bytes that were acknowledged. Bytes that are
+ * acknowledged later may come back, too. */
 static void tell_to_stop(void)
 {
     for (uint32_t i = 0; i < CONNECTIONS; i++) {

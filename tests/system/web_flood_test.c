@@ -1,5 +1,5 @@
-/* Floods of heads and of WebSocket frames at the example `web`: what strangers send is bounded in
- * memory, a good client is answered beside them, and each of them gets the answer that is due. */
+/* Floods of heads and of WebSocket frames at the example `web`: the bytes of strangers use bounded
+ * memory, a good client is answered beside them, and each stranger gets the correct answer. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/talks.h"
@@ -22,7 +22,7 @@ static int start(const char *setting)
     return domt_protocol_start(&service, &domt_web, (const char *const[]){"--set", setting, NULL});
 }
 
-/* Check that the good client is answered, and that memory has grown by less than this. */
+/* Check that the good client is answered, and that memory has grown by less than `most`. */
 static void hold_service(const char *what, int good, uint64_t before, uint64_t ceiling)
 {
     uint64_t now = domt_service_rss_bytes(&service);
@@ -35,7 +35,7 @@ static void hold_service(const char *what, int good, uint64_t before, uint64_t c
         ck_assert_uint_lt(grown, ceiling);
 }
 
-/* Send fields, `count` of `size` bytes each. They are not the whole head. */
+/* Send `count` fields of `size` bytes each, without the end of the head. */
 static void send_fields(int fd, uint32_t count, uint32_t size)
 {
     char field[1024];
@@ -47,7 +47,7 @@ static void send_fields(int fd, uint32_t count, uint32_t size)
         domt_send_all(fd, field, size);
 }
 
-/* Check that an answer of this status is all that comes. */
+/* Check that the only answer has this status. */
 static void hold_status(int fd, const char *begin)
 {
     char text[512];
@@ -63,13 +63,14 @@ static void hold_status(int fd, const char *begin)
 
 DOMT_TEST(heads_that_do_not_end_are_bounded)
 {
-    /* Where nothing of a head was read in time, there is no 408: a sanitizer needs more of it. */
+    /* If no part of a head is read in time, there is no 408: a sanitizer needs more time for
+     * that. */
     int good = start(DOMT_SCALE("channel.headTimeout=1s", "channel.headTimeout=4s"));
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
         fds[i] = domt_connect(service.port);
-        send_fields(fds[i], 60, 500); /* 30,020 bytes of 32,768, and 60 fields of 100 */
+        send_fields(fds[i], 60, 500); /* 60 fields of 100, and 30,020 bytes of 32,768 */
     }
     hold_service("heads", good, before, COUNT * MIB / 8);
     for (int i = 0; i < COUNT; i++)
@@ -112,7 +113,8 @@ static int open_socket(void)
 
     domt_send_all(fd, ask, sizeof ask - 1);
     while (strstr(text, "\r\n\r\n") == NULL) {
-        ssize_t part = recv(fd, text + size, 1, 0); /* not the first frame */
+        /* single bytes, so that the first frame is not read */
+        ssize_t part = recv(fd, text + size, 1, 0);
         ck_assert_int_eq(part, 1);
         text[++size] = '\0';
     }
@@ -120,8 +122,8 @@ static int open_socket(void)
     return fd;
 }
 
-/* Send as many of these frames as the peers take, until they take no more for a while.
- * Returns the bytes. */
+/* Send as many of these frames as the peers accept, until they accept none for a while. Returns the
+ * bytes. */
 static uint64_t flood(int count, const char *frame, size_t size)
 {
     static char bytes[16384];
@@ -146,7 +148,7 @@ static uint64_t flood(int count, const char *frame, size_t size)
     return sent;
 }
 
-/* Peers send frames and read nothing: each is answered to a bound, or ended. */
+/* Peers send frames and read nothing: the service answers each up to a limit, or closes. */
 static void flood_frames(const char *what, const char *frame, size_t size)
 {
     int good = start("channel.headTimeout=10s");
@@ -166,7 +168,8 @@ static void flood_frames(const char *what, const char *frame, size_t size)
 
 DOMT_TEST(floods_of_frames_hurt_nobody)
 {
-    /* masked by zeros: a ping of four bytes, a text, a piece of a message that does not end */
+    /* frames masked by zeros: a ping of four bytes, a text, a piece of a message that does not
+     * end */
     flood_frames("pings", "\x89\x84\0\0\0\0ping", 10);
     flood_frames("texts", "\x81\x84\0\0\0\0text", 10);
     flood_frames("pieces", "\x01\x84\0\0\0\0part", 10);

@@ -1,5 +1,5 @@
-/* Loads of other projects on the example web: every request is answered with the right bytes. A
- * program that is not installed does not judge. */
+/* Load generators of other projects with the example web: every request is answered with the right
+ * bytes. Programs that are not installed are left out. */
 #include "tests/support/suite.h"
 #include "tests/system/judges.h"
 

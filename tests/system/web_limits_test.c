@@ -1,5 +1,5 @@
-/* The example `web` at its limits: each of them is reached, says so, and is over when there
- * is room again. */
+/* The example `web` at its limits: each limit is reached, is reported to the client, and no longer
+ * holds when there is room again. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/redis.h"
@@ -18,7 +18,7 @@
 
 static domt_site site;
 
-/* Returns letters, as many as are asked for. They stay until the next call. */
+/* Returns `count` letters, valid until the next call. */
 static const char *letters(size_t size)
 {
     static char text[2048 * KIB];
@@ -37,12 +37,12 @@ DOMT_TEST(a_value_is_bounded)
     domt_site_holds(&site, "PUT /kv/a", letters(8 * KIB), 204, NULL);
     domt_site_holds(&site, "PUT /kv/b", letters(8 * KIB + 1), 413, NULL);
     domt_site_holds(&site, "GET /kv/b", NULL, 404, NULL);
-    /* before it is sent */
+    /* refused before the body is sent */
     ck_assert_uint_eq(
         domt_site_ask(&site, "PUT /kv/b", "Expect: 100-continue\r\nContent-Length: 8193\r\n", NULL),
         413);
     ck_assert(strstr(site.answer, "100 Continue") == NULL);
-    /* without a length that is known before */
+    /* a body without an announced length */
     int fd = domt_connect(site.web);
     domt_say(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     domt_say(fd, "2001\r\n");
@@ -53,18 +53,19 @@ DOMT_TEST(a_value_is_bounded)
     domt_site_stop(&site);
 }
 
-/* Begin to put a value, of which the last part is never sent. */
+/* Begin to put a value, whose last part is never sent. */
 static int put_in_part(void)
 {
     int fd = domt_connect(site.web);
 
     domt_say(fd, "PUT /kv/a HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n");
-    (void)send(fd, letters(500000), 500000, MSG_NOSIGNAL); /* it may be refused meanwhile */
+    /* the service may refuse the value meanwhile */
+    (void)send(fd, letters(500000), 500000, MSG_NOSIGNAL);
     return fd;
 }
 
-/* Two values that have come in part take the room of the third; when one of them is gone, there is
- * room again. While they are still coming, it may be one of them that is refused. */
+/* Two values that have come in part use the room of the third; when one of them is gone, there is
+ * room again. While all are still coming, any of them may be refused. */
 DOMT_TEST(values_that_have_come_in_part_are_bounded_together)
 {
     int fds[2] = {-1, -1};
@@ -131,8 +132,8 @@ DOMT_TEST(a_key_is_bounded)
     domt_site_stop(&site);
 }
 
-/* A body that is too long by its length is refused; one that turns out to be is cut, so that nobody
- * takes a part for the whole. */
+/* A body that is announced as too long is refused; a body that turns out to be too long is cut, so
+ * that a part is never stored as the whole. */
 DOMT_TEST(an_echo_is_bounded)
 {
     char text[4096];
@@ -146,15 +147,16 @@ DOMT_TEST(an_echo_is_bounded)
     domt_say(fd, "1\r\na\r\n");
     domt_read_until(fd, "1\r\na\r\n", text, sizeof text);
     domt_say(fd, "2000\r\n");
-    (void)send(fd, letters(0x2000), 0x2000, MSG_NOSIGNAL); /* which may be reset in its midst */
+    /* the service may reset the connection meanwhile */
+    (void)send(fd, letters(0x2000), 0x2000, MSG_NOSIGNAL);
     while ((size = recv(fd, text, sizeof text, 0)) > 0)
         ck_assert(memmem(text, (size_t)size, "0\r\n\r\n", 5) == NULL);
     close(fd);
     domt_site_stop(&site);
 }
 
-/* A page that goes away, in whichever state, gives its place back. A second stream behind the first
- * one of a connection could never begin, so it takes no place. */
+/* A page that disconnects, in any state, frees its place. A second stream behind the first one of a
+ * connection could never begin, so it takes no place. */
 DOMT_TEST(pages_with_events_are_bounded)
 {
     static const char request[] = "GET /events HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -182,7 +184,7 @@ DOMT_TEST(pages_with_events_are_bounded)
     domt_site_stop(&site);
 }
 
-/* HEAD takes a place for the moment of its answer, and its connection goes on. */
+/* HEAD takes a place only while it is answered, and its connection goes on. */
 DOMT_TEST(a_head_of_events_takes_no_place)
 {
     static char text[65536];
@@ -201,7 +203,7 @@ DOMT_TEST(a_head_of_events_takes_no_place)
     domt_site_stop(&site);
 }
 
-/* Close a connection by a reset, which the other side hears at once. */
+/* Close a connection by a reset, which the other side notices at once. */
 static void leave(int fd)
 {
     struct linger none = {.l_onoff = 1, .l_linger = 0};
@@ -210,7 +212,8 @@ static void leave(int fd)
     close(fd);
 }
 
-/* Pages that went away before a tick do not cost others their events, however many they are. */
+/* Pages that have disconnected before a tick do not delay other pages' events, however many they
+ * are. */
 DOMT_TEST(pages_that_come_and_go_take_nothing_from_others)
 {
     static const char request[] = "GET /events HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -225,15 +228,16 @@ DOMT_TEST(pages_that_come_and_go_take_nothing_from_others)
         bool is_in = strncmp(text, "HTTP/1.1 200 ", 13) == 0;
         came += is_in;
         if (!is_in || came < 4)
-            leave(fd); /* the next one may come before the place of this one is free */
+            leave(fd); /* the next page may connect before this place is free */
     }
     domt_service_signal(&site.service, SIGTERM);
-    domt_read_until(fd, "0\r\n\r\n", text, sizeof text); /* the stream was not cut */
+    domt_read_until(fd, "0\r\n\r\n", text, sizeof text); /* the stream ends properly */
     close(fd);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
 
-/* A page that never reads is cut at channel.sendTimeout, and others get their events meanwhile. */
+/* A page that never reads is cut at channel.sendTimeout, and other pages get their events
+ * meanwhile. */
 DOMT_TEST(a_page_that_does_not_read_holds_up_nobody)
 {
     static char text[65536];
@@ -250,7 +254,7 @@ DOMT_TEST(a_page_that_does_not_read_holds_up_nobody)
     domt_site_stop(&site);
 }
 
-/* A page whose name leads to loopback only now gets nothing of the site. */
+/* A page whose name points to the loopback address only now gets nothing of the site. */
 DOMT_TEST(a_site_on_loopback_answers_to_its_own_names)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* The example web behind nginx, and before it. Without nginx and curl nothing is tried. */
+/* The example web behind nginx, and before nginx. Without nginx and curl nothing is tested. */
 #include "tests/support/suite.h"
 #include "tests/system/judges.h"
 

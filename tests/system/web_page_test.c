@@ -1,5 +1,5 @@
-/* The page of the example `web`, used in headless Chromium by tests/system/browser.py as a person
- * uses it. Without Chromium nothing is tried. */
+/* The page of the example `web`: tests/system/browser.py uses it in headless Chromium as a person
+ * does. Without Chromium nothing is tested. */
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
 

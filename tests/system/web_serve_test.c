@@ -1,4 +1,4 @@
-/* `./dev serve`, which starts the example `web` with all its services. */
+/* `./dev serve` starts the example `web` with all its services. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
@@ -10,7 +10,7 @@
 static domt_site site;
 static char text[65536];
 
-/* The script is run from elsewhere, as a user may, and each service answers. */
+/* The script is run from another directory, as a user may, and each service answers. */
 DOMT_TEST(dev_serve_serves)
 {
     const char *arguments[ARGUMENTS_MAX];

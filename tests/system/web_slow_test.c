@@ -1,7 +1,7 @@
-/* slowhttptest, an outside judge, attacks the example `web` in its three modes at the same time:
- * heads that do not end, bodies that drip, and answers that are read by the byte. The service ends
- * each of these connections in time, and a good client is answered meanwhile. Without slowhttptest
- * nothing is compared. The long form (DOMT_LONG) has ten times the connections. */
+/* slowhttptest attacks the example `web` in its three modes at the same time: heads that do not
+ * end, bodies that drip, and answers that are read byte by byte. The service ends each of these
+ * connections in time, and a good client is answered meanwhile. Without slowhttptest nothing is
+ * tested. The long form (DOMT_LONG) has ten times the connections. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define MODES     3
-#define BIG_BYTES (4u << 20) /* more than the kernel and the service hold for a peer */
+#define BIG_BYTES (4u << 20) /* more bytes than the kernel and the service hold for a peer */
 
 static domt_site site;
 static char directory[] = "/tmp/domus-slow-XXXXXX";
@@ -49,7 +49,7 @@ static bool has_judge(void)
     return has;
 }
 
-/* Make the directory of the files: one that is large. */
+/* Make a directory with one large file. */
 static void make_files(void)
 {
     char path[128];
@@ -97,7 +97,7 @@ static void begin(attack *one)
     one->output = ends[0];
 }
 
-/* The attack ends because the service has ended all of its connections. */
+/* Check that the attack ends because the service has ended all of its connections. */
 static void hold_over(attack *one)
 {
     static char said[1 << 16];
@@ -139,12 +139,12 @@ DOMT_TEST(slow_clients_are_ended_and_good_ones_served)
     domt_site_holds(&site, "GET /json", NULL, 200, NULL);
     domt_site_stop(&site);
     drop_files();
-    /* heads and bodies were too slow; what takes no answer is cut */
+    /* slow heads and bodies are counted as slow, peers that do not read as cut */
     ck_assert_uint_ge(domt_service_count(&site.service, "channels slow"), 2 * (uint64_t)count);
     ck_assert_uint_ge(domt_service_count(&site.service, "channels cut"), count);
 }
 
-/* Bytes of a request come one by one, and a head that drips gets its answer in time. */
+/* The bytes of a request come one by one, and a head that is too slow is answered in time. */
 DOMT_TEST(a_head_that_drips_gets_408)
 {
     static const char head[] = "GET /json HTTP/1.1\r\nX: ";

@@ -1,5 +1,5 @@
-/* /socket of the example `web`: a browser and whoever comes by the port for lines are guests of the
- * same rooms. */
+/* /socket of the example `web`: browsers and clients of the port for lines are guests of the same
+ * rooms. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
@@ -13,7 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TEXT_MAX 473u /* bytes of a text: a line of the rooms, less the name, ": " and its end */
+/* largest text in bytes: a line of the rooms without the name, ": " and the line end */
+#define TEXT_MAX 473u
 #define UPGRADE                                                                                    \
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"                   \
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -22,7 +23,7 @@ static const char handshake[] = "GET /socket HTTP/1.1\r\nHost: localhost\r\n" UP
 
 static domt_site site;
 
-/* Begin a WebSocket on a connection, and wait until it is one. */
+/* Begin a WebSocket on a connection, and wait for the server's answer. */
 static void upgrade(int fd, const char *target)
 {
     char text[1024];
@@ -63,7 +64,7 @@ static void say(int fd, const char *text)
     send_frame(fd, 1, text, strlen(text));
 }
 
-/* Check that exactly this frame of a text comes next. */
+/* Check that the next frame is a text with exactly these bytes. */
 static void hear(int fd, const char *text)
 {
     char frame[1024];
@@ -75,7 +76,8 @@ static void hear(int fd, const char *text)
     ck_assert_msg(memcmp(frame + head, text, size) == 0, "%.*s", (int)size, frame + head);
 }
 
-/* Check that a close with this code comes next, answer it, and check that the connection ends. */
+/* Check that the next frame is a close with this code, answer it, and check that the connection
+ * ends. */
 static void hear_close(int fd, unsigned code)
 {
     unsigned char frame[128];
@@ -89,7 +91,7 @@ static void hear_close(int fd, unsigned code)
     close(fd);
 }
 
-/* Come by the port for lines, and wait until the lines of the room come here. */
+/* Connect to the port for lines, and wait until lines of the room come to this connection. */
 static int come_for_lines(const char *room)
 {
     char text[64];
@@ -101,7 +103,7 @@ static int come_for_lines(const char *room)
     return fd;
 }
 
-/* Start the site, with a guest of each door in the garden. */
+/* Start the site, with one guest of each kind in the room garden. */
 static void meet_in_the_garden(const char *target, int *ret_ada, int *ret_lines)
 {
     domt_site_start(&site, (const char *const[]){NULL});
@@ -124,7 +126,7 @@ DOMT_TEST(guests_of_both_doors_hear_each_other)
     say(nameless, "alone in the lobby");
     hear(nameless, "alone in the lobby");
     domt_say(lines, "/join lobby\nnow here\n");
-    hear(nameless, "now here"); /* and nothing of the garden before */
+    hear(nameless, "now here"); /* no earlier line of the garden comes */
     close(lines);
     close(ada);
     close(nameless);
@@ -156,7 +158,8 @@ DOMT_TEST(a_handshake_is_refused_with_a_status)
         ck_assert_msg(got == rows[i].status, "row %zu: %u: %s", i, got, site.answer);
     }
     fd = domt_connect(site.web);
-    domt_say(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n"); /* and then a WebSocket */
+    /* an ordinary request comes before the WebSocket */
+    domt_say(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "}\n", site.answer, sizeof site.answer);
     upgrade(fd, "/socket?name=12345678901234567890123456789012");
     say(fd, "here");
@@ -165,7 +168,7 @@ DOMT_TEST(a_handshake_is_refused_with_a_status)
     domt_site_stop(&site);
 }
 
-/* No text can be two lines, and no line can end a browser's connection. */
+/* No text can become two lines, and no line can end a browser's connection. */
 DOMT_TEST(texts_and_lines_stay_what_they_are)
 {
     char text[TEXT_MAX + 2], line[1024];
@@ -176,7 +179,8 @@ DOMT_TEST(texts_and_lines_stay_what_they_are)
     ck_assert(domt_hears(lines, "a d : one two  [2J/join lobby \n"));
     hear(ada, "a d : one two  [2J/join lobby ");
     domt_say(lines, "caf\xc3\xa9 \xff\xfe\n");
-    hear(ada, "caf?? ??"); /* a text has to be UTF-8 as a whole */
+    /* invalid UTF-8 in a line is replaced, because a text has to be valid as a whole */
+    hear(ada, "caf?? ??");
     domt_say(lines, "\n");
     hear(ada, "");
     send_frame(ada, 1, "", 0);
@@ -221,13 +225,14 @@ DOMT_TEST(a_browser_that_does_not_read_is_dropped)
     ck_assert_int_eq(errno, ECONNRESET);
     close(deaf);
     send_frame(good, 8, "\x03\xe8", 2);
-    ck_assert_int_eq(recv(good, site.answer, 5, MSG_WAITALL), 4); /* the same, and the end */
+    /* the service answers with the same close, and ends the connection */
+    ck_assert_int_eq(recv(good, site.answer, 5, MSG_WAITALL), 4);
     close(good);
     domt_site_stop(&site);
     ck_assert_uint_eq(domt_service_count(&site.service, "channels reset"), 1);
 }
 
-/* A handshake that is refused takes no place in the room, and a guest who goes gives it back. */
+/* A refused handshake takes no place in the room, and a guest who leaves frees its place. */
 DOMT_TEST(a_full_room_refuses)
 {
     domt_site_start(&site, (const char *const[]){"groups.membersMax=1", NULL});

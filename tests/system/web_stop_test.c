@@ -1,6 +1,6 @@
-/* SIGTERM comes to the example `web` under load: each request that it has read is answered, the
- * last answer of a connection says "Connection: close", nothing is cut, and its status is 0. The
- * same is held over many seeds by tests/http/drain_test.c. */
+/* SIGTERM comes to the example `web` under load: it answers each request that it has read, the last
+ * answer of a connection has "Connection: close", nothing is cut, and its status is 0.
+ * tests/http/drain_test.c checks the same with many seeds. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CLIENTS 24
-#define DEPTH   16u /* requests that are sent at once */
+#define DEPTH   16u /* number of requests sent at once */
 #define ROOM    65536u
 
 static domt_site site;
@@ -27,15 +27,15 @@ typedef struct caller {
     pthread_t thread;
     int fd;
     char batch[DEPTH * 128];
-    uint32_t depth;  /* requests of a batch */
-    uint32_t got;    /* answers to the last batch */
-    char text[ROOM]; /* bytes of answers that are not whole */
+    uint32_t depth;  /* number of requests in a batch */
+    uint32_t got;    /* number of answers to the last batch */
+    char text[ROOM]; /* bytes of an incomplete answer */
     size_t size;
-    bool closes;         /* the last answer said so */
-    const char *problem; /* NULL: none */
+    bool closes;         /* the last answer has "Connection: close" */
+    const char *problem; /* error that was found; NULL: none */
 } caller;
 
-/* Take the whole answers that have come. */
+/* Remove the whole answers that have come. */
 static void take_answers(caller *one)
 {
     size_t at = 0;
@@ -70,7 +70,7 @@ static void *call(void *context)
 
     while (part > 0 && one->problem == NULL) {
         if (send(one->fd, one->batch, strlen(one->batch), MSG_NOSIGNAL) <= 0)
-            break; /* the service has closed, and the end was not read yet */
+            break; /* the service has closed, and the client has not read the end yet */
         for (one->got = 0; part > 0 && one->got < one->depth && !one->closes;) {
             part = recv(one->fd, one->text + one->size, ROOM - one->size, 0);
             one->size += part > 0 ? (size_t)part : 0;

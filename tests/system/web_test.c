@@ -1,4 +1,4 @@
-/* The example `web`: each route, its methods, and what it shares with the ports beside it. */
+/* The example `web`: each route, its methods, and the data that it shares with the other ports. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/redis.h"
@@ -56,7 +56,7 @@ DOMT_TEST(every_route_has_its_methods)
         {"GET /kv/a/b", NULL, 404, NULL},
         {"GET /kv/%zz", NULL, 400, "cannot be a key"},
         {"DELETE /events", NULL, 405, "Allow: GET, HEAD, OPTIONS\r\n"},
-        {"GET /metrics", NULL, 404, NULL}, /* they are on the port for observation */
+        {"GET /metrics", NULL, 404, NULL}, /* metrics are on the observation port */
         {"GET /nothing", NULL, 404, NULL},
         {"GET /proxy/json", NULL, 404, "no web.upstream"},
         {"BREW /", NULL, 501, NULL},
@@ -91,7 +91,7 @@ DOMT_TEST(answers_are_compressed_for_those_who_accept_it)
     domt_site_stop(&site);
 }
 
-/* Each piece comes back before the next one is sent, so no body is gathered. */
+/* Each piece comes back before the next one is sent, so the body is not collected. */
 DOMT_TEST(an_echo_begins_before_its_body_has_ended)
 {
     char text[1024];
@@ -115,7 +115,8 @@ DOMT_TEST(an_echo_begins_before_its_body_has_ended)
     domt_site_stop(&site);
 }
 
-/* Bytes that are no UTF-8, and a key that has to be escaped, are the same by both doors. */
+/* Bytes that are not UTF-8, and a key that has to be escaped, are the same over HTTP and over the
+ * port of kv. */
 DOMT_TEST(kv_has_the_same_keys_by_both_doors)
 {
     char reply[DOMT_REPLY_MAX];
@@ -160,12 +161,12 @@ DOMT_TEST(events_come_at_each_tick_and_end_with_the_program)
     }
     domt_service_signal(&site.service, SIGTERM);
     domt_read_until(fd, "0\r\n\r\n", text, sizeof text);
-    ck_assert_int_eq(recv(fd, text, 1, 0), 0); /* the end, and no reset */
+    ck_assert_int_eq(recv(fd, text, 1, 0), 0); /* the connection ends by FIN, not by a reset */
     close(fd);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
 
-/* Run the program with a setting that is wrong. Returns its exit status. */
+/* Run the program with a wrong setting. Returns its exit status. */
 static int try_setting(const char *setting)
 {
     const char *arguments[64];
@@ -188,7 +189,7 @@ DOMT_TEST(a_wrong_setting_ends_the_start)
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.kv.shards"));
 }
 
-/* A listener that the configuration does not have is not served, and the others are. */
+/* A listener that the configuration does not have is not started, and the others are. */
 DOMT_TEST(a_listener_may_be_left_out)
 {
     static const char text[] = "listeners: [{name: web, address: \"127.0.0.1:0\"}]\n"
@@ -208,7 +209,7 @@ DOMT_TEST(a_listener_may_be_left_out)
     ck_assert_ptr_null(strstr(site.service.said, "listening kv"));
 }
 
-/* One site is behind another one, which has no more than its port. */
+/* One site is a proxy for another one, which has only its port. */
 DOMT_TEST(requests_are_handed_on_to_another_server)
 {
     static domt_site front;

@@ -1,5 +1,5 @@
-/* TLS: strangers at a server: names, certificates and pieces of handshakes that are made to hurt,
- * early data, and ends in either direction. */
+/* TLS: strangers at a server: harmful names, certificates and pieces of handshakes, early data, and
+ * ends in either direction. */
 #include "tests/support/suite.h"
 #include "tests/tls/forge.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 static domt_pki pki;
-static domt_side side; /* the stage: a server */
-static domt_raw raw;   /* its client */
+static domt_side side; /* the stage under test, a server */
+static domt_raw raw;   /* the client of the stage */
 static domt_forge forge;
 static domus_tls_settings settings;
 
@@ -46,7 +46,7 @@ static void part(void)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* The first flight of the raw client, which the caller frees. */
+/* Returns the first flight of the raw client, which the caller frees. */
 static unsigned char *take_hello(size_t *ret_size)
 {
     char *bytes;
@@ -70,7 +70,7 @@ static int add_ballast(SSL *ssl, unsigned type, unsigned context, const unsigned
     return 1;
 }
 
-/* Offer an extension that nobody knows, of so many bytes. */
+/* Offer an unknown extension of `size` bytes. */
 static void carry_ballast(size_t *size)
 {
     ck_assert_int_eq(SSL_CTX_add_custom_ext(raw.context, 4000, SSL_EXT_CLIENT_HELLO, add_ballast,
@@ -124,13 +124,13 @@ DOMT_TEST(hello_in_many_records_is_refused)
     ck_assert_uint_eq(records, 33);
     ck_assert_str_eq(domt_side_info(&side).failure, "too many empty records");
     free(domt_side_take(&side, &answered));
-    ck_assert_uint_eq(answered, 7); /* an alert in clear */
+    ck_assert_uint_eq(answered, 7); /* an unencrypted alert */
     free(hello);
     part();
     domt_pki_free(&pki);
 }
 
-/* Find bytes in others. */
+/* Find a text in bytes. */
 static unsigned char *find(unsigned char *bytes, size_t size, const char *text)
 {
     unsigned char *at = memmem(bytes, size, text, strlen(text));
@@ -163,7 +163,7 @@ DOMT_TEST(name_of_a_server_of_256_bytes_is_refused)
     static unsigned char hello[512];
     size_t used = 5, name = 256;
 
-    /* the body of a ClientHello of TLS 1.2 with one extension */
+    /* builds the body of a ClientHello of TLS 1.2 with one extension */
     set_up();
     open_both(TLS1_2_VERSION);
     hello[used++] = 1;
@@ -231,7 +231,7 @@ static void hold_read(const char *text)
     ck_assert_str_eq(bytes, text);
 }
 
-/* Let the client read what the stage has for it. */
+/* Let the client read the output of the stage. */
 static void carry_to_client(void)
 {
     size_t size;
@@ -294,7 +294,7 @@ static void ask_for_certificates(void)
     settings.ca_file = path;
 }
 
-/* Let the client show a certificate, and others behind it. */
+/* Let the client send a certificate, and `others` further ones behind it. */
 static void show(const char *file, int others)
 {
     const char *path = domt_pki_path(&pki, file);
@@ -305,7 +305,7 @@ static void show(const char *file, int others)
         ck_assert_int_eq((int)SSL_add1_chain_cert(raw.ssl, pki.authority), 1);
 }
 
-/* Hold what comes of a client with this certificate. */
+/* Check the result for a client that sends this certificate. */
 static void hold_shown(int version, const char *file, int others, int error, const char *failure)
 {
     open_both(version);
@@ -351,7 +351,7 @@ DOMT_TEST(certificate_of_rubbish_is_refused)
     ask_for_certificates();
     for (size_t from = 0; from < 200; from += 20) {
         size_t size;
-        open_both(TLS1_2_VERSION); /* whose certificates travel in clear */
+        open_both(TLS1_2_VERSION); /* in TLS 1.2 certificates are not encrypted */
         show("right", 0);
         unsigned char *flight = take_hello(&size);
         domt_side_feed(&side, (char *)flight, size, 0);

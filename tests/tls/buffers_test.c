@@ -1,5 +1,5 @@
-/* TLS: a few connections of a thread keep OpenSSL's buffers, and errors that others have left in
- * OpenSSL's queue hurt nobody. */
+/* TLS: only a few connections of a thread keep OpenSSL's buffers, and errors that other code has
+ * left in OpenSSL's queue do no harm. */
 #include "tests/support/suite.h"
 #include "tests/tls/talk.h"
 
@@ -66,7 +66,7 @@ static void talk(uint32_t i, uint32_t round)
     ck_assert_str_eq(pairs[i]->client.last, line);
 }
 
-/* The servers that keep their buffers, of those that are there. */
+/* Returns how many of the servers keep their buffers. */
 static uint32_t count_keepers(void)
 {
     uint32_t count = 0;
@@ -129,7 +129,7 @@ DOMT_TEST(kept_buffers_are_bounded_and_count)
         ck_assert_uint_eq(count_keepers(), kept);
         ck_assert_uint_eq(budget.used_bytes, (i + 1) * each + kept * more);
     }
-    budget.bytes_max = budget.used_bytes - 1; /* no room for anything more */
+    budget.bytes_max = budget.used_bytes - 1; /* the budget has no bytes left */
     close_pair(0);
     close_pair(3);
     budget.bytes_max = 2 * each + more;

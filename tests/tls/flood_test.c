@@ -1,5 +1,5 @@
-/* TLS: a peer that has shaken hands, and then sends what costs it little: records of a byte or of
- * nothing, warnings, changes of keys, tickets. */
+/* TLS: a peer completes the handshake, and then sends what costs it little: records of one byte or
+ * none, warnings, key updates, tickets. */
 #include "tests/support/suite.h"
 #include "tests/tls/forge.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 static domt_pki pki;
-static domt_side side; /* the stage */
-static domt_raw raw;   /* its peer */
+static domt_side side; /* the stage under test */
+static domt_raw raw;   /* the peer of the stage */
 static domt_forge forge;
 
 static void begin_pki(void)
@@ -21,7 +21,7 @@ static void begin_pki(void)
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
 }
 
-/* Let the stage be a server, whose client is the raw peer. */
+/* Let the stage be a server; the raw peer is its client. */
 static void meet_client(int version)
 {
     begin_pki();
@@ -33,7 +33,7 @@ static void meet_client(int version)
         domt_forge_begin(&forge, &raw);
 }
 
-/* Let the stage be a client, whose server is the raw peer. */
+/* Let the stage be a client; the raw peer is its server. */
 static void meet_server(bool keeps_sessions)
 {
     begin_pki();
@@ -87,8 +87,8 @@ DOMT_TEST(records_of_a_byte_are_bytes_like_others)
     part();
 }
 
-static size_t most_used; /* bytes that one call of `decode` has used */
-static uint32_t yields;  /* calls that have said that they took long */
+static size_t most_used; /* largest number of bytes that one call of `decode` has used */
+static uint32_t yields;  /* number of calls that returned early because they took long */
 
 static int note_decode(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
@@ -144,7 +144,7 @@ DOMT_TEST(records_of_nothing_are_bounded)
 
 DOMT_TEST(warnings_are_bounded)
 {
-    static const char warning[] = {1, 90}; /* user_canceled */
+    static const char warning[] = {1, 90}; /* the warning user_canceled */
 
     meet_client(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
@@ -175,7 +175,7 @@ DOMT_TEST(each_update_of_keys_is_answered_with_one)
         most = size > most ? size : most;
         ck_assert_int_eq(side.error, 0);
     }
-    ck_assert_uint_eq(most, 27); /* what the peer has sent was 27 + 23 */
+    ck_assert_uint_eq(most, 27); /* the peer has sent records of 27 and of 23 bytes */
     part();
 }
 
@@ -189,8 +189,8 @@ DOMT_TEST(updates_of_keys_do_not_share_a_record)
 
 /* --- tickets ---------------------------------------------------------------------------------- */
 
-/* A NewSessionTicket of 21 bytes: it is good for an hour, its nonce has two bytes and it has two
- * itself. Returns its size. */
+/* Write a NewSessionTicket of 21 bytes: its lifetime is an hour, its nonce and the ticket have two
+ * bytes each. Returns its size. */
 static size_t put_ticket(char *to, int number)
 {
     static const char ticket[] = "\x04\x00\x00\x11\x00\x00\x0e\x10____\x02NN\x00\x02TT\x00\x00";

@@ -15,7 +15,7 @@ static void must(int holds)
     DOMI_CHECK(holds);
 }
 
-/* HKDF-Expand-Label of RFC 8446, 7.1, without a context, for at most one block. */
+/* Compute HKDF-Expand-Label of RFC 8446, 7.1, without a context, for at most one block. */
 static void expand(const unsigned char secret[32], const char *label, unsigned char *to,
                    size_t size)
 {
@@ -30,7 +30,7 @@ static void expand(const unsigned char secret[32], const char *label, unsigned c
     memcpy(info + used + 6, label, label_size - 6);
     used += label_size;
     info[used++] = 0;
-    info[used++] = 1; /* the first block of HKDF-Expand */
+    info[used++] = 1; /* number of the first block of HKDF-Expand */
     must(HMAC(EVP_sha256(), secret, 32, info, used, block, NULL) != NULL);
     memcpy(to, block, size);
 }
@@ -66,7 +66,7 @@ size_t domt_forge_seal(domt_forge *forge, int type, const char *bytes, size_t si
     int part;
     EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
 
-    out[0] = 0x17; /* bytes of an application, as TLS 1.3 calls all that it seals */
+    out[0] = 0x17; /* type "application data", which all encrypted records of TLS 1.3 have */
     out[1] = out[2] = 3;
     out[3] = (unsigned char)(sealed >> 8);
     out[4] = (unsigned char)sealed;

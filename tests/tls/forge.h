@@ -1,7 +1,7 @@
-/* Seals records of TLS 1.3 by hand, with the keys that a raw peer has agreed on: what OpenSSL never
- * sends, such as records of nothing, many messages in one record, and bytes behind close_notify.
- * The raw peer itself must have written nothing since its handshake was done, and write nothing any
- * more. The cipher is TLS_AES_128_GCM_SHA256 (domt_raw_open() asks for it alone). */
+/* Seals records of TLS 1.3 directly, with the keys that a raw peer has agreed on: records that
+ * OpenSSL never sends, such as empty records, many messages in one record, and bytes after
+ * close_notify. The raw peer itself must not have written anything since its handshake, and must
+ * not write later. The cipher is TLS_AES_128_GCM_SHA256 (domt_raw_open() offers only that one). */
 #ifndef DOMT_FORGE_H
 #define DOMT_FORGE_H
 
@@ -15,19 +15,19 @@ typedef struct domt_forge {
     unsigned char secret[32];
     unsigned char key[16];
     unsigned char iv[12];
-    uint64_t number; /* of the next record */
+    uint64_t number; /* number of the next record */
 } domt_forge;
 
-/* Go on where the handshake of the raw peer has ended. */
+/* Begin with the keys with which the handshake of the raw peer has ended. */
 void domt_forge_begin(domt_forge *forge, const domt_raw *raw);
 
-/* Go on with the next keys, as behind a KeyUpdate. */
+/* Change to the next keys, as after a KeyUpdate. */
 void domt_forge_update(domt_forge *forge);
 
 /* Seal a record of `size` bytes (0..16384) and feed it to the side. */
 void domt_forge_send(domt_forge *forge, domt_side *side, int type, const char *bytes, size_t size);
 
-/* The same, but put the record at `to`, which has room for 22 bytes more. Returns its size. */
+/* Seal a record, and store it at `to`, which has room for 22 bytes more. Returns its size. */
 size_t domt_forge_seal(domt_forge *forge, int type, const char *bytes, size_t size, char *to);
 
 #endif

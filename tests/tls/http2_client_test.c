@@ -1,6 +1,6 @@
-/* The client of HTTP asks addresses of https by the protocol that ALPN chooses: HTTP/2 if the
- * server agrees, else HTTP/1.1. The servers are this library's, nginx, nghttpd and node, over
- * sockets; those that are not installed are told of and left away. */
+/* The client of HTTP uses for https urls the protocol that ALPN chooses: HTTP/2 if the server
+ * agrees, else HTTP/1.1. The servers are this library's, nginx, nghttpd and node, over sockets;
+ * servers that are not installed are reported and left out. */
 #include "tests/runtime/running.h"
 #include "tests/support/process.h"
 #include "tests/tls/pki.h"
@@ -25,7 +25,7 @@ static _Atomic uint32_t port, opened;
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-/* Answer with what ALPN has chosen, and the bytes of the body. */
+/* Answer with the protocol that ALPN has chosen, and the number of bytes of the body. */
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
@@ -95,7 +95,8 @@ static domus_tls *make_tls(const domus_tls_settings *settings)
     return tls;
 }
 
-/* Begin, with what the two sides say by ALPN; NULL: nothing. */
+/* Begin; `of_server` and `of_client` are the protocols that each side offers by ALPN; NULL:
+ * none. */
 static void begin(const char *const *of_server, const char *const *of_client)
 {
     char file[128], authority[128];
@@ -138,7 +139,7 @@ static domus_address open_client(void)
 
 static char body[256];
 
-/* Ask, with a body of so many bytes. Returns the status, or the error. */
+/* Send a request with a body of `size` bytes. Returns the status, or the error. */
 static int ask(domus_address client, uint32_t at, domus_http_method method, size_t size)
 {
     domus_http_request request = {.method = (uint8_t)method};
@@ -169,7 +170,7 @@ DOMT_TEST(alpn_chooses_the_protocol)
     static const struct {
         const char *const *server, *const *client;
         const char *said;
-        unsigned opened; /* channels of the client, with inner ones */
+        unsigned opened; /* channels of the client, including inner ones */
     } cases[] = {
         {both, both, "h2", 2},      {only, both, "h2", 2}, {both, only, "h2", 2},
         {old, both, "http/1.1", 1}, {NULL, both, "", 1},   {both, NULL, "", 1},
@@ -193,9 +194,10 @@ DOMT_TEST(alpn_chooses_the_protocol)
     }
 }
 
-/* --- others' servers -------------------------------------------------------------------------- */
+/* --- servers of other projects ---------------------------------------------------------------- */
 
-/* Ask a server, which begins meanwhile, some times; the last time with a body, if it takes one. */
+/* Send several requests to a server that is just starting; the last one has a body if
+ * `takes_body`. */
 static void hold_served(pid_t child, uint32_t at, const char *said, bool takes_body)
 {
     domus_address client = open_client();

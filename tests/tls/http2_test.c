@@ -1,5 +1,5 @@
-/* HTTP/2 behind TLS, where both are stages of a service's pipeline: curl is answered by either
- * protocol, as ALPN agrees. */
+/* HTTP/2 over TLS, with both as stages of a service's pipeline: curl is answered by the protocol on
+ * which ALPN agrees. */
 #include "tests/runtime/running.h"
 #include "tests/tls/pki.h"
 
@@ -26,8 +26,8 @@ static const domus_pipeline pipeline = {
                                              {&domus_http_stage, &http},
                                              {NULL, NULL}}};
 
-/* Answer a POST with the number of its bytes and the carrier of the channel, and others with a
- * large body. */
+/* Answer a POST with the number of its bytes and the carrier of the channel, and other requests
+ * with a large body. */
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
     static char large[LARGE];
@@ -87,7 +87,7 @@ static domus_system *start(void)
     return system;
 }
 
-/* Run curl with options for one address twice, on one connection. Returns its output. */
+/* Run curl with options for one url twice, on one connection. Returns its output. */
 static const char *run_curl(const char *options)
 {
     char command[1024];

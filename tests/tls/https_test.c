@@ -1,5 +1,5 @@
-/* The client of HTTP asks addresses of https, and a proxy passes requests on to them: over sockets,
- * with a service of this library, with nginx and with OpenSSL's s_server. */
+/* The client of HTTP gets https urls, and a proxy passes requests on to them: over sockets, with a
+ * service of this library, with nginx and with OpenSSL's s_server. */
 #include "tests/runtime/running.h"
 #include "tests/support/process.h"
 #include "tests/tls/pki.h"
@@ -25,7 +25,7 @@ static domus_system *of_test;
 static domus_tls_options served[PLAIN];
 static domus_pipeline_stage fronts[PLAIN][2];
 static _Atomic uint32_t ports[PLACES];
-static _Atomic uint32_t requests; /* that the service has got */
+static _Atomic uint32_t requests; /* requests that the service has received */
 static domus_tls_options trusting = {.tls = NULL};
 static const domus_pipeline_stage secure[] = {{&domus_tls_stage, &trusting}, {NULL, NULL}};
 static domus_http_proxy proxy = {.name = "edge"};
@@ -167,7 +167,7 @@ static void end(void)
     domt_pki_free(&pki);
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------- */
 
 static domus_address open_client(const domus_http_client_options *options)
 {
@@ -179,7 +179,7 @@ static domus_address open_client(const domus_http_client_options *options)
 
 static char body[65536];
 
-/* Get an address, with the body of its answer in `body`. Returns the status, or the error. */
+/* Get a url, and store the body of the answer in `body`. Returns the status, or the error. */
 static int get_with(domus_address client, domus_http_method method, const char *url)
 {
     domus_http_request request = {.method = (uint8_t)method};
@@ -220,14 +220,17 @@ DOMT_TEST(addresses_of_https_are_asked_and_sessions_resumed)
     domus_address client = open_client(&with);
     ck_assert_int_eq(get_place(client, RIGHT, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 0");
-    ck_assert_int_eq(get_place(client, RIGHT, "/close"), 200); /* on the same connection */
+    /* this request uses the same connection */
+    ck_assert_int_eq(get_place(client, RIGHT, "/close"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 0");
-    ck_assert_int_eq(get_place(client, RIGHT, "/close"), 200); /* on another one */
+    /* this request uses another connection */
+    ck_assert_int_eq(get_place(client, RIGHT, "/close"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 1");
     ck_assert_int_eq(get_place(client, RIGHT, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 1");
     ck_assert_int_eq(get(client, "https", "127.0.0.1", atomic_load(&ports[RIGHT]), "/"), 200);
-    ck_assert_str_eq(body, "TLSv1.3  0"); /* another name, so another session, and no SNI */
+    /* another name, so no session is resumed, and no SNI is sent */
+    ck_assert_str_eq(body, "TLSv1.3  0");
     ck_assert_int_eq(get_place(client, PLAIN, "/"), 200);
     ck_assert_str_eq(body, "plain");
     ck_assert_int_eq(get_place(open_client(&without), RIGHT, "/"), -EPROTONOSUPPORT);
@@ -245,11 +248,11 @@ DOMT_TEST(servers_that_are_not_verified_get_no_request)
             char url[100];
             ck_assert_int_eq(get_place(client, i, "/"), -EACCES);
             snprintf(url, sizeof url, "https://localhost:%u/", atomic_load(&ports[i]));
-            /* it may not be sent twice, and was not sent once */
+            /* a POST may not be sent twice, and this one was not sent at all */
             ck_assert_int_eq(get_with(client, DOMUS_HTTP_POST, url), -EACCES);
         }
         ck_assert_uint_eq(atomic_load(&requests), 0);
-        /* what speaks no TLS is no server of https */
+        /* a server without TLS is no server of https */
         int error = get(client, "https", "localhost", atomic_load(&ports[PLAIN]), "/");
         ck_assert_msg(error == -EPROTO, "%d", error);
         error = get(client, "http", "localhost", atomic_load(&ports[RIGHT]), "/");
@@ -304,9 +307,9 @@ DOMT_TEST(a_proxy_passes_requests_on_to_https)
     end();
 }
 
-/* --- others' servers -------------------------------------------------------------------------- */
+/* --- servers of other projects ---------------------------------------------------------------- */
 
-/* Ask until the server listens. Returns the status. */
+/* Send requests until the server listens. Returns the status. */
 static int get_when_there(domus_address client, uint32_t port)
 {
     int status = -ECONNREFUSED;

@@ -1,5 +1,5 @@
-/* TLS beside other stages: put before a pipeline in the midst of a connection (STARTTLS), where an
- * attacker may have put clear bytes behind the command; within TLS; and asked for odd names. */
+/* TLS with other stages: put before a pipeline during a connection (STARTTLS), where an attacker
+ * may have put unencrypted bytes behind the command; within TLS; and with wrong names. */
 #include "tests/support/suite.h"
 #include "tests/tls/raw.h"
 
@@ -33,8 +33,8 @@ static const domus_line_options lines = {.role = DOMUS_ROLE_SERVER};
 static const domus_pipeline in_clear = {
     .stages = (const domus_pipeline_stage[]){{&domus_line_stage, &lines}, {NULL, NULL}}};
 
-/* A server in clear has got the command with these bytes behind it, and changes to TLS. Returns
- * what the change does. */
+/* Let a server without TLS receive the command with these bytes behind it, and change to TLS.
+ * Returns the result of the change. */
 static int start_tls(const char *behind, uint32_t flags, domus_stage_kit **ret_kit)
 {
     static domus_tls_options options;
@@ -63,9 +63,10 @@ DOMT_TEST(clear_bytes_behind_starttls_are_never_taken_for_protected_ones)
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         ck_assert_int_eq(start_tls(behind[i], DOMUS_PIPELINE_CLEAN, &kit), -EPROTO);
         domus_stage_kit_free(kit);
-        ck_assert_int_eq(start_tls(behind[i], 0, &kit), 0); /* TLS sees them, and nobody else */
+        /* the bytes go to TLS and to no other stage */
+        ck_assert_int_eq(start_tls(behind[i], 0, &kit), 0);
         int result = domus_stage_kit_next(kit, &message);
-        ck_assert(result == -EPROTO || result == 0); /* a part of a record is awaited */
+        ck_assert(result == -EPROTO || result == 0); /* 0: the rest of a record is missing */
         ck_assert_int_eq(domus_stage_kit_feed(kit, "abcd\r\n\r\n", 8), 0);
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EPROTO);
         domus_stage_kit_free(kit);

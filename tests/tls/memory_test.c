@@ -1,5 +1,4 @@
-/* TLS: every allocation fails once, and nothing is lost, and nothing is taken for
- * right that is not. */
+/* TLS: every allocation fails once; no memory is leaked, and nothing wrong is accepted. */
 #include "tests/support/suite.h"
 #include "tests/tls/talk.h"
 
@@ -13,19 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t left; /* allocations until one fails */
+static uint32_t left; /* number of allocations until one fails */
 static bool has_failed;
-static bool fails_all;  /* those of OpenSSL, too */
-static bool matters;    /* to whoever uses the stage */
-static bool may_matter; /* it does if bytes were to wait, and not if a session was to be offered */
-static int64_t allocated; /* blocks of the stage's own that were not freed */
+static bool fails_all; /* allocations of OpenSSL fail, too */
+static bool matters;   /* the failed allocation makes a call fail */
+/* it fails if bytes had to be queued, and not if a session was to be offered */
+static bool may_matter;
+static int64_t allocated; /* blocks of the stage itself that are not freed yet */
 
 static bool is_own(const char *file)
 {
     return file != NULL && strstr(file, "protocols/tls/") != NULL;
 }
 
-/* Without memory for a session the handshake is a whole one. */
+/* Without memory for a session the handshake is a full one. */
 static bool is_of_sessions(const char *file)
 {
     return strstr(file, "protocols/tls/sessions.c") != NULL ||
@@ -66,7 +66,7 @@ static void release(void *block, const char *file, int line)
 
 static domt_pki pki;
 
-/* Let two sides of these contexts talk. Returns the first error. */
+/* Let two sides with these contexts exchange a line. Returns the first error. */
 static int meet(domus_tls *server_tls, domus_tls *client_tls)
 {
     static domt_side server, client;
@@ -88,8 +88,8 @@ static int meet(domus_tls *server_tls, domus_tls *client_tls)
     return error;
 }
 
-/* Make both contexts, let them talk, with a session, too, and read the files again. Returns the
- * first error. */
+/* Make both contexts, let two sides exchange lines, also with a session, and read the files again.
+ * Returns the first error. */
 static int run(void)
 {
     domus_tls_settings of_server = domt_server_settings(&pki, "a");
@@ -117,7 +117,7 @@ DOMT_TEST(each_allocation_of_the_stage_fails_once)
     ck_assert_int_eq(CRYPTO_set_mem_functions(allocate, allocate_again, release), 1);
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    ck_assert_int_eq(run(), 0); /* what is made once for all is made now */
+    ck_assert_int_eq(run(), 0); /* makes what is allocated only once in a process */
     do {
         has_failed = false;
         left = ++number;
@@ -149,8 +149,8 @@ static void free_both(domus_tls *server, domus_tls *client)
     domt_pki_free(&pki);
 }
 
-/* OpenSSL may do without what it does not get, or let the handshake fail; both sides live on. There
- * are more than a thousand of them: the short form lets each fourth one fail. */
+/* OpenSSL may go on without the memory, or let the handshake fail; both sides survive that. There
+ * are more than a thousand allocations, so the short form lets each fourth one fail. */
 DOMT_TEST(each_allocation_of_openssl_fails_once)
 {
     uint32_t number = 0, failures = 0;
@@ -160,7 +160,7 @@ DOMT_TEST(each_allocation_of_openssl_fails_once)
     domus_tls *server_tls, *client_tls;
 
     make_both(&server_tls, &client_tls);
-    ck_assert_int_eq(meet(server_tls, client_tls), 0); /* the shards are made now */
+    ck_assert_int_eq(meet(server_tls, client_tls), 0); /* allocates the shards */
     do {
         fails_all = true;
         has_failed = false;
@@ -189,7 +189,7 @@ static const BIO *bio_of(const domt_side *side)
     return SSL_get_rbio(state->ssl);
 }
 
-/* They have one BIO, which takes 208 bytes. */
+/* Connections have one BIO each, of 208 bytes. */
 DOMT_TEST(connections_count_as_memory_of_the_library)
 {
     static domt_side servers[16], client;
@@ -201,7 +201,7 @@ DOMT_TEST(connections_count_as_memory_of_the_library)
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < 16; i++)
         ck_assert_int_eq(domt_side_open(&servers[i], server_tls, NULL), 0);
-    (void)domi_memory_set_meter(NULL); /* it is told what was counted */
+    (void)domi_memory_set_meter(NULL); /* makes the thread add its counts to the meter */
     int64_t shaking = atomic_load(&meter.held);
     ck_assert_int_gt(shaking, 16 * 48 * 1024);
     ck_assert_int_lt(shaking, 16 * 52 * 1024);
@@ -237,7 +237,8 @@ DOMT_TEST(connections_count_as_memory_of_the_library)
     free_both(server_tls, client_tls);
 }
 
-/* OpenSSL is not told that a write may not be tried again, so the stage has to know it. */
+/* OpenSSL does not learn that a write may not be repeated, so the stage has to remember the
+ * failure. */
 DOMT_TEST(handshake_without_room_for_its_bytes_fails)
 {
     static domt_side server, client;

@@ -1,8 +1,8 @@
 /* TLS over many seeds of a network that fails: lines that clients (OpenSSL itself) send come back
- * in order, whatever sizes the network cuts the records into, and a stream that is cut is never
- * taken for one that has ended. The bytes differ from run to run, because OpenSSL draws its own
- * randomness; sizes and order replay. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as
- * many. */
+ * in order, wherever the network cuts the records, and a stream that is cut is never mistaken for
+ * one that has ended. The bytes differ from run to run, because OpenSSL's random numbers do not
+ * come from the seed; sizes and order are the same. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs
+ * 50 times as many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -14,7 +14,7 @@
 #define SEEDS DOMT_SCALE(300, 40)
 #define DEEDS 30u
 #define AT    "127.0.0.1:80"
-#define LINE  3000u /* bytes of a line, with its end, at most */
+#define LINE  3000u /* largest line in bytes, with its end */
 
 /* --- the service ------------------------------------------------------------------------------ */
 
@@ -49,21 +49,21 @@ static const domus_behaviour service = {
 typedef struct tls_client {
     domus_peer *peer;
     domt_raw raw;
-    uint32_t said;    /* lines that were sent */
-    uint32_t heard;   /* whole lines that came back */
-    uint64_t checked; /* bytes of the line that comes now */
-    bool is_done;     /* it sends no more */
+    uint32_t said;    /* number of lines sent */
+    uint32_t heard;   /* number of whole lines that came back */
+    uint64_t checked; /* checked bytes of the current line */
+    bool is_done;     /* the client sends no more */
     bool was_rude;
-    bool is_cut;     /* its stream has ended without a close_notify */
-    bool has_failed; /* OpenSSL has found something wrong */
-    bool has_ended;  /* close_notify of the service has come */
+    bool is_cut;     /* the stream has ended without a close_notify */
+    bool has_failed; /* OpenSSL has reported an error */
+    bool has_ended;  /* the service's close_notify has come */
 } tls_client;
 
 static domt_pki pki;
 static tls_client clients[DOMT_SWEEP_CLIENTS];
 static uint32_t clients_count;
 
-/* The line with this number: its size and its bytes follow from that. */
+/* Make the line with this number, which determines its size and its bytes. */
 static size_t make_line(const tls_client *client, uint32_t number, char *bytes)
 {
     uint32_t mixed = (number + 1) * 2654435761u + (uint32_t)(client - clients) * 97u;
@@ -75,7 +75,7 @@ static size_t make_line(const tls_client *client, uint32_t number, char *bytes)
     return size;
 }
 
-/* Give what OpenSSL has written to the network. */
+/* Give OpenSSL's output to the network. */
 static void flush(tls_client *client)
 {
     char *bytes;
@@ -91,7 +91,7 @@ static void check_plain(domt_sweep *sweep, tls_client *client, const char *bytes
     static const char cut[] = "error: ECONNABORTED\n";
     char line[LINE];
 
-    /* the stage of lines says with which error a stream has ended */
+    /* the stage of lines sends the error with which a stream has ended */
     if (client->heard == client->said && size == sizeof cut - 1 && memcmp(bytes, cut, size) == 0) {
         DOMT_SWEEP_HOLD(sweep, client->is_cut || sweep->faults.ends != 0);
         return;
@@ -112,7 +112,7 @@ static void check_plain(domt_sweep *sweep, tls_client *client, const char *bytes
     }
 }
 
-/* Let OpenSSL read what has come, and answer. */
+/* Let OpenSSL read the bytes that have come, and send more. */
 static void pump(domt_sweep *sweep, tls_client *client)
 {
     char plain[4096];
@@ -220,11 +220,12 @@ static void hold_client(domt_sweep *sweep, const tls_client *client)
         DOMT_SWEEP_HOLD(sweep, !client->has_failed && client->has_ended);
         DOMT_SWEEP_HOLD(sweep, client->heard == client->said && client->checked == 0);
     }
-    if (client->has_ended && !client->was_rude) /* nothing was lost before the close_notify */
+    if (client->has_ended && !client->was_rude) /* before close_notify no part of a line is lost */
         DOMT_SWEEP_HOLD(sweep, client->checked == 0);
 }
 
-/* Every client that nothing has reset has got all its lines, and a close_notify behind them. */
+/* Check that every client that was not reset has received all its lines, and then a
+ * close_notify. */
 static void settle(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
@@ -248,7 +249,7 @@ static int run_seed(uint64_t seed, void *context)
 {
     const domus_serve_options with = {.front = front};
     domus_listener_config listener = {.name = "lines", .address = AT, .backlog = 4};
-    /* bytes behind a close_notify or a wrong record are received, and then discarded */
+    /* bytes after a close_notify or a wrong record are received, and then discarded */
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
 

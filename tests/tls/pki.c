@@ -27,7 +27,7 @@ static void extend(X509 *certificate, X509 *issuer, int kind, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* Replace each '?' in the other names by a byte 0. */
+/* Replace each '?' in the alternative names by a byte 0. */
 static void put_nul(X509 *certificate)
 {
     int place = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
@@ -75,7 +75,8 @@ static void write_pem(const domt_pki *pki, const char *file, X509 *certificate, 
 
 void domt_pki_make(domt_pki *pki)
 {
-    const domt_wish wish = {.file = pki->folder}; /* so each authority has a name of its own */
+    /* the authority's name has its folder, so each authority has another name */
+    const domt_wish wish = {.file = pki->folder};
 
     snprintf(pki->folder, sizeof pki->folder, "/tmp/domt-pki-XXXXXX");
     must(mkdtemp(pki->folder) != NULL);

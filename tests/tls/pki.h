@@ -1,5 +1,5 @@
-/* An authority for tests, with the certificates that it has issued, in files of a scratch folder.
- * Everything is made when a test runs, so the tree holds no key. */
+/* An authority for tests, and the certificates that it has issued, in files of a scratch folder.
+ * Everything is made when a test runs, so the tree contains no key. */
 #ifndef DOMT_PKI_H
 #define DOMT_PKI_H
 
@@ -9,18 +9,18 @@
 typedef struct domt_pki {
     char folder[64];
     EVP_PKEY *key;
-    X509 *authority; /* in FOLDER/ca.pem */
+    X509 *authority; /* certificate of the authority, also in FOLDER/ca.pem */
 } domt_pki;
 
 typedef struct domt_wish {
-    const char *file;  /* FOLDER/FILE.pem gets the certificate and its key */
-    const char *names; /* "DNS:a.example,IP:127.0.0.1" */
-    int begins_s;      /* seconds from now */
-    int ends_s;        /* 0: in an hour */
+    const char *file;  /* the certificate and its key are written to FOLDER/FILE.pem */
+    const char *names; /* alternative names, such as "DNS:a.example,IP:127.0.0.1" */
+    int begins_s;      /* begin of validity, in seconds from now */
+    int ends_s;        /* end of validity, in seconds from now; 0: in an hour */
     int is_self_signed;
-    const char *usage; /* "clientAuth"; NULL: any */
-    bool nul;          /* each '?' in the names is a byte 0 in the certificate */
-    int is_rsa;        /* 1: 2048 bits; more: so many; 0: P-256 */
+    const char *usage; /* extended key usage, such as "clientAuth"; NULL: any */
+    bool nul;          /* replaces each '?' in the names by a byte 0 */
+    int is_rsa;        /* RSA key: 1: of 2048 bits; more: of that many bits; 0: P-256 */
 } domt_wish;
 
 void domt_pki_make(domt_pki *pki);
@@ -29,7 +29,7 @@ void domt_pki_free(domt_pki *pki);
 /* Issue a certificate with the subject "CN=FILE,O=domus". */
 void domt_pki_issue(const domt_pki *pki, const domt_wish *wish);
 
-/* Returns FOLDER/FILE.pem, valid until the eighth call after this one. */
+/* Returns the path FOLDER/FILE.pem, valid until the eighth call after this one. */
 const char *domt_pki_path(const domt_pki *pki, const char *file);
 
 /* Write a text to FOLDER/FILE.pem. */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OpenSSL tells a line "LABEL RANDOM SECRET" in hex for each key: note that of its own bytes. */
+/* OpenSSL reports each key as a line "LABEL RANDOM SECRET" in hex: store the secret of this peer's
+ * own application data. */
 static void note_secret(const SSL *ssl, const char *line)
 {
     domt_raw *raw = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));

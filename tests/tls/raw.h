@@ -1,5 +1,5 @@
-/* A peer of the stage that is OpenSSL itself, over its own BIOs in memory. It can do what the stage
- * refuses to do. */
+/* A peer of the stage that is OpenSSL itself, over its own BIOs in memory. It can do things that
+ * the stage refuses to do. */
 #ifndef DOMT_RAW_H
 #define DOMT_RAW_H
 
@@ -12,27 +12,29 @@ typedef struct domt_raw {
     SSL *ssl;
     BIO *in;
     BIO *out;
-    unsigned char secret[32]; /* of what it sends after its handshake, in TLS 1.3 */
+    /* secret of the bytes that it sends after its handshake, in TLS 1.3 */
+    unsigned char secret[32];
 } domt_raw;
 
-/* A client of at most `version` (TLS1_2_VERSION), that trusts the authority and asks for `host`. */
+/* Make a client of at most `version` (TLS1_2_VERSION) that trusts the authority and expects the
+ * name `host`. */
 void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *host);
 
-/* A server with the certificate FILE, its key and its chain. */
+/* Make a server with the certificate FILE, its key and its chain. */
 void domt_raw_serve(domt_raw *raw, const domt_pki *pki, const char *file);
 void domt_raw_close(domt_raw *raw);
 
-/* Carry bytes between it and a side of the stage, until neither has any. Returns whether the
+/* Carry bytes between the peer and a side of the stage until neither has more. Returns whether the
  * handshake is done. */
 bool domt_raw_talk(domt_raw *raw, domt_side *side);
 
-/* Write what OpenSSL has for its peer to the side. */
+/* Give OpenSSL's output to the side. */
 void domt_raw_flush(domt_raw *raw, domt_side *side);
 
-/* Read what has come. Returns how many bytes, which are at `to`; 0: none, or the end. */
+/* Read received bytes. Returns how many were stored at `to`; 0: none, or the end. */
 size_t domt_raw_read(domt_raw *raw, char *to, size_t room);
 
-/* Ask for a line, and hold that it comes back. */
+/* Send a line, and check that it comes back. */
 void domt_raw_hold_echo(domt_raw *raw, domt_side *side, const char *line);
 
 #endif

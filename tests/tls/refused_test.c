@@ -1,4 +1,4 @@
-/* TLS: bytes that are wrong, on their way or on purpose, and the bounds of what a peer may do. */
+/* TLS: bytes that were damaged or are wrong on purpose, and the limits for a peer. */
 #include "tests/support/suite.h"
 #include "tests/tls/raw.h"
 
@@ -28,7 +28,7 @@ static void end(void)
     domt_pki_free(&pki);
 }
 
-/* Feed bytes to a new server, hold the error, and that it answers with this alert. */
+/* Feed bytes to a new server, and check the error and the alert with which it answers. */
 static void hold_refused(const char *bytes, size_t size, int error, int alert)
 {
     size_t answered;
@@ -51,12 +51,14 @@ DOMT_TEST(bytes_that_are_not_tls_are_refused)
         size_t size;
     } cases[] = {
         {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 28},
-        {"\x16\x02\x00\x00\x05\x01\x00\x00\x01\x00", 10},                 /* SSL 2 */
-        {"\x16\x03\x01\x48\x01\x01\x00\x00\x10\x00", 10},                 /* 18,433 bytes */
-        {"\x16\x03\x01\x00\x09\x01\x00\x40\x00\x03\x03\x00\x00\x00", 14}, /* 16 KiB */
-        {"\x16\x03\x01\x00\x03\x01\x00\x00", 8},                          /* no head */
-        {"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00", 10},                 /* ServerHello */
-        {"\x17\x03\x03\x00\x05zzzzz", 10}, /* bytes of an application */
+        {"\x16\x02\x00\x00\x05\x01\x00\x00\x01\x00", 10}, /* version of SSL 2 */
+        /* a record of 18,433 bytes */
+        {"\x16\x03\x01\x48\x01\x01\x00\x00\x10\x00", 10},
+        {"\x16\x03\x01\x00\x09\x01\x00\x40\x00\x03\x03\x00\x00\x00", 14}, /* a message of 16 KiB */
+        /* no complete header of a message */
+        {"\x16\x03\x01\x00\x03\x01\x00\x00", 8},
+        {"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00", 10}, /* a ServerHello */
+        {"\x17\x03\x03\x00\x05zzzzz", 10},                /* application data */
         {"\x15\x03\x03\x00\x02\x02\x28", 7},
         {"\0\0\0\0\0\0\0\0", 8},
     };
@@ -71,7 +73,8 @@ DOMT_TEST(alert_of_openssl_leaves_before_the_end)
 {
     static const char hello[] = "\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03"
                                 "01234567890123456789012345678901"
-                                "\x00\x00\x02\x13\x01\x01\x00"; /* TLS 1.2, without its ciphers */
+                                /* TLS 1.2, with none of its ciphers */
+                                "\x00\x00\x02\x13\x01\x01\x00";
 
     begin();
     hold_refused(hello, sizeof hello - 1, -EPROTO, 40);
@@ -85,8 +88,8 @@ DOMT_TEST(alert_of_openssl_leaves_before_the_end)
     "\x00\x0a\x00\x04\x00\x02\x00\x1d"                                           /* X25519 */      \
     "\x00\x0d\x00\x06\x00\x04\x04\x03\x08\x04"
 
-/* Feed a ClientHello without a share of a key, which OpenSSL answers with a HelloRetryRequest, and
- * then the start of a second one. */
+/* Feed a ClientHello without a key share, which OpenSSL answers with a HelloRetryRequest, and then
+ * the start of a second ClientHello. */
 static void hold_second_hello(const char *second, size_t size, int error)
 {
     static const char hello[] = HELLO_OF("\x4e", "\x4a", "\x1f") "\x00\x33\x00\x02\x00\x00";
@@ -122,7 +125,7 @@ DOMT_TEST(second_hello_has_the_bound_of_the_first)
     hold_second_hello("\x16\x03\x03\x00\x01\x01", 6, -EPROTO);
 }
 
-/* Shake hands with OpenSSL as the client. */
+/* Let OpenSSL's client complete the handshake. */
 static void meet_raw(int version)
 {
     begin();
@@ -194,12 +197,13 @@ DOMT_TEST(bytes_before_the_handshake_are_bounded)
     domus_tls_settings settings = domt_client_settings(&pki);
     settings.held_max = 10;
     ck_assert_int_eq(domt_side_open(&client, domt_tls(&settings), "a.example"), 0);
-    domt_side_say(&client, "123456789"); /* and the end of the line */
+    domt_side_say(&client, "123456789"); /* the line end is the tenth byte */
     ck_assert_int_eq(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet),
                      -ENOBUFS);
     domt_side_close(&client);
     ck_assert_int_eq(domt_side_open(&client, client.options.tls, "a.example"), 0);
-    ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0); /* it has nothing to say */
+    /* there is no output left to send */
+    ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
     domt_side_close(&client);
     ck_assert_int_eq(domt_side_open(&client, client.options.tls, "a.example"), 0);
     domt_side_say(&client, "1");

@@ -1,5 +1,5 @@
-/* TLS: sessions are resumed by tickets, by all contexts that share keys, until the keys have
- * changed twice; and files that are read again. */
+/* TLS: tickets resume sessions with all contexts that share keys, until the keys have changed
+ * twice; and files are read again. */
 #include "tests/support/suite.h"
 #include "tests/tls/raw.h"
 
@@ -14,11 +14,11 @@
 static domt_pki pki;
 static domt_side server;
 static domt_raw raw;
-static const char *shown; /* the client shows FOLDER/FILE.pem; NULL: nothing */
-static bool verified;     /* the server says so of the last client */
-static int names_told;    /* of authorities, to the last client that was asked */
+static const char *shown; /* the client sends the certificate FOLDER/FILE.pem; NULL: none */
+static bool verified;     /* the server has verified the last client */
+static int names_told;    /* names of authorities that were sent to the last client */
 
-/* The client is asked for a certificate. */
+/* Count the names of authorities when the client is asked for a certificate. */
 static int count_names(SSL *ssl, void *none)
 {
     const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(ssl);
@@ -27,8 +27,8 @@ static int count_names(SSL *ssl, void *none)
     return 1;
 }
 
-/* Ask a server for a line, with the session if it is not NULL. Returns a session of this
- * connection, the caller's. */
+/* Connect to a server and exchange a line, with `session` if it is not NULL. Returns a session of
+ * this connection, which the caller frees. */
 static SSL_SESSION *meet(domus_tls *tls, int version, SSL_SESSION *session, bool resumes)
 {
     ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
@@ -78,7 +78,7 @@ DOMT_TEST(sessions_resume_under_shared_keys_that_change)
         session = meet(one, versions[i], session, true);
         session = meet(same, versions[i], session, true);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
-        session = meet(same, versions[i], session, true); /* this ticket is of the new key */
+        session = meet(same, versions[i], session, true); /* this ticket has the new key */
         ck_assert_int_eq(domus_tls_rotate(same), 0);
         session = meet(one, versions[i], session, true);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
@@ -147,7 +147,7 @@ static void write_authorities(int count)
     ck_assert_int_eq(fclose(all), 0);
 }
 
-/* Clients are told some names of authorities, and no names if these would not fit. */
+/* Clients receive some names of authorities, and no names if these would not fit. */
 DOMT_TEST(too_many_names_of_authorities_are_not_told)
 {
     static const struct {
@@ -185,7 +185,7 @@ DOMT_TEST(keys_change_with_time)
     ck_assert_mem_eq(&first, &found, sizeof first);
     ck_assert_int_eq(domi_tls_tickets_find(tickets, first.name, 1200, &found), 0);
     ck_assert_int_eq(domi_tls_tickets_find(tickets, second.name, 1200, &found), 2);
-    /* nobody came for long, so the last key is too old, too */
+    /* no connection came for a long time, so the last key is too old, too */
     ck_assert(domi_tls_tickets_current(tickets, 1200, &third));
     ck_assert_int_eq(domi_tls_tickets_find(tickets, third.name, 1400, &found), 0);
     domi_tls_tickets_free(tickets);
@@ -193,7 +193,7 @@ DOMT_TEST(keys_change_with_time)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Returns the subject that a client is shown. */
+/* Returns the subject of the certificate that a client receives. */
 static const char *shown_subject(domus_tls *tls)
 {
     static char text[128];
@@ -240,7 +240,7 @@ DOMT_TEST(files_are_read_again_and_broken_ones_change_nothing)
     domt_pki_free(&pki);
 }
 
-/* Returns the error of a context whose certificate and key are these files. */
+/* Returns the error of a context with these files of certificate and key. */
 static int try_files(const char *certificate, const char *key, char *error, size_t size)
 {
     domus_tls_settings settings = domt_server_settings(&pki, certificate);
@@ -288,7 +288,7 @@ DOMT_TEST(errors_name_the_file_and_the_reason)
     domt_pki_free(&pki);
 }
 
-/* A certificate may be encrypted as a key may; nobody does that, but a file may hold anything. */
+/* A certificate may be encrypted as a key may; that is unusual, but a file may contain anything. */
 DOMT_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
 {
     static const char encrypted[] = "-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n"
@@ -325,7 +325,8 @@ DOMT_TEST(settings_out_of_their_ranges_are_refused)
         domus_tls_settings wrong = right;
         domus_tls *tls = NULL;
         wrong.role = i == 0 ? DOMUS_ROLE_PEER : wrong.role;
-        wrong.verify = i == 1 ? DOMUS_TLS_VERIFY_REQUIRED : wrong.verify; /* without ca_file */
+        /* verification without ca_file is an error */
+        wrong.verify = i == 1 ? DOMUS_TLS_VERIFY_REQUIRED : wrong.verify;
         wrong.certificates_count = i == 2 ? 0 : 1;
         wrong.depth_max = i == 3 ? 17 : 16;
         wrong.chain_max = i == 4 ? 1023 : 1024;

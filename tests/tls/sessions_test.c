@@ -1,4 +1,5 @@
-/* TLS: sessions that a client keeps: with whom they are resumed, how often, and for how long. */
+/* TLS: sessions that a client keeps: for which servers they are used, how often, and for how
+ * long. */
 #include "tests/support/suite.h"
 #include "tests/tls/talk.h"
 
@@ -13,7 +14,7 @@ static domt_side client;
 static domus_tls *server_tls;
 static domus_tls *client_tls;
 
-/* A server, and a client with these settings of its own; NULL: all 0. */
+/* Begin with a server, and a client with these settings; NULL: all defaults. */
 static void begin(const domus_tls_settings *own)
 {
     domt_pki_make(&pki);
@@ -33,7 +34,7 @@ static void end(void)
     domt_pki_free(&pki);
 }
 
-/* Open a server that speaks at most this version. */
+/* Open a server that supports at most this version. */
 static void open_server(domt_side *side, int version)
 {
     ck_assert_int_eq(domt_side_open(side, server_tls, NULL), 0);
@@ -52,7 +53,7 @@ static void part(domt_side *one, domt_side *other)
     domt_side_close(other);
 }
 
-/* Let both talk. Returns whether a session was resumed. */
+/* Let client and server exchange a line. Returns whether a session was resumed. */
 static bool talk(domt_side *from, domt_side *to)
 {
     domt_side_say(from, "hello");
@@ -64,7 +65,8 @@ static bool talk(domt_side *from, domt_side *to)
     return is_resumed;
 }
 
-/* Talk with a server of this name, and part. Returns whether a session was resumed. */
+/* Connect to a server of this name, exchange a line, and close. Returns whether a session was
+ * resumed. */
 static bool meet(int version, const char *name, uint16_t port)
 {
     open_server(&server, version);
@@ -82,7 +84,7 @@ DOMT_TEST(sessions_are_resumed_with_their_server_alone)
         begin(NULL);
         ck_assert(!meet(versions[i], "a.example", 443));
         ck_assert(meet(versions[i], "a.example", 443));
-        ck_assert(meet(versions[i], "A.Example.", 443)); /* the same name */
+        ck_assert(meet(versions[i], "A.Example.", 443)); /* this spelling is the same name */
         ck_assert(!meet(versions[i], "b.example", 443));
         ck_assert(!meet(versions[i], "a.example", 444));
         ck_assert(meet(versions[i], "a.example", 443));
@@ -100,13 +102,14 @@ DOMT_TEST(a_session_of_tls_1_3_is_used_once)
         ck_assert(!meet(versions[i], "a.example", 443));
         open_server(&server, versions[i]);
         open_server(&other_server, versions[i]);
-        open_client(&client, "a.example", 443); /* both before either gets a new ticket */
+        /* both clients begin before either gets a new ticket */
+        open_client(&client, "a.example", 443);
         open_client(&other_client, "a.example", 443);
         ck_assert(talk(&client, &server));
         ck_assert(talk(&other_client, &other_server) == (versions[i] == TLS1_2_VERSION));
         part(&client, &server);
         part(&other_client, &other_server);
-        open_client(&client, "a.example", 443); /* each of them has got another ticket */
+        open_client(&client, "a.example", 443); /* each of the two has received another ticket */
         open_client(&other_client, "a.example", 443);
         open_server(&server, versions[i]);
         open_server(&other_server, versions[i]);
@@ -125,12 +128,12 @@ DOMT_TEST(sessions_end_with_the_files_that_they_were_made_with)
         ck_assert(!meet(versions[i], "a.example", 443));
         ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
         ck_assert(!meet(versions[i], "a.example", 443));
-        /* one that was begun before gets its session later */
+        /* a connection that began before the reload gets its session later */
         open_server(&server, versions[i]);
         open_client(&client, "b.example", 443);
         ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
         domt_side other;
-        open_client(&other, "c.example", 443); /* the thread follows now */
+        open_client(&other, "c.example", 443); /* makes the thread use the reloaded context */
         domt_side_close(&other);
         ck_assert(!talk(&client, &server));
         part(&client, &server);
@@ -158,10 +161,10 @@ DOMT_TEST(a_session_that_failed_is_forgotten)
         fail_with("a.example");
         ck_assert(!meet(versions[i], "a.example", 443));
         ck_assert(meet(versions[i], "b.example", 443));
-        open_client(&client, "b.example", 443); /* the server does not answer */
+        open_client(&client, "b.example", 443); /* a handshake that the server does not answer */
         domt_side_close(&client);
         ck_assert(!meet(versions[i], "b.example", 443));
-        /* the server knows the keys no longer, and the connection comes to be all the same */
+        /* the server no longer knows the keys, and the connection still succeeds */
         ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
         ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
         ck_assert(!meet(versions[i], "a.example", 443));
@@ -204,7 +207,8 @@ static SSL_SESSION *make_session(int version)
 
     ck_assert(session != NULL);
     ck_assert_int_eq(SSL_SESSION_set_protocol_version(session, version), 1);
-    ck_assert_int_eq(SSL_SESSION_set1_id(session, id, 1), 1); /* otherwise it cannot be resumed */
+    /* a session without an id cannot be resumed */
+    ck_assert_int_eq(SSL_SESSION_set1_id(session, id, 1), 1);
     return session;
 }
 
@@ -257,7 +261,8 @@ DOMT_TEST(a_server_has_its_share)
     ck_assert_uint_eq(list.count, DOMI_TLS_SESSIONS_EACH + 3);
     ck_assert_uint_eq(count(&list, 0, 100), DOMI_TLS_SESSIONS_EACH);
     ck_assert_uint_eq(count(&list, 2, 100), 1);
-    ck_assert(keep(&list, TLS1_3_VERSION, 0, 200, 2)); /* the oldest goes, which is of 1 */
+    /* the oldest session is removed, one of server 1 */
+    ck_assert(keep(&list, TLS1_3_VERSION, 0, 200, 2));
     ck_assert_uint_eq(list.count, 2);
     ck_assert_uint_eq(count(&list, 3, 100), 1);
     ck_assert_ptr_null(domi_tls_sessions_take(&list, &names[1], 100));

@@ -1,5 +1,4 @@
-/* TLS over sockets: a service of HTTPS in a real system, whose judges are curl and
- * OpenSSL's s_client. */
+/* TLS over sockets: a service of HTTPS in a real system, tested by curl and OpenSSL's s_client. */
 #include "tests/runtime/running.h"
 #include "tests/tls/pki.h"
 
@@ -21,7 +20,7 @@ static const domus_pipeline https = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_tls_stage, &secure}, {&domus_http_stage, NULL}, {NULL, NULL}}};
 
-/* Answer with what was agreed on, or with a body of a megabyte. */
+/* Answer with the agreed protocol version and cipher, or with a body of a megabyte. */
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
     static char large[1 << 20];
@@ -91,7 +90,7 @@ static void end(domus_system *system)
     domt_pki_free(&pki);
 }
 
-/* Run a command. Returns its status, with its output in `output`. */
+/* Run a command, and store its output in `output`. Returns its status. */
 __attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
 {
     char command[1024];
@@ -108,7 +107,7 @@ __attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Run curl with options, and these behind them. Returns its status. */
+/* Run curl with its usual options, followed by these. Returns its status. */
 static int run_curl(const char *options)
 {
     return run("curl -sS --max-time 20 --cacert '%s' --resolve localhost:%u:127.0.0.1 %s 2>&1",

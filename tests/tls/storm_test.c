@@ -1,6 +1,6 @@
-/* TLS: many handshakes at once hold up neither timers nor state actors: between two ticks of an
- * actor lie scheduler.stageTime and a few handshakes at most. Time is that of the thread's CPU, but
- * a handshake takes up to twice as much of it beside other programs. */
+/* TLS: many handshakes at once delay neither timers nor state actors: the time between two ticks of
+ * an actor is at most scheduler.stageTime and a few handshakes. Time is that of the thread's CPU,
+ * but a handshake takes up to twice as much of it beside other programs. */
 #include "tests/runtime/running.h"
 #include "tests/support/sanitizer.h"
 #include "tests/tls/raw.h"
@@ -18,9 +18,9 @@
 
 static domt_pki pki;
 static domus_tls_options secure;
-static _Atomic uint64_t longest_ns; /* between two ticks, of CPU */
+static _Atomic uint64_t longest_ns; /* longest CPU time between two ticks */
 static _Atomic uint64_t ticks;
-static _Atomic uint64_t used_ns; /* between the first tick and the last one, of CPU */
+static _Atomic uint64_t used_ns; /* CPU time between the first and the last tick */
 
 static const domus_type tick_type = {.name = "tick"};
 
@@ -32,7 +32,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* A state actor, whose ticks are due all the time. */
+/* A state actor that always has a tick due. */
 static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t *before = self;
@@ -85,7 +85,7 @@ static void open_client(client *one, const domus_endpoint *at)
     ck_assert_int_eq(write(one->fd, hello, (size_t)size), size);
 }
 
-/* Wait for the first bytes of the server, which are behind its signature. */
+/* Wait for the first bytes of the server, which come after it has computed its signature. */
 static void close_client(client *one)
 {
     char byte;
@@ -114,11 +114,11 @@ static void storm(int bits)
         open_client(&clients[i], &at);
     for (int i = 0; i < CLIENTS; i++)
         close_client(&clients[i]);
-    /* the last handshakes, too, lie between two ticks */
+    /* a further tick ends the span of the last handshakes */
     uint64_t before = atomic_load(&ticks);
     DOMT_WAIT_FOR(10, atomic_load(&ticks) > before);
     uint64_t each_ns = atomic_load(&used_ns) / CLIENTS;
-    /* under a sanitizer the time between two looks at the clock is longer, too */
+    /* a sanitizer also lengthens the time between two looks at the clock */
     uint64_t more_ns = DOMT_SCALE(1, 20) * DOMT_MS;
     uint64_t most_ns = config.scheduler.stage_time_ns + 4 * each_ns + more_ns;
     ck_assert_msg(atomic_load(&longest_ns) <= most_ns, "%d bits: %lu us, at most %lu us", bits,

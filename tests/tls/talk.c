@@ -38,7 +38,7 @@ void domt_side_close(domt_side *side)
     side->kit = NULL;
 }
 
-/* Read all messages that have come; a server answers each. */
+/* Read all messages that have come; the server answers each of them. */
 static void read_messages(domt_side *side)
 {
     domus_stage_message message;
@@ -102,7 +102,7 @@ char *domt_side_take(domt_side *side, size_t *ret_size)
     return copy;
 }
 
-/* Returns whether there was anything. */
+/* Carry the output of one side to the other. Returns whether there was any. */
 static bool carry(domt_side *from, domt_side *to, size_t step)
 {
     size_t size;

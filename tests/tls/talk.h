@@ -1,5 +1,5 @@
-/* Two sides of TLS that talk in memory: the bytes of each are fed to the other, in pieces. Behind
- * TLS stand lines: a request of the client is answered by the server with the same line. */
+/* Two sides of TLS in memory: the output of each is fed to the other, in pieces. Behind TLS is a
+ * stage of lines: the server answers each line of the client with the same line. */
 #ifndef DOMT_TALK_H
 #define DOMT_TALK_H
 
@@ -14,42 +14,42 @@ typedef struct domt_side {
     domus_pipeline pipeline;
     domus_stage_kit *kit;
     bool is_server;
-    bool over; /* it has ended its output */
-    int error; /* with which decoding has ended; 0: it has not */
+    bool over; /* the side has ended its output */
+    int error; /* error with which decoding has ended; 0: it has not ended */
     uint32_t messages;
     char last[65536]; /* the text of the last message */
 } domt_side;
 
-/* Make the server's or the client's side. Returns what domus_stage_kit_new() has. */
+/* Make the server's or the client's side. Returns as domus_stage_kit_new(). */
 int domt_side_open(domt_side *side, domus_tls *tls, const char *host);
 
-/* Make a client whose connection was made to this server; `host` may be NULL. */
+/* Make a client that is connected to this server; `host` may be NULL. */
 int domt_side_open_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
                       uint16_t port);
 void domt_side_close(domt_side *side);
 
-/* Give bytes to a side in pieces of `step` (0: all at once), and let it decode. When it fails it
+/* Feed bytes to a side in pieces of `step` (0: all at once), and let it decode. After an error it
  * ends its output, as a channel does. */
 void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step);
 
 /* Send a line. */
 void domt_side_say(domt_side *side, const char *line);
 
-/* The same. Returns 0, or what the stages returned. */
+/* Send a line. Returns 0, or the error of the stages. */
 int domt_side_try(domt_side *side, const char *line);
 
-/* Carry bytes between both, until neither has any. */
+/* Carry bytes between both sides until neither has more. */
 void domt_talk(domt_side *one, domt_side *other, size_t step);
 
-/* Take what a side has for its peer: a copy, which the caller frees. */
+/* Take the output of a side: a copy, which the caller frees. */
 char *domt_side_take(domt_side *side, size_t *ret_size);
 
 domus_tls_info domt_side_info(domt_side *side);
 
-/* Make a context, which has to work. */
+/* Make a context, and check that this succeeds. */
 domus_tls *domt_tls(const domus_tls_settings *settings);
 
-/* The settings of a server with one certificate of the authority. */
+/* Returns the settings of a server with one certificate of the authority. */
 domus_tls_settings domt_server_settings(const domt_pki *pki, const char *file);
 domus_tls_settings domt_client_settings(const domt_pki *pki);
 

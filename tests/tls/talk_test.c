@@ -1,4 +1,5 @@
-/* TLS: both sides of the stage against each other, in memory, and what they agree on. */
+/* TLS: both sides of the stage against each other, in memory, and the version and cipher on which
+ * they agree. */
 #include "tests/support/suite.h"
 #include "tests/tls/raw.h"
 
@@ -18,7 +19,7 @@ static void set_up(void)
     domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:*.b.example,DNS:b.example"});
 }
 
-/* Let both sides shake hands, and say a line. */
+/* Let both sides complete the handshake, and send a line. */
 static void meet(const domus_tls_settings *of_server, const domus_tls_settings *of_client,
                  const char *host, size_t step)
 {
@@ -27,7 +28,7 @@ static void meet(const domus_tls_settings *of_server, const domus_tls_settings *
 
     ck_assert_int_eq(domt_side_open(&server, server_tls, NULL), 0);
     ck_assert_int_eq(domt_side_open(&client, client_tls, host), 0);
-    domt_side_say(&client, "hello"); /* before the handshake, so it is held */
+    domt_side_say(&client, "hello"); /* this line waits for the handshake */
     domt_talk(&client, &server, step);
 }
 
@@ -121,7 +122,7 @@ DOMT_TEST(end_without_close_notify_is_an_error)
     ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), -ECONNABORTED);
     ck_assert_str_eq(domt_side_info(&server).failure, "the connection was cut");
     part();
-    /* a peer that has not sent a byte has not begun */
+    /* a peer that has not sent a byte has not begun the handshake */
     ck_assert_int_eq(domt_side_open(&server, domt_tls(&of_server), NULL), 0);
     domus_stage_kit_finish(server.kit);
     ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), 0);
@@ -130,7 +131,8 @@ DOMT_TEST(end_without_close_notify_is_an_error)
     domt_pki_free(&pki);
 }
 
-/* --- what is agreed on ------------------------------------------------------------------------ */
+/* --- the agreement
+ * ----------------------------------------------------------------------------- */
 
 DOMT_TEST(server_shows_the_certificate_of_the_name)
 {

@@ -1,5 +1,5 @@
-/* TLS: threads shake hands with the same contexts while their files are read again and the keys of
- * tickets change, and several threads read files again. A sanitizer of threads looks on. */
+/* TLS: threads connect with the same contexts while their files are read again and the keys of
+ * tickets change, and several threads read files again. The thread sanitizer checks that. */
 #include "protocols/tls/context.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -19,8 +19,8 @@
 static domt_pki pki;
 static domus_tls *server_tls;
 static domus_tls *client_tls;
-static _Atomic uint32_t done;    /* threads */
-static _Atomic uint32_t resumed; /* connections */
+static _Atomic uint32_t done;    /* number of threads that have ended */
+static _Atomic uint32_t resumed; /* number of resumed connections */
 
 static void meet(domt_side *server, domt_side *client)
 {
@@ -76,12 +76,14 @@ DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
     domt_pki_free(&pki);
 }
 
-/* --- several read again ----------------------------------------------------------------------- */
+/* --- several threads read files again
+ * ----------------------------------------------------------- */
 
-static char path[2][128]; /* of the files that take turns */
+static char path[2][128]; /* paths of the two files that are used in turns */
 static char now_path[128];
 
-/* It may see the certificate of one file and the key of the other, and fails then. */
+/* Read the files again. A thread may see the certificate of one file and the key of the other, and
+ * fails then. */
 static void *read_again(void *nothing)
 {
     while (atomic_load(&done) == 0)
@@ -98,7 +100,7 @@ static bool has(domi_tls_text file)
     return same;
 }
 
-/* Let the file that is read be another one, which it is at once. */
+/* Replace the file that is read by another one, in one step. */
 static void change_to(int which, domi_tls_text *ret_file)
 {
     static char bytes[1 << 16];

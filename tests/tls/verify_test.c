@@ -1,5 +1,5 @@
-/* TLS: which certificates are accepted, of servers and of clients, and what the other
- * side hears of it. */
+/* TLS: which certificates of servers and of clients are accepted, and the error that the other side
+ * gets. */
 #include "tests/support/suite.h"
 #include "tests/tls/raw.h"
 
@@ -57,8 +57,8 @@ DOMT_TEST(client_verifies_name_time_and_authority)
     static const struct {
         const char *file;
         const char *host;
-        const char *failure; /* NULL: accepted */
-        const char *heard;   /* by the server */
+        const char *failure; /* error of the client; NULL: accepted */
+        const char *heard;   /* error of the server */
     } cases[] = {
         {"right", "a.example", NULL, NULL},
         {"right", "b.example", "hostname mismatch", "sslv3 alert bad certificate"},
@@ -85,7 +85,8 @@ DOMT_TEST(client_verifies_name_time_and_authority)
             ck_assert_int_eq(server.error, -EACCES);
             ck_assert_str_eq(domt_side_info(&client).failure, cases[i].failure);
             ck_assert_str_eq(domt_side_info(&server).failure, cases[i].heard);
-            ck_assert_uint_eq(server.messages, 0); /* what was held has not left */
+            /* lines that waited for the handshake were not sent */
+            ck_assert_uint_eq(server.messages, 0);
         }
         part();
     }
@@ -122,16 +123,18 @@ DOMT_TEST(client_accepts_anybody_only_if_told_to)
     of_client.verify = DOMUS_TLS_VERIFY_DEFAULT;
     of_client.ca_file = domt_pki_path(&pki, "ca");
     domus_tls *tls = domt_tls(&of_client);
-    ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, NULL, 0), -EINVAL); /* whom to verify? */
+    /* there is no name to verify */
+    ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, NULL, 0), -EINVAL);
     ck_assert_int_eq(domt_side_open(&side, tls, ""), -EINVAL);
-    ck_assert_int_eq(domt_side_open(&side, tls, ".example"), -EINVAL); /* anybody there? */
+    /* an empty first label is no name */
+    ck_assert_int_eq(domt_side_open(&side, tls, ".example"), -EINVAL);
     ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, ".example", 443), -EINVAL);
     ck_assert_int_eq(domt_side_open(&side, NULL, "a"), -EINVAL);
     domus_tls_free(tls);
     tear_down();
 }
 
-/* A client with a certificate, or without. */
+/* Connect a client with a certificate, or without one. */
 static void meet_as(const domt_pki *of, const char *file, domus_tls_verify verify)
 {
     domus_tls_settings of_server = domt_server_settings(&pki, "right");

@@ -1,9 +1,9 @@
-/* A load that is made up; see the header. */
+/* A simulated load, and searches with it. */
 #include "tests/tools/simulated_load.h"
 
 #include <math.h>
 
-/* A number from -1 to 1, by and large of the normal distribution with a deviation of 1. */
+/* Returns a random number from -1 to 1, roughly of the normal distribution. */
 static double chance_of(domt_simulated_load *load)
 {
     double sum = 0;

@@ -1,30 +1,30 @@
-/* A load that is made up: its figures have a known best, noise, drift and wild runs. */
+/* A simulated load: its figures have a known best combination, noise, drift and disturbed runs. */
 #ifndef DOMT_SIMULATED_LOAD_H
 #define DOMT_SIMULATED_LOAD_H
 
 #include "tools/domus/tune/search.h"
 
-/* Changes of a figure in percent, by key and value. */
+/* Changes of a figure in percent, by key and value. Value 0 is today's. */
 typedef struct domt_percents {
     double at[TUNE_KEYS_MAX][TUNE_VALUES_MAX + 1];
 } domt_percents;
 
 typedef struct domt_simulated_load {
-    /* How much each value of a key changes the rate; [0] is today's, 0. */
+    /* Changes of the rate; those of value 0 are 0. */
     domt_percents percents;
-    domt_percents p99s; /* the same of its latency */
-    double noise;       /* the standard deviation of a run, in percent */
-    double drift;       /* the same of the change from each run to the next */
-    uint32_t wild;      /* in percent: so many runs are disturbed, and lose a fifth */
-    double p99_most;    /* the bound of its latency, which is 1 today; 0: there is none */
+    domt_percents p99s; /* changes of the latency; those of value 0 are 0 */
+    double noise;       /* standard deviation of a run, in percent */
+    double drift;       /* standard deviation of the change from run to run, in percent */
+    uint32_t wild;      /* disturbed runs in percent; each loses a fifth of its rate */
+    double p99_most;    /* limit of the latency, where today's is 1; 0: no limit */
     uint64_t chance;
     double drifted;
 } domt_simulated_load;
 
-/* Returns the outcome of a run of a candidate. */
+/* Run a candidate once. Returns the outcome. */
 tune_outcome domt_simulated_run(domt_simulated_load *load, const tune_point *point);
 
-/* Do the search of a plan to its end. */
+/* Run the search of a plan to its end. */
 void domt_simulated_search(domt_simulated_load *load, const tune_plan *plan, tune_search *search);
 
 /* Returns the true rate of a candidate; today's is 1. */

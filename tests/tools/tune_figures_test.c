@@ -1,4 +1,4 @@
-/* The figures that `domus tune` reads from the outputs of loads, and the bounds on them. */
+/* The figures that `domus tune` reads from the output of loads, and the limits on figures. */
 #include "tools/domus/tune/figures.h"
 
 #include "tests/support/suite.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An output, and the figures in it: NAME=VALUE with blanks between them. */
+/* An output, and the figures in it: NAME=VALUE, separated by blanks. */
 struct output {
     const char *text;
     const char *figures;
@@ -61,7 +61,7 @@ static const struct output outputs[] = {
      "time for request:      101us      4.79ms       727us       309us    83.83%\n"
      "time for connect:      133us       343us       215us        76us    62.50%\n",
      "seconds=0.09654 rate=103584.08 count=9990 errors=10 max=4.79e-3"},
-    /* hey, as its page shows it; the others were seen */
+    /* hey, copied from its documentation; the other outputs come from real runs */
     {"Summary:\n"
      "  Total:\t1.0012 secs\n"
      "  Slowest:\t0.0100 secs\n"
@@ -78,17 +78,17 @@ static const struct output outputs[] = {
      "Error distribution:\n"
      "  [3]\tGet http://127.0.0.1/: EOF\n",
      "seconds=1.0012 rate=9987.5 p50=1.2e-3 p95=3e-3 p99=4.1e-3 count=9990 errors=11"},
-    /* redis-benchmark 7 --csv, of two tests, and of a version before 6.2 */
+    /* redis-benchmark 7 --csv with two tests, and a version before 6.2 */
     {"\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\"p95_latency_ms\","
      "\"p99_latency_ms\",\"max_latency_ms\"\n"
      "\"SET\",\"100000.00\",\"0.1\",\"0.1\",\"0.2\",\"0.3\",\"0.4\",\"0.5\"\n"
      "\"GET\",\"50000.00\",\"0.1\",\"0.1\",\"0.1\",\"0.3\",\"0.6\",\"0.5\"\n",
      "rate=66666.6667 p50=2e-4 p95=3e-4 p99=6e-4 max=5e-4"},
     {"\"SET\",\"100000.00\"\n", "rate=100000"},
-    /* own lines */
+    /* lines in domus's own form */
     {"rate 51.5 k\n  p99\t1.5 ms\ncpu_us 3 us/message\nechoes.p50 12 us\nerrors 0\nlast 7",
      "rate=51500 p99=1.5e-3 cpu_us=3 echoes.p50=12e-6 errors=0 last=7"},
-    /* lines of no form are passed over */
+    /* lines of other forms are skipped */
     {"rate: 5\nrate five\nrate 5 1/s more\n-rate 5\nrate -5\nrate 0x10\nrate nan\nrate 5x\n9rate "
      "5\n"
      "rate\n\n Requests/sec: fast\nRequests/sec: 5 now\n50% 3 parsecs\n\"unfinished\n\"a\"b\n",
@@ -152,7 +152,7 @@ DOMT_TEST(bytes_without_sense_do_no_harm)
         (void)tune_figures_read(text, sizeof text, &figures);
         ck_assert_uint_le(figures.count, TUNE_FIGURES_MAX);
     }
-    memset(text, '9', sizeof text); /* a line that is too long, without an end */
+    memset(text, '9', sizeof text); /* a line that is too long and does not end */
     ck_assert(tune_figures_read(text, sizeof text, &figures));
     ck_assert_uint_eq(figures.count, 0);
 }
@@ -161,7 +161,7 @@ DOMT_TEST(values_are_read_and_shown)
 {
     static const struct {
         const char *text;
-        double value; /* NAN: it is none */
+        double value; /* NAN: no such figure */
     } read[] = {{"2ms", 2e-3}, {" 2 ms ", 2e-3}, {"1.5s", 1.5}, {"3us", 3e-6},  {"7ns", 7e-9},
                 {"50k", 5e4},  {"5", 5},         {"", NAN},     {"ms", NAN},    {"2 m s", NAN},
                 {"-2ms", NAN}, {"0x10", NAN},    {"inf", NAN},  {"1e400", NAN}, {"2 parsecs", NAN}};

@@ -1,4 +1,4 @@
-/* The keys whose values `domus tune` tries: their names, their values, and how they are written. */
+/* The keys whose values `domus tune` tries: names, values, and how a candidate is written. */
 #include "tools/domus/tune/keys.h"
 
 #include "tests/support/suite.h"
@@ -131,7 +131,7 @@ DOMT_TEST(yaml_has_keys_that_begin_alike_together)
                            "    count: 256\n");
 }
 
-/* A list in a file would replace the one of another file as a whole. */
+/* A list in one file would replace the whole list of another file. */
 DOMT_TEST(yaml_has_no_elements_of_lists)
 {
     char text[512];

@@ -1,5 +1,5 @@
-/* Views of the runs of `domus tune`: medians of candidates, the front, and the ratios of the duel.
- */
+/* Summaries of the runs of `domus tune`: medians of candidates, the Pareto front, and the ratios of
+ * the duel. */
 #include "tools/domus/tune/record.h"
 
 #include "tests/support/suite.h"
@@ -19,7 +19,7 @@ static void begin(void)
     records = (tune_records){.search = &search, .goal = "rate", .each = each};
 }
 
-/* Add a run of a value of the only key. Returns it. */
+/* Add a run with a value of the only key. Returns the record. */
 static tune_record *add(uint8_t value, double rate, double p99)
 {
     ck_assert_uint_lt(records.count, RECORDS_MAX);
@@ -38,7 +38,7 @@ DOMT_TEST(candidates_have_the_medians_of_their_runs)
     begin();
     add(0, 1, 9)->is_check = true;
     (void)add(0, 10, 3);
-    add(1, 20, NAN)->round = 1; /* a round that has no other runs */
+    add(1, 20, NAN)->round = 1; /* no other run belongs to this round */
     (void)add(0, 30, 4);
     (void)add(0, 11, 5);
     add(0, 90, 90)->has_failed = true;
@@ -55,8 +55,8 @@ DOMT_TEST(candidates_have_the_medians_of_their_runs)
     free(spots);
 }
 
-/* The machine becomes faster from round to round, and value 2 leaves early: it is better than
- * today's value all the same. The best of key 0 is the base of key 1. */
+/* The machine becomes faster from round to round, and value 2 has only early runs: it still counts
+ * as better than today's value. The best value of key 0 is used while key 1 is tried. */
 DOMT_TEST(figures_are_compared_within_rounds)
 {
     size_t count;
@@ -105,7 +105,7 @@ DOMT_TEST(the_front_has_those_that_none_surpasses)
     free(spots);
 }
 
-/* The ratio is that of pairs, whose runs come in either order; runs of stages do not count. */
+/* The ratio is computed from pairs of runs in either order; runs of earlier stages do not count. */
 DOMT_TEST(effects_are_those_of_the_duel)
 {
     tune_interval ratio;

@@ -1,7 +1,7 @@
 /* The search of `domus tune` with simulated loads, and its statistics.
  *
  * The loads have three keys with four values each, besides today's: a sweep of all combinations,
- * ten rounds of each, takes 1,250 runs. Each claim is held for 100 seeds. */
+ * with ten rounds of each, takes 1,250 runs. Each claim is checked for 100 seeds. */
 #include "tools/domus/tune/search.h"
 
 #include "tests/support/suite.h"
@@ -23,12 +23,12 @@ static tune_plan plan_of(size_t keys, size_t values)
     return plan;
 }
 
-/* The searches of all seeds. */
+/* Results of the searches, summed over all seeds. */
 struct tally {
-    uint32_t near;   /* the rate with the values that won is within 5 % of the best */
-    uint32_t broken; /* the values that won break the bound */
+    uint32_t near;   /* searches whose winner has a rate within 5 % of the best */
+    uint32_t broken; /* searches whose winner exceeds the limit */
     uint32_t verdicts[TUNE_VERDICTS];
-    double runs; /* of a search on average */
+    double runs; /* mean number of runs of a search */
     size_t runs_most;
 };
 
@@ -57,9 +57,9 @@ static struct tally search_all(const domt_simulated_load *model, tune_plan plan)
     return tally;
 }
 
-/* --- what the search finds -------------------------------------------------------------------- */
+/* --- results of searches ---------------------------------------------------------------------- */
 
-/* One key matters much, one a little, and one not at all. */
+/* One key changes the rate much, one a little, and one not at all. */
 static const domt_simulated_load loads_with_a_best[] = {
     {.percents = {{{0, -8, -3, 6, 12}, {0}, {0, -20, 3, 5, -2}}}, .noise = 1, .drift = 0.5},
     {.percents = {{{0, -8, -3, 6, 12}, {0}, {0, -20, 3, 5, -2}}}, .noise = 2, .drift = 1},
@@ -110,7 +110,7 @@ DOMT_TEST(a_quiet_load_without_difference_ends_early)
     ck_assert_double_le(search_all(&load, plan_of(3, 4)).runs, 31);
 }
 
-/* Value 4 has the best rate, and breaks the bound of the latency. */
+/* Value 4 has the best rate, and exceeds the limit of the latency. */
 DOMT_TEST(bounds_are_kept)
 {
     domt_simulated_load load = {.percents = {{{0, -8, 8, 12, 25}}},
@@ -123,7 +123,7 @@ DOMT_TEST(bounds_are_kept)
     ck_assert_uint_eq(tally.broken, 0);
 }
 
-/* Today's values break the bound; the one that keeps it costs rate. */
+/* Today's values exceed the limit; the value that keeps it has a smaller rate. */
 DOMT_TEST(a_bound_that_today_breaks_is_worth_its_cost)
 {
     domt_simulated_load load = {.percents = {{{0, -10, 8, 12, 25}}},
@@ -138,8 +138,8 @@ DOMT_TEST(a_bound_that_today_breaks_is_worth_its_cost)
 
 /* --- single searches -------------------------------------------------------------------------- */
 
-/* Count the runs of each value of one key, of a load whose values 1 to `bad` are worse by a fifth,
- * and the others are as today's. */
+/* Count the runs of each value of one key, for a load whose values 1 to `bad` have a fifth less
+ * rate; the other values are equal to today's. */
 static void count_runs(size_t values, size_t bad, uint64_t seed, size_t *ret_runs)
 {
     tune_plan plan = plan_of(1, values);
@@ -158,8 +158,8 @@ static void count_runs(size_t values, size_t bad, uint64_t seed, size_t *ret_run
     }
 }
 
-/* Two of four values are bad, and leave behind the second round. The worse half of 16 values leaves
- * behind the first one. */
+/* Two of four values are bad, and are dropped after the second round. The worse half of 16 values
+ * is dropped after the first round. */
 DOMT_TEST(the_worse_half_leaves)
 {
     size_t few[5] = {0}, many[17] = {0};
@@ -176,7 +176,7 @@ DOMT_TEST(the_worse_half_leaves)
     ck_assert_uint_ge(many[0], 30);
 }
 
-/* The best value has one bad round, and stays. */
+/* The best value has one bad round, and is not dropped. */
 DOMT_TEST(one_bad_round_is_no_reason_to_leave)
 {
     tune_plan plan = plan_of(1, 4);
@@ -196,7 +196,7 @@ DOMT_TEST(one_bad_round_is_no_reason_to_leave)
     ck_assert_uint_eq(search.best.choice[0], 4);
 }
 
-/* Less of the goal is better, and value 1 has less. */
+/* The goal is a figure that should be small, and value 1 has a smaller one. */
 DOMT_TEST(less_may_be_better)
 {
     tune_plan plan = plan_of(1, 2);
@@ -214,7 +214,7 @@ DOMT_TEST(less_may_be_better)
     ck_assert_double_eq_tol(search.interval.middle, log(10.0 / 9), 1e-9);
 }
 
-/* The best value fails always; the second best fails from its second run on. */
+/* The best value fails in every run; the second best fails from its second run on. */
 DOMT_TEST(a_candidate_that_fails_leaves)
 {
     tune_plan plan = plan_of(1, 3);
@@ -236,7 +236,7 @@ DOMT_TEST(a_candidate_that_fails_leaves)
     ck_assert_uint_eq(search.best.choice[0], 1);
 }
 
-/* Search while so many runs of today's value are good. */
+/* Search with a load in which today's value fails after `good` runs. */
 static void search_until_today_fails(size_t good)
 {
     tune_plan plan = plan_of(1, 1);
@@ -257,12 +257,12 @@ static void search_until_today_fails(size_t good)
 
 DOMT_TEST(a_search_ends_if_what_it_compares_with_fails)
 {
-    search_until_today_fails(1); /* in the second round */
-    search_until_today_fails(8); /* in the duel */
+    search_until_today_fails(1); /* today's value fails in the second round */
+    search_until_today_fails(8); /* today's value fails in the duel */
 }
 
-/* Search with a best that gains a fifth in its stage, and whose runs in the duel are `in_duel`.
- * Returns the verdict. */
+/* Search with a best value whose rate is a fifth larger in its stage, and whose runs in the duel
+ * are `in_duel`. Returns the verdict. */
 static tune_verdict search_with_duel(tune_outcome in_duel, size_t *ret_pairs)
 {
     tune_plan plan = plan_of(1, 1);
@@ -281,7 +281,7 @@ static tune_verdict search_with_duel(tune_outcome in_duel, size_t *ret_pairs)
     return search.verdict;
 }
 
-/* A best that loses the duel does not win, and each way to lose has a verdict of its own. */
+/* A best value that loses the duel does not win, and there is a verdict for each way to lose. */
 DOMT_TEST(a_best_that_loses_the_duel_is_told_why)
 {
     size_t pairs;
@@ -296,7 +296,7 @@ DOMT_TEST(a_best_that_loses_the_duel_is_told_why)
     ck_assert_int_eq(search_with_duel((tune_outcome){.goal = 12}, &pairs), TUNE_BETTER);
 }
 
-/* With the least runs each value runs once, and the duel is whole. */
+/* With the smallest number of runs each value runs once, and the duel still has all its pairs. */
 DOMT_TEST(the_bound_of_runs_leaves_room_for_the_duel)
 {
     domt_simulated_load load = {.percents = {{{0, 20, 1}, {0, 1, 20}}}, .noise = 1};
@@ -340,17 +340,19 @@ DOMT_TEST(medians_and_intervals)
 
     ck_assert_double_eq(tune_median(odd, 3), 3);
     ck_assert_double_eq(tune_median(even, 4), 2.5);
-    tune_interval interval = tune_interval_of(nine, 6); /* all of them */
+    /* the interval of six values has all of them */
+    tune_interval interval = tune_interval_of(nine, 6);
     ck_assert_double_eq(interval.low, 1);
     ck_assert_double_eq(interval.high, 9);
-    interval = tune_interval_of(nine, 9); /* but one at each end */
+    /* the interval of nine values leaves out one at each end */
+    interval = tune_interval_of(nine, 9);
     ck_assert_double_eq(interval.low, 1);
     ck_assert_double_eq(interval.middle, 4);
     ck_assert_double_eq(interval.high, 8);
 }
 
-/* The binomial distribution: the chance to miss is 2.5 of 100 at most on each side, and would be
- * more if one more value were left out. */
+/* By the binomial distribution, the interval misses the median with at most 2.5 % on each side, and
+ * with more if one more value were left out. */
 DOMT_TEST(intervals_hold_in_95_of_100)
 {
     for (size_t count = TUNE_PAIRS_MIN; count <= TUNE_PAIRS_MAX; count++) {

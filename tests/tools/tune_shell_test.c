@@ -1,4 +1,4 @@
-/* Commands of services to which `domus tune` adds words. */
+/* Shell commands of services to which `domus tune` appends words. */
 #include "tools/domus/tune/shell.h"
 
 #include "tests/support/suite.h"

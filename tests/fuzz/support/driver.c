@@ -1,10 +1,11 @@
-/* Runs a fuzzer without libFuzzer: over its corpus, and then over inputs that are made from the
- * corpus by chance, for a second (20 s in the long form of the tests).
+/* Runs a fuzzer without libFuzzer: over its corpus, and then over random mutations of the corpus,
+ * for a second (20 s in the long form of the tests).
  *
- *     fuzz_NAME            as the tests do; DOMT_SEED is the seed, else 1, or in the long form the
- * time fuzz_NAME FILE ...   these inputs alone
+ *   fuzz_NAME            as the tests run it; the seed is DOMT_SEED, else 1, or the time in the
+ *                        long form
+ *   fuzz_NAME FILE ...   with these inputs alone
  *
- * When an execution fails, its input is written to a file, whose name stderr says. */
+ * When an execution fails, its input is written to a file, whose name is printed to stderr. */
 #include "base/clock.h"
 #include "base/random.h"
 
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INPUT_MAX 70000u /* bytes of an input, more than a window has */
+#define INPUT_MAX 70000u /* largest input in bytes, more than a window has */
 #define FILES_MAX 2048u
 
 typedef struct input {
@@ -28,14 +29,14 @@ typedef struct input {
 
 static input corpus[FILES_MAX];
 static uint32_t corpus_count;
-static input at_work; /* what the fuzzer is looking at */
+static input at_work; /* the input that is being executed */
 static uint64_t executions;
 
 /* --- failures --------------------------------------------------------------------------------- */
 
 static const char *const kept = DOMT_BIN_DIR "/tests/fuzz_" DOMT_FUZZ_NAME "_failed";
 
-/* Runs also in a signal handler. */
+/* Write the current input to a file. This also runs in a signal handler. */
 static void keep_input(void)
 {
     static const char text[] = "fuzz: the input that failed is in ";
@@ -58,7 +59,7 @@ static void fail(int number)
     (void)raise(number);
 }
 
-/* AddressSanitizer ends the program without a signal. */
+/* AddressSanitizer ends the program without a signal, so it has a callback of its own. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static void watch_failures(void)
@@ -75,7 +76,8 @@ static void watch_failures(void)
         (void)sigaction(numbers[i], &action, NULL);
 }
 
-/* Each input lies in a block of its size, so that AddressSanitizer sees who reads beyond it. */
+/* Execute an input. It is copied to a block of its exact size, so that AddressSanitizer sees a read
+ * beyond it. */
 static void execute(const uint8_t *bytes, size_t size)
 {
     at_work.size = size;
@@ -84,7 +86,7 @@ static void execute(const uint8_t *bytes, size_t size)
         abort();
     if (size != 0)
         memcpy(at_work.bytes, bytes, size);
-    (void)alarm(20); /* an execution that hangs */
+    (void)alarm(20); /* ends an execution that hangs for 20 s */
     (void)LLVMFuzzerTestOneInput(at_work.bytes, size);
     free(at_work.bytes);
     executions++;
@@ -92,7 +94,7 @@ static void execute(const uint8_t *bytes, size_t size)
 
 /* --- corpus ----------------------------------------------------------------------------------- */
 
-/* Take the next `size` bytes of a file, or as many as there are, as an input. */
+/* Read the next `size` bytes of a file (or all that are left) as an input. */
 static void add_input(FILE *file, size_t size, const char *name)
 {
     input *to = &corpus[corpus_count];
@@ -120,20 +122,21 @@ static void read_input(const char *path)
     (void)fclose(file);
 }
 
-/* The header of a file in a tar archive, as POSIX has it (ustar): 512 bytes, of which these are
- * used. The bytes of the file follow, and zeros up to the next 512. */
+/* The header of a file in a tar archive (POSIX ustar, 512 bytes); the members that are used here
+ * have names. The bytes of the file follow, and zeros up to the next multiple of 512. */
 typedef struct tar_header {
     char name[100];
     char ids[24];
-    char size[12]; /* in octal digits */
+    char size[12]; /* size of the file in octal digits */
     char times[20];
-    char kind; /* '0' is a file */
+    char kind; /* '0' means a file */
     char rest[355];
 } tar_header;
 
 static_assert(sizeof(tar_header) == 512, "a header fills a block");
 
-/* In the order of the archive, so that a seed always gives the same inputs. */
+/* Read all files of an archive, in the order of the archive, so that one seed always gives the same
+ * inputs. */
 static void read_archive(const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -169,7 +172,7 @@ static uint8_t likely_byte(void)
     return below(3) == 0 ? (uint8_t)below(256) : bytes[below(sizeof bytes)];
 }
 
-/* Put `count` bytes into the input, before byte `at`; as many as it has room for. */
+/* Insert `count` bytes before byte `at` of the input, or as many as there is room for. */
 static void insert(input *to, size_t at, const uint8_t *bytes, size_t count, uint8_t fill)
 {
     if (count > INPUT_MAX - to->size)
@@ -262,7 +265,7 @@ int main(int count, char **arguments)
         free(corpus[i].bytes);
     printf("fuzz_" DOMT_FUZZ_NAME ": %llu inputs, %llu executions, seed %llu\n",
            (unsigned long long)in_corpus, (unsigned long long)executions, (unsigned long long)seed);
-    /* the line of counts that tests/run reads */
+    /* tests/run reads this line of counts */
     printf("%d%%: Checks: 1, Failures: %d, Errors: 0\n", in_corpus != 0 ? 100 : 0, in_corpus == 0);
     return in_corpus != 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

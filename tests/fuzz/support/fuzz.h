@@ -15,10 +15,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Hold this for a pipeline whose messages are packets. */
+/* Check this property for a pipeline whose messages are packets. */
 void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size);
 
-/* The limits of size that an input can choose: the default, small ones, and the largest. */
+/* Limits of size from which an input chooses: the default, small ones, and the largest. */
 uint32_t domt_fuzz_size_max(uint8_t choice, uint32_t most);
 
 #endif

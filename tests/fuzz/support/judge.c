@@ -1,4 +1,4 @@
-/* Reads HTTP by the stage and by llhttp, and compares what was read. */
+/* Reads HTTP by the stage and by llhttp, and compares the results. */
 #include "tests/fuzz/support/judge.h"
 
 #include "protocols/http/normal.h"
@@ -104,7 +104,8 @@ static void add_piece(domt_http_read *read, const domus_stage_message *message)
     }
 }
 
-/* The last message of a connection was read, or as many as there is room for. */
+/* Returns whether the stage has read the last message of a connection, or as many as there is room
+ * for. */
 static bool is_over(const domt_http_read *read, const domus_stage_kit *kit)
 {
     return read->count == DOMT_HTTP_MESSAGES_MAX ||
@@ -133,7 +134,7 @@ static int decode(domt_http_read *read, domus_stage_kit *kit, domt_http_take *ta
     return is_over(read, kit) ? 0 : result;
 }
 
-/* A client asks as often as it may read. */
+/* A client sends as many requests as it may read responses. */
 static void ask(const domt_http_read *read, domus_stage_kit *kit)
 {
     domus_http_request request = {.method = DOMUS_HTTP_GET};
@@ -181,9 +182,9 @@ void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *opt
 
 typedef struct reading {
     domt_http_read *read;
-    size_t began;    /* where the text of this message begins */
-    size_t value;    /* where the value begins that is read */
-    uint32_t finals; /* responses that are not interim ones */
+    size_t began;    /* position of the text of this message */
+    size_t value;    /* position of the value of the current field */
+    uint32_t finals; /* number of responses that are not interim ones */
     bool in_trailers;
     bool has_trailers;
 } reading;
@@ -198,7 +199,7 @@ static int on_begin(llhttp_t *parser)
     reading *judge = parser->data;
 
     if (judge->read->count == DOMT_HTTP_MESSAGES_MAX)
-        return -1; /* it has read as much as the stage may */
+        return -1; /* llhttp has read as many messages as the stage may */
     judge->began = judge->read->size;
     judge->in_trailers = judge->has_trailers = false;
     return 0;
@@ -223,7 +224,7 @@ static int on_url(llhttp_t *parser, const char *at, size_t size)
     return 0;
 }
 
-/* Decode all escapes of some text once. Returns the bytes that come of it. */
+/* Decode all escapes of a text once, in place. Returns the bytes of the result. */
 static size_t decode_once(char *to, const char *text, size_t size)
 {
     size_t written = 0;
@@ -242,8 +243,8 @@ static size_t decode_once(char *to, const char *text, size_t size)
     return written;
 }
 
-/* The stage has brought the path into its normal form, which means the same and has no other one.
- */
+/* Check that normalizing a target keeps its meaning, and that normalizing it again changes nothing.
+ * The stage has normalized the target, so llhttp's is normalized here. */
 static int on_url_end(llhttp_t *parser)
 {
     domt_http_read *read = of(parser);
@@ -306,7 +307,7 @@ static int on_field_end(llhttp_t *parser)
     return 0;
 }
 
-/* llhttp leaves the spaces behind a value. */
+/* llhttp includes spaces behind a value, so they are removed here. */
 static int on_value_end(llhttp_t *parser)
 {
     domt_http_read *read = of(parser);
@@ -321,8 +322,8 @@ static int on_value_end(llhttp_t *parser)
     return 0;
 }
 
-/* It is for the user of llhttp to say that a response has no body, whatever its fields say.
- * Upgrades are for the user, too: the stage reads on behind such a request. */
+/* Tell llhttp which responses have no body, whatever their fields say: its user has to know that.
+ * Upgrades are the user's part, too: the stage reads on behind such a request. */
 static int on_head_end(llhttp_t *parser)
 {
     reading *judge = parser->data;
@@ -342,7 +343,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t size)
     return 0;
 }
 
-/* The last chunk has come, and trailers may follow. */
+/* The last chunk has come; trailers may follow. */
 static int on_chunk(llhttp_t *parser)
 {
     reading *judge = parser->data;
@@ -356,7 +357,7 @@ static int on_end(llhttp_t *parser)
     reading *judge = parser->data;
 
     if (parser->type == HTTP_RESPONSE && parser->status_code < 200)
-        judge->read->size = judge->began; /* interim */
+        judge->read->size = judge->began; /* an interim response is dropped */
     else
         end_message(judge->read);
     return 0;
@@ -382,7 +383,7 @@ static const char *skip_token(const char *at)
     return is_token(*at) ? skip_token(at + 1) : at;
 }
 
-/* Returns what follows a quoted text; NULL if its end is missing. */
+/* Skip a quoted text. Returns the position behind it; NULL if its end is missing. */
 static const char *skip_quoted(const char *at)
 {
     for (at++; *at != '"'; at++) {
@@ -393,8 +394,8 @@ static const char *skip_quoted(const char *at)
     return at + 1;
 }
 
-/* Whether a line is the size of a chunk with extensions (RFC 9112 7.1.1), read in another way than
- * the stage does. */
+/* Returns whether a line is the size of a chunk with extensions (RFC 9112 7.1.1). This parser is
+ * not the one of the stage. */
 static bool is_extended_size(const char *line)
 {
     const char *at = line + strspn(line, "0123456789abcdefABCDEF");
@@ -420,9 +421,9 @@ static bool is_extended_size(const char *line)
     return at != NULL;
 }
 
-/* Whether llhttp 8.1 has stopped in the extensions of a chunk that RFC 9112 allows. It refuses
+/* Returns whether llhttp 8.1 has stopped in extensions of a chunk that RFC 9112 allows. It refuses
  * spaces, backslashes, and a second extension behind one with a value. All of these are on the line
- * of the size, whose end is the same for everybody, so no two readers find different bodies. */
+ * of the size, whose end is the same for every reader, so no two readers find different bodies. */
 static bool is_excused(const uint8_t *bytes, size_t size, const char *wrong)
 {
     const char *text = (const char *)bytes;

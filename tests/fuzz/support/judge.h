@@ -1,6 +1,6 @@
-/* Messages as the stage of HTTP reads them, and as llhttp does, in one form. Every message
- * that the stage takes has to be one for llhttp (compiled strict), too, and the same one. llhttp
- * takes more than the stage does. */
+/* Messages that the stage of HTTP and llhttp have read, in one common form. llhttp (compiled
+ * strict) has to accept every message that the stage accepts, and read the same. llhttp accepts
+ * more than the stage does. */
 #ifndef DOMT_JUDGE_H
 #define DOMT_JUDGE_H
 
@@ -9,38 +9,38 @@
 
 #define DOMT_HTTP_MESSAGES_MAX 32u
 
-/* Messages as text: start line, fields, body, and trailers if they are asked for. */
+/* Messages as text: start line, fields, body, and, if the caller wants them, trailers. */
 typedef struct domt_http_read {
     bool is_client;
     bool with_trailers;
-    uint64_t heads; /* bit i: the i-th request of a client is a HEAD */
+    uint64_t heads; /* bit i is set if request i of a client is a HEAD */
     int error;
-    bool excused;                        /* llhttp has refused what is right */
+    bool excused;                        /* llhttp has refused a message that is correct */
     uint32_t count;                      /* number of whole messages */
-    size_t ends[DOMT_HTTP_MESSAGES_MAX]; /* where the text of each message ends */
+    size_t ends[DOMT_HTTP_MESSAGES_MAX]; /* end of each message's text */
     char *text;
-    size_t url; /* where the target begins that llhttp reads */
+    size_t url; /* position of the target that llhttp is reading */
     size_t size;
     size_t room;
 } domt_http_read;
 
-/* Do something with a message that the stage has made. */
+/* A function that handles a message that the stage has read. */
 typedef void domt_http_take(void *context, domus_stage_kit *kit,
                             const domus_stage_message *message);
 
-/* Let a stage read, in pieces of `step` bytes, and then the end. `take` is called for each request
- * and response; NULL: it is not. */
+/* Read bytes by a stage, in pieces of `step` bytes, and then the end. `take` is called for each
+ * request and response; NULL: for none. */
 void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *options,
                              const uint8_t *bytes, size_t size, size_t step, domt_http_take *take,
                              void *context);
 
-/* Let llhttp read. It does nothing if the program was built without llhttp. */
+/* Read bytes by llhttp. Does nothing if the program was built without llhttp. */
 void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size);
 
-/* Check that both have read the same, and have ended with the same error. */
+/* Check that two readings have the same messages and the same error. */
 void domt_http_hold_same(const domt_http_read *one, const domt_http_read *other);
 
-/* Check that the judge has read what the stage has. */
+/* Check that llhttp has read the same as the stage. */
 void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *judged);
 
 void domt_http_read_clear(domt_http_read *read);

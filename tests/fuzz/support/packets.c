@@ -1,13 +1,14 @@
-/* Runs a pipeline over the same bytes in several pieces, and over what it encoded itself. */
+/* Runs a pipeline over the same bytes in several pieces, and over the bytes that it has encoded
+ * itself. */
 #include "base/check.h"
 
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/support/stages.h"
 
-#define DRIP_MAX 256u /* bytes of an input that always comes byte by byte, too */
+#define DRIP_MAX 256u /* largest input in bytes that is always decoded byte by byte, too */
 
-/* Decode in pieces of chance, which depend on the bytes alone, and in pieces of one size, which is
- * small: a longer input comes byte by byte only now and then, because that takes so long. */
+/* Decode in pieces whose random sizes depend on the bytes alone, and in pieces of one small size. A
+ * longer input is decoded byte by byte only now and then, because that takes long. */
 static void hold_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size,
                            const domt_decoded *whole)
 {
@@ -37,7 +38,7 @@ void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, siz
     hold_in_pieces(pipeline, bytes, size, &whole);
 
     domt_decode(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
-    whole.error = 0; /* whatever ended the first run was not encoded */
+    whole.error = 0; /* the error that ended the first run was not encoded */
     DOMI_CHECK(domt_decoded_equals(&whole, &again));
     DOMI_CHECK(domt_decoded_equals(&encoded, &encoded_again));
     domt_decoded_clear(&whole);

@@ -1,11 +1,11 @@
-/* Reads frames by the stage and by wslay; what the two may see differently is said here.
+/* Reads frames by the stage of WebSocket and by wslay. The two may differ in these points:
  *
  * - wslay does not know the codes 1012 to 1014, which were registered after it was written.
- * - It takes a close of one byte for one without a code; the RFC has no such close.
- * - It reads the reason of a close before the frame is whole, and before the code. So it has 1007
- *   where the stage waits, or has 1002.
- * - It refuses a head when that is whole, the stage as soon as a byte of it is wrong. So where the
- *   stage has refused something, wslay gets some zeros more. */
+ * - wslay takes a close frame of one byte for one without a code; the RFC allows no such frame.
+ * - wslay reads the reason of a close frame before the frame is whole, and before the code. So it
+ *   reports 1007 where the stage waits, or reports 1002.
+ * - wslay refuses a frame header when the header is whole, the stage as soon as a byte of it is
+ *   wrong. So where the stage has refused something, wslay gets some zeros more. */
 #include "tests/fuzz/support/sockets.h"
 
 #include "base/check.h"
@@ -61,7 +61,7 @@ static void take(domt_socket_read *read, domus_stage_kit *kit, const domus_stage
     }
 }
 
-/* The code of the close that the stage has sent, which is masked if it is a client. */
+/* Returns the code of the close frame that the stage has sent. A client has masked the frame. */
 static unsigned code_sent(domus_stage_kit *kit)
 {
     size_t size;
@@ -172,7 +172,7 @@ bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_opt
         context, options->message_max != 0 ? options->message_max : MESSAGE_DEFAULT);
     result = wslay_event_recv(context);
     DOMI_CHECK(wslay_event_send(context) == 0);
-    if (result != 0) /* a head that is wrong by itself: its user has to close */
+    if (result != 0) /* wslay reports the wrong header and leaves the close to its user */
         read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
     else if (!read->closed && read->refused == 0 && wslay_event_get_close_sent(context))
         read->refused = wslay_event_get_status_code_sent(context);
@@ -187,7 +187,7 @@ bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_opt
 }
 #endif
 
-/* --- the two ---------------------------------------------------------------------------------- */
+/* --- the comparison --------------------------------------------------------------------------- */
 
 static bool is_same(const domt_socket_read *one, const domt_socket_read *other)
 {
@@ -196,7 +196,7 @@ static bool is_same(const domt_socket_read *one, const domt_socket_read *other)
            (one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
 }
 
-/* Returns whether the last message is a close with a code that wslay does not know. */
+/* Returns whether the last message is a close frame with a code that wslay does not know. */
 static bool is_excused(const domt_socket_read *read)
 {
     for (size_t at = 0; read->closed && at + 5 <= read->size;) {

@@ -1,4 +1,4 @@
-/* Frames as the stage of WebSocket reads them, and as wslay does, in one form. The two have to read
+/* Frames that the stage of WebSocket and wslay have read, in one common form. The two have to read
  * the same messages, and to refuse the same bytes with the same code. */
 #ifndef DOMT_SOCKETS_H
 #define DOMT_SOCKETS_H
@@ -6,28 +6,28 @@
 #include <domus/stage_kit.h>
 #include <domus/websocket.h>
 
-/* Messages, one behind the other: a letter for the kind (t, b, c), the size and the bytes; of a
- * close its code. */
+/* Messages, one behind the other: a letter for the kind (t text, b binary, c close), the size and
+ * the bytes; a close has its code. */
 typedef struct domt_socket_read {
     char *text;
     size_t size;
     size_t room;
-    unsigned refused; /* the code with which bytes were refused; 0: none were */
+    unsigned refused; /* code with which bytes were refused; 0: none were */
     bool closed;      /* the peer has closed */
 } domt_socket_read;
 
 void domt_socket_read_clear(domt_socket_read *read);
 
-/* Let a stage read, in pieces of `step` bytes, and send each message back. */
+/* Read bytes by a stage, in pieces of `step` bytes, and send each message back. */
 void domt_socket_read_by_stage(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size, size_t step);
 
-/* Let wslay read, whose bound of a message holds for frames of control, too. Returns false, and
- * does nothing, if the program was built without it. */
+/* Read bytes by wslay; its bound of a message also applies to control frames. Returns false, and
+ * does nothing, if the program was built without wslay. */
 bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size);
 
-/* Check that a stage reads these bytes in the same way in whatever pieces, and as wslay does. */
+/* Check that a stage reads these bytes in the same way in pieces of any size, and as wslay does. */
 void domt_socket_hold(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
                       size_t step);
 
