@@ -49,7 +49,7 @@ static int open_file(domus_stack *stack, void *self)
 static const domus_behaviour opener = {
     .name = "opener", .kind = DOMUS_STATE, .on_mount = open_file};
 
-static domus_file *open_now(domus_testkit *kit, const char *path, uint32_t flags)
+static domus_file *open_by_actor(domus_testkit *kit, const char *path, uint32_t flags)
 {
     domus_address address;
 
@@ -61,7 +61,7 @@ static domus_file *open_now(domus_testkit *kit, const char *path, uint32_t flags
 }
 
 /* Begin with a database that has one issue, and log a user in. */
-static void begin(struct world *world)
+static void set_up(struct world *world)
 {
     domt_tree_make(&world->tree);
     snprintf(api_settings.uploads, sizeof api_settings.uploads, "%.255s", world->tree.root);
@@ -69,7 +69,7 @@ static void begin(struct world *world)
     api_settings.upload_max = LARGE;
     world->kit = tracker_begin(1, 1000);
     api_files.uploads.root =
-        open_now(world->kit, api_settings.uploads, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY);
+        open_by_actor(world->kit, api_settings.uploads, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY);
     world->peer = domt_kit_peer(world->kit, "127.0.0.1:80");
     tracker_log_in(world->kit, world->peer, "ada", world->cookie);
     const char *answer = tracker_ask(world->kit, world->peer, "POST /issues", world->cookie,
@@ -77,7 +77,7 @@ static void begin(struct world *world)
     ck_assert_msg(strncmp(answer, "HTTP/1.1 201 ", 13) == 0, "%s", answer);
 }
 
-static void end(struct world *world)
+static void tear_down(struct world *world)
 {
     domus_file_close(api_files.uploads.root);
     tracker_end(world->kit);
@@ -146,7 +146,7 @@ static uint32_t count_files(const struct world *world)
     return count;
 }
 
-static int64_t ask_database(const struct world *world, const char *text)
+static int64_t query_number(const struct world *world, const char *text)
 {
     domus_sql_request request;
     domus_sql_result result;
@@ -164,11 +164,11 @@ static int64_t ask_database(const struct world *world, const char *text)
 
 /* Check that the directory and the database have `files` files, and that these occupy `blocks`
  * blocks. */
-static void hold_files(const struct world *world, uint32_t files, uint32_t blocks)
+static void check_files(const struct world *world, uint32_t files, uint32_t blocks)
 {
     ck_assert_uint_eq(count_files(world), files);
-    ck_assert_int_eq(ask_database(world, "SELECT count(*) FROM file"), files);
-    ck_assert_int_eq(ask_database(world, "SELECT used FROM disk"), (int64_t)blocks * BLOCK);
+    ck_assert_int_eq(query_number(world, "SELECT count(*) FROM file"), files);
+    ck_assert_int_eq(query_number(world, "SELECT used FROM disk"), (int64_t)blocks * BLOCK);
 }
 
 /* Uploads that follow each other, to a disk of DISK bytes. */
@@ -198,18 +198,18 @@ DOMT_TEST(all_files_have_a_bound)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].begins && i != 0)
-            end(&world);
+            tear_down(&world);
         if (rows[i].begins)
-            begin(&world);
+            set_up(&world);
         const char *answer = upload(&world, rows[i].issue, rows[i].size);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
                           strncmp(answer + 9, rows[i].status, 3) == 0,
                       "row %zu: %s", i, answer);
-        hold_files(&world, rows[i].files, rows[i].blocks);
+        check_files(&world, rows[i].files, rows[i].blocks);
         if (strcmp(rows[i].status, "413") == 0) /* the server has closed this connection */
             world.peer = domt_kit_peer(world.kit, "127.0.0.1:80");
     }
-    end(&world);
+    tear_down(&world);
 }
 
 /* Several files are uploaded at a time; the disk has room for two of them. */
@@ -219,7 +219,7 @@ DOMT_TEST(files_at_a_time_have_the_same_bound)
     struct world world;
     uint32_t made = 0;
 
-    begin(&world);
+    set_up(&world);
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
         peers[i] = domt_kit_peer(world.kit, "127.0.0.1:80");
         send_file(&world, peers[i], "1", 10);
@@ -233,8 +233,8 @@ DOMT_TEST(files_at_a_time_have_the_same_bound)
                       "%s", answer);
     }
     ck_assert_uint_eq(made, 2);
-    hold_files(&world, 2, 4);
-    end(&world);
+    check_files(&world, 2, 4);
+    tear_down(&world);
 }
 
 /* A file that cannot get its name loses its row, and the bytes that the row had reserved are free
@@ -244,9 +244,9 @@ DOMT_TEST(file_that_gets_no_name_leaves_nothing)
     struct world world;
     char path[512];
 
-    begin(&world);
+    set_up(&world);
     snprintf(path, sizeof path, "%.500s/.plain", world.tree.root);
-    domus_file *plain = open_now(world.kit, path, DOMUS_FILE_WRITE | DOMUS_FILE_CREATE);
+    domus_file *plain = open_by_actor(world.kit, path, DOMUS_FILE_WRITE | DOMUS_FILE_CREATE);
     domus_file *root = api_files.uploads.root;
     send_file(&world, world.peer, "1", 10);
     while (api_files.coming.used_bytes == 0)
@@ -255,21 +255,22 @@ DOMT_TEST(file_that_gets_no_name_leaves_nothing)
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     const char *answer = take_answer(world.peer);
     ck_assert_msg(strncmp(answer, "HTTP/1.1 500 ", 13) == 0, "%s", answer);
-    hold_files(&world, 0, 0);
+    check_files(&world, 0, 0);
     api_files.uploads.root = root;
     domus_file_close(plain);
-    end(&world);
+    tear_down(&world);
 }
 
-/* An upload for which one allocation fails leaves nothing behind, whichever allocation it is; end()
- * checks that. The name of the file is so long that the query for its row allocates memory. */
+/* An upload for which one allocation fails leaves nothing behind, whichever allocation it is;
+ * tear_down() checks that. The name of the file is so long that the query for its row allocates
+ * memory. */
 DOMT_TEST(upload_without_memory_leaves_nothing)
 {
     bool is_kept = false;
 
     for (int64_t count = 0; !is_kept; count++) {
         struct world world;
-        begin(&world);
+        set_up(&world);
         filename = LONG_NAME;
         send_file(&world, world.peer, "1", 10);
         filename = "f";
@@ -280,10 +281,10 @@ DOMT_TEST(upload_without_memory_leaves_nothing)
         is_kept = strncmp(take_answer(world.peer), "HTTP/1.1 201 ", 13) == 0;
         /* the file is kept if only its answer lacked memory */
         uint32_t files = count_files(&world);
-        hold_files(&world, files, 2 * files);
+        check_files(&world, files, 2 * files);
         ck_assert(files == 1 || !is_kept);
         ck_assert_int_lt(count, 1000);
-        end(&world);
+        tear_down(&world);
     }
 }
 
@@ -309,7 +310,7 @@ DOMT_TEST(files_go_through_the_chain)
     char line[160], place[64], cookie[64];
     struct world world;
 
-    begin(&world);
+    set_up(&world);
     const char *made = strstr(upload(&world, "1", 5), "Location: ");
     ck_assert_ptr_nonnull(made);
     snprintf(place, sizeof place, "%.*s", (int)strcspn(made + 10, "\r"), made + 10);
@@ -323,7 +324,7 @@ DOMT_TEST(files_go_through_the_chain)
                 strstr(answer, reads[i].part) != NULL && strstr(answer, "X-Request-Id: ") != NULL,
             "row %zu: %s", i, answer);
     }
-    end(&world);
+    tear_down(&world);
 }
 
 DOMT_SUITE(60)

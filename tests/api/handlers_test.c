@@ -151,7 +151,7 @@ DOMT_TEST(each_page_hears_of_an_issue)
 }
 
 /* Ask for the events at an address, and return whether the stream stays open. */
-static bool listens(domus_testkit *kit, const char *from)
+static bool opens_event_stream(domus_testkit *kit, const char *from)
 {
     domus_peer *page;
 
@@ -172,15 +172,15 @@ DOMT_TEST(one_client_does_not_take_all_places)
         ck_assert_int_eq(domus_peer_connect(kit, "127.0.0.1:80", "10.0.0.1:0", &pages[i]), 0);
         (void)tracker_ask(kit, pages[i], "GET /events", "", "");
     }
-    ck_assert(!listens(kit, "10.0.0.1:0"));
-    ck_assert(listens(kit, "10.0.0.2:0"));
+    ck_assert(!opens_event_stream(kit, "10.0.0.1:0"));
+    ck_assert(opens_event_stream(kit, "10.0.0.2:0"));
     domus_peer_close(pages[7]);
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
-    ck_assert(listens(kit, "10.0.0.1:0"));
-    ck_assert(!listens(kit, "10.0.0.1:0"));
+    ck_assert(opens_event_stream(kit, "10.0.0.1:0"));
+    ck_assert(!opens_event_stream(kit, "10.0.0.1:0"));
     domus_peer_reset(pages[8]);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    ck_assert(listens(kit, "10.0.0.1:0"));
+    ck_assert(opens_event_stream(kit, "10.0.0.1:0"));
     tracker_end(kit);
 }
 

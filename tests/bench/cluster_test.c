@@ -85,7 +85,7 @@ DOMT_TEST(quantiles_lie_between_the_values)
 /* ---- What the sides have in common ----------------------------------------------------------- */
 
 /* Read a command line, whose words are separated by single spaces. */
-static bool parses(const char *line, struct cluster_side *side)
+static bool is_command_line(const char *line, struct cluster_side *side)
 {
     static char text[128];
     char *argv[8] = {(char[]){"program"}};
@@ -102,11 +102,11 @@ DOMT_TEST(command_line_of_a_side_is_read)
 {
     struct cluster_side side;
 
-    ck_assert(parses("responder ask 100 4222", &side));
+    ck_assert(is_command_line("responder ask 100 4222", &side));
     ck_assert(side.responds && !side.notices);
     ck_assert(side.count == 100 && side.port == 4222);
     ck_assert_str_eq(side.style, "");
-    ck_assert(parses("requester notice 1000000000 65535 batch", &side));
+    ck_assert(is_command_line("requester notice 1000000000 65535 batch", &side));
     ck_assert(!side.responds && side.notices);
     ck_assert_str_eq(side.style, "batch");
 }
@@ -130,7 +130,7 @@ DOMT_TEST(command_line_that_is_none_is_refused)
     struct cluster_side side;
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        ck_assert_msg(!parses(lines[i], &side), "%s", lines[i]);
+        ck_assert_msg(!is_command_line(lines[i], &side), "%s", lines[i]);
 }
 
 /* The peer answers the asks that are under way; here it answers the newest ask first. */

@@ -50,7 +50,7 @@ static void send_all(int fd, const char *bytes, size_t length)
 
 /* Apply a fault to a chunk: change one byte, drop the last byte, append a byte, or exchange the
  * halves. Returns the new length. */
-static size_t spoil(enum fault fault, char *bytes, size_t length)
+static size_t apply_fault(enum fault fault, char *bytes, size_t length)
 {
     char half[CHUNK / 2];
 
@@ -83,7 +83,7 @@ static void answer_late(struct echo *echo, int fd, const char *bytes, size_t len
 }
 
 /* Answer one chunk. Returns false when the connection has ended. */
-static bool answer(struct echo *echo, int fd)
+static bool answer_chunk(struct echo *echo, int fd)
 {
     char bytes[CHUNK + 1];
     ssize_t got = recv(fd, bytes, CHUNK, 0);
@@ -108,7 +108,7 @@ static bool answer(struct echo *echo, int fd)
     if (strikes && echo->fault == PAUSE)
         measure_nap(PAUSE_MS / 1e3);
     if (strikes)
-        length = spoil(echo->fault, bytes, length);
+        length = apply_fault(echo->fault, bytes, length);
     send_all(fd, bytes, length);
     return true;
 }
@@ -122,7 +122,7 @@ static void release_client(struct echo *echo, int i)
     echo->fds[i] = echo->fds[--echo->count];
 }
 
-static void *echo_thread(void *echo_)
+static void *run_echo(void *echo_)
 {
     struct echo *echo = echo_;
 
@@ -138,14 +138,14 @@ static void *echo_thread(void *echo_)
         /* The loop goes downwards, because releasing a client moves the last entry, which was
          * examined already, into its place. */
         for (int i = count - 1; i >= 2; i--)
-            if (polls[i].revents != 0 && !answer(echo, echo->fds[i]))
+            if (polls[i].revents != 0 && !answer_chunk(echo, echo->fds[i]))
                 release_client(echo, i);
         if (polls[1].revents != 0 && echo->count < 2 + CLIENTS_MAX)
             echo->fds[echo->count++] = accept(echo->fds[1], NULL, NULL);
     }
 }
 
-static void echo_start(struct echo *echo, enum fault fault)
+static void start_echo(struct echo *echo, enum fault fault)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -172,10 +172,10 @@ static void echo_start(struct echo *echo, enum fault fault)
         .stop = stop[1],
         .port = ntohs(address.sin_port),
     };
-    ck_assert_int_eq(pthread_create(&echo->thread, NULL, echo_thread, echo), 0);
+    ck_assert_int_eq(pthread_create(&echo->thread, NULL, run_echo, echo), 0);
 }
 
-static void echo_stop(struct echo *echo)
+static void stop_echo(struct echo *echo)
 {
     close(echo->stop);
     pthread_join(echo->thread, NULL);
@@ -183,7 +183,7 @@ static void echo_stop(struct echo *echo)
         close(echo->fds[i]);
 }
 
-static struct load_options options_for(uint16_t port)
+static struct load_options make_options(uint16_t port)
 {
     return (struct load_options){
         .port = port,
@@ -198,16 +198,16 @@ static struct load_options options_for(uint16_t port)
 
 /* Returns the error of a load against a service with this fault. Checks that a failed load leaves
  * `result` unchanged. */
-static int verdict_on(enum fault fault, uint64_t stall_ns)
+static int run_with_fault(enum fault fault, uint64_t stall_ns)
 {
     struct echo echo;
     struct load_result result = {.messages = 12345};
 
-    echo_start(&echo, fault);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, fault);
+    struct load_options options = make_options(echo.port);
     options.stall_ns = stall_ns;
     int error = load_run(&options, &result);
-    echo_stop(&echo);
+    stop_echo(&echo);
     if (error != 0)
         ck_assert_uint_eq(result.messages, 12345);
     return error;
@@ -218,10 +218,10 @@ DOMT_TEST(load_counts_every_round_trip)
     struct echo echo;
     struct load_result result;
 
-    echo_start(&echo, NONE);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, NONE);
+    struct load_options options = make_options(echo.port);
     ck_assert_int_eq(load_run(&options, &result), 0);
-    echo_stop(&echo);
+    stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_ge(result.messages, options.connections);
     ck_assert(result.rate > 0);
@@ -237,12 +237,12 @@ DOMT_TEST(load_keeps_depth_messages_in_flight)
     struct echo echo;
     struct load_result result;
 
-    echo_start(&echo, NONE);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, NONE);
+    struct load_options options = make_options(echo.port);
     options.size = 100;
     options.depth = 7;
     ck_assert_int_eq(load_run(&options, &result), 0);
-    echo_stop(&echo);
+    stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     /* The load sends all its messages at once at first, and no later chunk can be larger. */
     ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
@@ -253,12 +253,12 @@ DOMT_TEST(load_sends_on_where_a_socket_was_full)
     struct echo echo;
     struct load_result result;
 
-    echo_start(&echo, LATE);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, LATE);
+    struct load_options options = make_options(echo.port);
     options.connections = 1;
     options.size = LOAD_IN_FLIGHT_MAX;
     ck_assert_int_eq(load_run(&options, &result), 0);
-    echo_stop(&echo);
+    stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
 }
 
@@ -267,14 +267,14 @@ DOMT_TEST(paced_load_offers_its_rate_in_batches)
     struct echo echo;
     struct load_result result;
 
-    echo_start(&echo, NONE);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, NONE);
+    struct load_options options = make_options(echo.port);
     options.depth = 5;
     options.rate = 1000;
     options.duration_ns = 200000000;
     options.watched[0] = getpid();
     ck_assert_int_eq(load_run(&options, &result), 0);
-    echo_stop(&echo);
+    stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_eq(result.messages % options.depth, 0);
     ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
@@ -294,13 +294,13 @@ DOMT_TEST(paced_load_counts_from_when_a_message_was_due)
     struct echo echo;
     struct load_result result;
 
-    echo_start(&echo, PAUSE);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, PAUSE);
+    struct load_options options = make_options(echo.port);
     options.connections = 1;
     options.rate = 1000;
     options.duration_ns = 200000000;
     ck_assert_int_eq(load_run(&options, &result), 0);
-    echo_stop(&echo);
+    stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     /* If the load measured from sending, at most one message of 200 would be late. */
     ck_assert(result.p99_us > PAUSE_MS * 1000 / 10);
@@ -311,10 +311,10 @@ DOMT_TEST(load_runs_apart_from_its_caller)
     struct echo echo;
     struct load_result result;
 
-    echo_start(&echo, NONE);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, NONE);
+    struct load_options options = make_options(echo.port);
     ck_assert_int_eq(load_run_apart(&options, &result), 0);
-    echo_stop(&echo);
+    stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     options.size = 0;
     ck_assert_int_eq(load_run_apart(&options, &result), -EINVAL);
@@ -322,34 +322,34 @@ DOMT_TEST(load_runs_apart_from_its_caller)
 
 DOMT_TEST(load_detects_one_wrong_byte)
 {
-    ck_assert_int_eq(verdict_on(NONE, 2000000000), 0);
-    ck_assert_int_eq(verdict_on(CORRUPT, 2000000000), -EBADMSG);
+    ck_assert_int_eq(run_with_fault(NONE, 2000000000), 0);
+    ck_assert_int_eq(run_with_fault(CORRUPT, 2000000000), -EBADMSG);
 }
 
 DOMT_TEST(load_detects_a_missing_byte)
 {
-    ck_assert_int_eq(verdict_on(SWALLOW, 100000000), -ETIMEDOUT);
+    ck_assert_int_eq(run_with_fault(SWALLOW, 100000000), -ETIMEDOUT);
 }
 
 DOMT_TEST(load_detects_a_surplus_byte)
 {
-    ck_assert_int_eq(verdict_on(SURPLUS, 2000000000), -EBADMSG);
-    ck_assert_int_eq(verdict_on(SURPLUS_AT_END, 2000000000), -EBADMSG);
+    ck_assert_int_eq(run_with_fault(SURPLUS, 2000000000), -EBADMSG);
+    ck_assert_int_eq(run_with_fault(SURPLUS_AT_END, 2000000000), -EBADMSG);
 }
 
 DOMT_TEST(load_detects_bytes_out_of_place)
 {
-    ck_assert_int_eq(verdict_on(SWAP, 2000000000), -EBADMSG);
+    ck_assert_int_eq(run_with_fault(SWAP, 2000000000), -EBADMSG);
 }
 
 DOMT_TEST(load_detects_an_early_close)
 {
-    ck_assert_int_eq(verdict_on(CLOSE, 2000000000), -ECONNRESET);
+    ck_assert_int_eq(run_with_fault(CLOSE, 2000000000), -ECONNRESET);
 }
 
 DOMT_TEST(load_detects_a_stream_that_does_not_end)
 {
-    ck_assert_int_eq(verdict_on(NEVER_END, 100000000), -ETIMEDOUT);
+    ck_assert_int_eq(run_with_fault(NEVER_END, 100000000), -ETIMEDOUT);
 }
 
 DOMT_TEST(load_says_when_nobody_listens)
@@ -357,15 +357,15 @@ DOMT_TEST(load_says_when_nobody_listens)
     struct echo echo;
     struct load_result result;
 
-    echo_start(&echo, NONE);
-    echo_stop(&echo);
-    struct load_options options = options_for(echo.port);
+    start_echo(&echo, NONE);
+    stop_echo(&echo);
+    struct load_options options = make_options(echo.port);
     ck_assert_int_eq(load_run(&options, &result), -ECONNREFUSED);
 }
 
 DOMT_TEST(load_refuses_options_out_of_range)
 {
-    struct load_options good = options_for(1);
+    struct load_options good = make_options(1);
     struct load_options bad[] = {good, good, good, good, good, good, good, good, good};
     struct load_result result;
 

@@ -12,7 +12,7 @@
 
 static char directory[] = "/tmp/domt-ring-XXXXXX";
 
-static struct ring_point point(uint64_t size)
+static struct ring_point make_point(uint64_t size)
 {
     struct ring_point made = {.size = size};
 
@@ -38,7 +38,7 @@ static void read_page(char *text, size_t size)
 DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
 {
     static char text[16384];
-    struct ring_point points[] = {point(10), point(1000000)};
+    struct ring_point points[] = {make_point(10), make_point(1000000)};
 
     points[0].of[0][CONTENDER_DOMUS] =
         (struct ring_figures){51.26e6, 13.04e-6, 1.9e-6, 11e-6, 4.5e-6, 1.185, 2048};
@@ -69,7 +69,7 @@ DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
 
 DOMT_TEST(ring_page_that_cannot_be_written_is_an_error)
 {
-    struct ring_point one = point(10);
+    struct ring_point one = make_point(10);
 
     ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, false, ""), -ENOENT);
 }

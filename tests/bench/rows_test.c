@@ -52,7 +52,7 @@ DOMT_TEST(rows_of_timers_check_out)
     ck_assert(command_figure(&result, "seconds") < 10);
 }
 
-static void ring_checks_out(const char *row, uint64_t size)
+static void check_ring(const char *row, uint64_t size)
 {
     static const char *const figures[] = {"startup_seconds", "again_seconds", "stop_seconds",
                                           "touch_seconds"};
@@ -67,10 +67,10 @@ static void ring_checks_out(const char *row, uint64_t size)
  * loop. */
 DOMT_TEST(rings_start_pass_stop_and_start_again)
 {
-    ring_checks_out("ring", 10);
-    ring_checks_out("ring", 10007);
-    ring_checks_out("ring_shuffled", 10);
-    ring_checks_out("ring_shuffled", 10007);
+    check_ring("ring", 10);
+    check_ring("ring", 10007);
+    check_ring("ring_shuffled", 10);
+    check_ring("ring_shuffled", 10007);
 }
 
 DOMT_TEST(row_that_is_not_there_is_a_failure)

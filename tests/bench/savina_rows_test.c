@@ -37,7 +37,7 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
 }
 
 /* Check that a row prints, for each round, the messages and the result that its formulas give. */
-static void one_checks_out(const char *name, uint64_t size, uint32_t threads, const char *placement)
+static void check_one_run(const char *name, uint64_t size, uint32_t threads, const char *placement)
 {
     const struct savina_row *row = savina_row_find(name);
     uint32_t rounds = row->kind == SAVINA_MESSAGES ? 2 : 1;
@@ -53,58 +53,58 @@ static void one_checks_out(const char *name, uint64_t size, uint32_t threads, co
 }
 
 /* Check a row with one thread and with two, and with two threads also in the placement "spread". */
-static void row_checks_out(const char *name, uint64_t size)
+static void check_row(const char *name, uint64_t size)
 {
     ck_assert_ptr_nonnull(savina_row_find(name));
-    one_checks_out(name, size, 1, "near");
-    one_checks_out(name, size, 2, "near");
-    one_checks_out(name, size, 2, "spread");
+    check_one_run(name, size, 1, "near");
+    check_one_run(name, size, 2, "near");
+    check_one_run(name, size, 2, "spread");
 }
 
 DOMT_TEST(rows_of_two_actors_check_out)
 {
-    row_checks_out("pingpong", 1);
-    row_checks_out("pingpong", 300);
-    row_checks_out("counting", 1000); /* counts of less than one window, and of more */
-    row_checks_out("counting", 2000);
-    row_checks_out("counting", 20000);
+    check_row("pingpong", 1);
+    check_row("pingpong", 300);
+    check_row("counting", 1000); /* counts of less than one window, and of more */
+    check_row("counting", 2000);
+    check_row("counting", 20000);
 }
 
 DOMT_TEST(rows_of_one_and_many_check_out)
 {
-    row_checks_out("fjthrput", 100);
-    row_checks_out("fjthrput", 300);
-    row_checks_out("fjcreate", 1); /* fewer actors than may be alive at a time, and more */
-    row_checks_out("fjcreate", 3001);
-    row_checks_out("mailbox", 10000);
-    row_checks_out("mailbox", 40000);
-    row_checks_out("chameneos", 1);
-    row_checks_out("chameneos", 300);
+    check_row("fjthrput", 100);
+    check_row("fjthrput", 300);
+    check_row("fjcreate", 1); /* fewer actors than may be alive at a time, and more */
+    check_row("fjcreate", 3001);
+    check_row("mailbox", 10000);
+    check_row("mailbox", 40000);
+    check_row("chameneos", 1);
+    check_row("chameneos", 300);
 }
 
 DOMT_TEST(rows_of_many_check_out)
 {
-    row_checks_out("threadring", 5);
-    row_checks_out("threadring", 1234);
-    row_checks_out("big", 1);
-    row_checks_out("big", 10);
-    row_checks_out("bndbuffer", 1);
-    row_checks_out("bndbuffer", 10);
+    check_row("threadring", 5);
+    check_row("threadring", 1234);
+    check_row("big", 1);
+    check_row("big", 10);
+    check_row("bndbuffer", 1);
+    check_row("bndbuffer", 10);
 }
 
 DOMT_TEST(row_of_transfers_keeps_the_money)
 {
-    row_checks_out("banking", 1);
-    row_checks_out("banking", 999);
-    row_checks_out("banking", 1500);
+    check_row("banking", 1);
+    check_row("banking", 999);
+    check_row("banking", 1500);
 }
 
 DOMT_TEST(rows_of_trees_check_out)
 {
-    row_checks_out("fib", 1);
-    row_checks_out("fib", 15);
-    row_checks_out("skynet", 1);
-    row_checks_out("skynet", 1000);
+    check_row("fib", 1);
+    check_row("fib", 15);
+    check_row("skynet", 1);
+    check_row("skynet", 1000);
 }
 
 /* Run each row in a pool with two runners, for each policy, and once with one runner. */
@@ -123,7 +123,7 @@ DOMT_TEST(rows_check_out_in_pools)
 
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         for (size_t j = 0; j < sizeof rows / sizeof rows[0]; j++)
-            one_checks_out(rows[j].name, rows[j].size, i < 4 ? 2 : 1, policies[i]);
+            check_one_run(rows[j].name, rows[j].size, i < 4 ? 2 : 1, policies[i]);
     }
 }
 
@@ -150,9 +150,9 @@ DOMT_TEST(threads_sort_as_actors_do)
 
 DOMT_TEST(row_of_sorting_sorts)
 {
-    row_checks_out("quicksort", 2048); /* sizes that one actor and three actors sort */
-    row_checks_out("quicksort", 2049);
-    row_checks_out("quicksort", 50000);
+    check_row("quicksort", 2048); /* sizes that one actor and three actors sort */
+    check_row("quicksort", 2049);
+    check_row("quicksort", 50000);
     struct command_result result = run_row("quicksort", 2048, 1, 1, "near");
     ck_assert(command_figure(&result, "messages") == 2);
     result = run_row("quicksort", 2049, 1, 1, "near");

@@ -17,7 +17,7 @@
 static char directory[] = "/tmp/domt-savina-XXXXXX";
 static char output[65536];
 
-static int shell(const char *command)
+static int run_shell(const char *command)
 {
     int status = system(command);
 
@@ -27,7 +27,7 @@ static int shell(const char *command)
 
 /* Write a contender, a script that prints `figures` and appends its command line to the file
  * `calls`. */
-static void script(const char *name, const char *figures)
+static void write_script(const char *name, const char *figures)
 {
     char path[64];
 
@@ -37,7 +37,7 @@ static void script(const char *name, const char *figures)
     fprintf(file, "#!/bin/sh\necho %s $* >>%s/calls\n%s\n", name, directory, figures);
     fclose(file);
     snprintf(path, sizeof path, "chmod +x %s/%s", directory, name);
-    ck_assert_int_eq(shell(path), 0);
+    ck_assert_int_eq(run_shell(path), 0);
 }
 
 static void make_folder(void)
@@ -46,7 +46,7 @@ static void make_folder(void)
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(command, sizeof command, "cp '%s' %s", BENCH, directory);
-    ck_assert_int_eq(shell(command), 0);
+    ck_assert_int_eq(run_shell(command), 0);
     snprintf(command, sizeof command, "%s:%s", directory, getenv("PATH"));
     setenv("PATH", command, 1);
 }
@@ -56,7 +56,7 @@ static void remove_folder(void)
     char command[64];
 
     snprintf(command, sizeof command, "rm -rf %s", directory);
-    ck_assert_int_eq(shell(command), 0);
+    ck_assert_int_eq(run_shell(command), 0);
 }
 
 static void read_file(const char *name, char *text, size_t size)
@@ -80,12 +80,12 @@ static int run_bench(const char *arguments)
              "taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" %s/bench_savina %s "
              ">%s/output 2>%s/errors",
              directory, arguments, directory, directory);
-    int status = shell(command);
+    int status = run_shell(command);
     read_file("output", output, sizeof output);
     return status;
 }
 
-static void printed(const char *text)
+static void expect_printed(const char *text)
 {
     ck_assert_msg(strstr(output, text) != NULL, "no %s in %s", text, output);
 }
@@ -99,10 +99,10 @@ DOMT_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
     static char calls[4096];
 
     make_folder();
-    script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
-    script("savina_caf", ROUNDS(0.2, 0.2, 0.2) PINGPONG);
-    script("savina.beam", "");
-    script("erl", "[ $# -lt 9 ] && exit; " ROUNDS(0.1, 0.1, 0.1) PINGPONG);
+    write_script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
+    write_script("savina_caf", ROUNDS(0.2, 0.2, 0.2) PINGPONG);
+    write_script("savina.beam", "");
+    write_script("erl", "[ $# -lt 9 ] && exit; " ROUNDS(0.1, 0.1, 0.1) PINGPONG);
     ck_assert_int_eq(run_bench("pingpong"), 0);
     ck_assert_str_eq(output, "savina.pingpong.1.near.first 1e+06 messages/s\n"
                              "savina.pingpong.1.near.median 2e+07 messages/s\n"
@@ -141,18 +141,19 @@ DOMT_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
 DOMT_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
 {
     make_folder();
-    script("savina_domus", "echo round_seconds 1; echo latency_ns 10 20 30; echo messages 0; "
-                           "echo result 200");
-    script("savina_caf", "echo round_seconds 1; echo latency_ns 25 50 60; echo messages 400; "
-                         "echo result 200");
-    script("savina.beam", "");
-    script("erl", "[ $# -lt 9 ] && exit; echo round_seconds 1; echo latency_ns 1 2 3; "
-                  "echo messages 400; echo result 200");
+    write_script("savina_domus", "echo round_seconds 1; echo latency_ns 10 20 30; echo messages 0; "
+                                 "echo result 200");
+    write_script("savina_caf", "echo round_seconds 1; echo latency_ns 25 50 60; echo messages 400; "
+                               "echo result 200");
+    write_script("savina.beam", "");
+    write_script("erl", "[ $# -lt 9 ] && exit; echo round_seconds 1; echo latency_ns 1 2 3; "
+                        "echo messages 400; echo result 200");
     ck_assert_int_eq(run_bench("wake"), 0);
-    printed("savina.wake.1.erlang.p50 1 ns\n"); /* in Erlang no foreign thread has sent the ask */
-    printed("savina.wake.1.near.p999 30 ns\n");
-    printed("savina.wake.1.caf_sharing.p50 25 ns\n");
-    printed("savina.wake.1.near.ratio 2.5 ratio\n");
+    expect_printed(
+        "savina.wake.1.erlang.p50 1 ns\n"); /* in Erlang no foreign thread has sent the ask */
+    expect_printed("savina.wake.1.near.p999 30 ns\n");
+    expect_printed("savina.wake.1.caf_sharing.p50 25 ns\n");
+    expect_printed("savina.wake.1.near.ratio 2.5 ratio\n");
     remove_folder();
 }
 
@@ -169,11 +170,11 @@ DOMT_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
             "printf 'round_seconds %s\\n' 0.%d 0.%d 0.%d; echo messages 4000; echo result %" PRIu64,
             "%s", 2 - i, 2 - i, 2 - i, savina_result(row, row->size_short));
     make_folder();
-    script("savina_domus", figures[0]);
-    script("savina_threads", figures[1]);
+    write_script("savina_domus", figures[0]);
+    write_script("savina_threads", figures[1]);
     ck_assert_int_eq(run_bench("quicksort"), 0);
-    printed("savina.quicksort.1.threads.median 4e+04 messages/s\n");
-    printed("savina.quicksort.1.pool.of_threads 0.5 ratio\n");
+    expect_printed("savina.quicksort.1.threads.median 4e+04 messages/s\n");
+    expect_printed("savina.quicksort.1.pool.of_threads 0.5 ratio\n");
     ck_assert_ptr_null(strstr(output, ".ratio"));
     ck_assert_int_eq(run_bench("pingpong"), 1);
     read_file("calls", calls, sizeof calls);
@@ -185,13 +186,13 @@ DOMT_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
 DOMT_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
 {
     make_folder();
-    script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
-    script("savina_caf", "exit 1");
+    write_script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
+    write_script("savina_caf", "exit 1");
     ck_assert_int_eq(run_bench("pingpong"), 0);
-    printed("savina.pingpong.1.near.median 2e+07 messages/s\n");
+    expect_printed("savina.pingpong.1.near.median 2e+07 messages/s\n");
     ck_assert_ptr_null(strstr(output, ".caf_"));
     ck_assert_ptr_null(strstr(output, ".ratio"));
-    script("savina_domus", "exit 1");
+    write_script("savina_domus", "exit 1");
     ck_assert_int_eq(run_bench("pingpong"), 1);
     remove_folder();
 }
@@ -211,11 +212,11 @@ DOMT_TEST(savina_believes_no_wrong_result)
 
     make_folder();
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        script("savina_domus", right);
-        script("savina_caf", wrong[i]);
+        write_script("savina_domus", right);
+        write_script("savina_caf", wrong[i]);
         ck_assert_int_eq(run_bench("pingpong"), 1);
-        script("savina_domus", wrong[i]);
-        script("savina_caf", right);
+        write_script("savina_domus", wrong[i]);
+        write_script("savina_caf", right);
         ck_assert_int_eq(run_bench("pingpong"), 1);
         ck_assert_str_eq(output, "");
     }
@@ -228,7 +229,7 @@ DOMT_TEST(savina_knows_its_options_and_rows)
     ck_assert_int_eq(run_bench("none"), 2);
     ck_assert_int_eq(run_bench("--nothing"), 2);
     ck_assert_int_eq(run_bench("pingpong none"), 2);
-    script("savina_domus", ROUNDS(1, 1, 1) PINGPONG);
+    write_script("savina_domus", ROUNDS(1, 1, 1) PINGPONG);
     ck_assert_int_eq(run_bench("--out /nonexistent pingpong"), 1);
     remove_folder();
 }

@@ -22,7 +22,7 @@ static bool has_two_cpus(void)
 
 /* Run one round of a bench; `options` are words separated by single spaces. Returns false if the
  * bench cannot run on this machine. */
-static bool runs(char *program, char *config, const char *options)
+static bool runs_one_round(char *program, char *config, const char *options)
 {
     char text[128];
     char *arguments[24] = {program, (char[]){"--config"}, config, (char[]){"--rounds"},
@@ -44,8 +44,8 @@ static bool runs(char *program, char *config, const char *options)
 
 DOMT_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
 {
-    if (!runs((char[]){DOMT_BIN_DIR "/bench_echo"}, (char[]){CONFIG},
-              "--seconds 0.02 --without libuv --row pipelined --row large"))
+    if (!runs_one_round((char[]){DOMT_BIN_DIR "/bench_echo"}, (char[]){CONFIG},
+                        "--seconds 0.02 --without libuv --row pipelined --row large"))
         return;
     ck_assert(command_figure(&result, "echo.pipelined.paced.domus.cpu") > 0);
     ck_assert(command_figure(&result, "echo.large.saturated.io_uring.rate") > 0);
@@ -55,8 +55,8 @@ DOMT_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
 
 DOMT_TEST(bench_of_publications_reads_each_delivery)
 {
-    if (!runs((char[]){DOMT_BIN_DIR "/bench_publish"}, (char[]){CONFIG},
-              "--connections 50 --publications 2"))
+    if (!runs_one_round((char[]){DOMT_BIN_DIR "/bench_publish"}, (char[]){CONFIG},
+                        "--connections 50 --publications 2"))
         return;
     ck_assert(command_figure(&result, "publish.send.cpu") > 0);
     ck_assert(command_figure(&result, "publish.ratio.cpu.domus.send") > 0);
@@ -68,14 +68,15 @@ DOMT_TEST(bench_of_publications_reads_each_delivery)
 /* A proxy that is not installed is left out, and the bench still ends well. */
 DOMT_TEST(bench_of_proxies_runs_those_that_are_there)
 {
-    (void)runs((char[]){DOMT_BIN_DIR "/bench_proxy"},
-               (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"}, "--seconds 0.02");
+    (void)runs_one_round((char[]){DOMT_BIN_DIR "/bench_proxy"},
+                         (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"}, "--seconds 0.02");
 }
 
 /* Without nginx the bench measures nothing, and still ends without an error. */
 DOMT_TEST(bench_of_tls_prints_each_row_and_its_ratios)
 {
-    if (!runs((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG}, "--seconds 0.02 echo full") ||
+    if (!runs_one_round((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG},
+                        "--seconds 0.02 echo full") ||
         result.count == 0)
         return;
     ck_assert(command_figure(&result, "tls_echo_domus_to_bare_cpu") > 0);

@@ -15,7 +15,7 @@
 
 static struct command_result result;
 
-static void start(const char *name, struct server *server)
+static void start_server_of_load(const char *name, struct server *server)
 {
     char *arguments[] = {(char[]){SWEEP},
                          (char[]){"serve"},
@@ -57,7 +57,7 @@ DOMT_TEST(each_load_prints_its_figures)
         struct server server;
         struct server_usage usage;
 
-        start(row->name, &server);
+        start_server_of_load(row->name, &server);
         ck_assert_msg(run_load(row->name, &server) == 0, "%s", row->name);
         ck_assert_msg(server_stop(&server, &usage) == 0, "%s: %s", row->name, server.error);
         for (size_t j = 0; j < sizeof positive / sizeof positive[0]; j++)
@@ -76,7 +76,7 @@ DOMT_TEST(load_fails_at_a_wrong_service)
     struct server server;
     struct server_usage usage;
 
-    start("echo", &server);
+    start_server_of_load("echo", &server);
     ck_assert_int_eq(run_load("web", &server), -ECHILD);
     ck_assert_int_eq(server_stop(&server, &usage), 0);
 }

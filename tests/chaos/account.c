@@ -72,7 +72,7 @@ static int write_next(domus_stack *stack, const struct account *account, domus_r
 }
 
 /* Prepare `next`, the next change of the entry. */
-static void begin_next(struct account *account)
+static void prepare_next(struct account *account)
 {
     account->next = account->now;
     account->next.fence = account->fence;
@@ -88,8 +88,8 @@ static bool is_next(const struct account *account, const struct chaos_entry *ent
 
 /* Decode an entry that was read. Returns 0; -EAGAIN when it is older than the entry this life
  * knows; -ESTALE when a later life has written it, so that this life has to end. */
-static int look_at(struct account *account, const domus_answer *answer, struct chaos_entry *entry,
-                   uint64_t *ret_revision)
+static int decode_read_entry(struct account *account, const domus_answer *answer,
+                             struct chaos_entry *entry, uint64_t *ret_revision)
 {
     const domus_nats_kv_entry *read = answer->payload;
 
@@ -111,7 +111,7 @@ static int look_at(struct account *account, const domus_answer *answer, struct c
     return entry->fence > account->fence ? -ESTALE : 0;
 }
 
-static void set_now(struct account *account, const struct chaos_entry *entry, uint64_t revision)
+static void set_entry(struct account *account, const struct chaos_entry *entry, uint64_t revision)
 {
     if (account->now.number != entry->number || entry->open_amount == 0)
         account->is_paid = false;
@@ -123,11 +123,11 @@ static void set_now(struct account *account, const struct chaos_entry *entry, ui
 
 static domus_resumed work_written, work_read, pay_answered;
 
-static int work(domus_stack *stack, struct account *account);
+static int write_waiting_changes(domus_stack *stack, struct account *account);
 
 /* Send a notice to this actor itself; if the mailbox is full, send an event, which is never
  * refused. */
-static void tell_self(domus_stack *stack, const domus_type *type)
+static void send_self(domus_stack *stack, const domus_type *type)
 {
     if (domus_notice(stack, domus_self(stack), type, NULL) != 0)
         (void)domus_after(stack, CHAOS_MS, type, NULL, NULL);
@@ -138,18 +138,18 @@ static void begin_work(domus_stack *stack, struct account *account)
     if (account->is_working)
         return;
     account->is_working = true;
-    tell_self(stack, &work_type);
+    send_self(stack, &work_type);
 }
 
-static void begin_pay(domus_stack *stack, struct account *account)
+static void begin_payment(domus_stack *stack, struct account *account)
 {
     if (account->is_paying)
         return;
     account->is_paying = true;
-    tell_self(stack, &pay_type);
+    send_self(stack, &pay_type);
 }
 
-static void drop_transfer(struct account *account)
+static void remove_first_transfer(struct account *account)
 {
     account->transfers--;
     memmove(account->transfer, account->transfer + 1,
@@ -157,11 +157,11 @@ static void drop_transfer(struct account *account)
 }
 
 /* Put all waiting deposits and transfers into the next change. Returns whether there was any. */
-static bool fill_next(domus_stack *stack, struct account *account)
+static bool fill_next_change(domus_stack *stack, struct account *account)
 {
     struct chaos_entry *next = &account->next;
 
-    begin_next(account);
+    prepare_next(account);
     account->transfer_taken = false;
     for (uint32_t i = 0; i < account->deposits; i++) {
         const struct chaos_deposit *deposit = &account->deposit[i].deposit;
@@ -177,7 +177,7 @@ static bool fill_next(domus_stack *stack, struct account *account)
         const struct waiting_transfer *first = &account->transfer[0];
         if (next->balance < (int64_t)first->transfer.amount) {
             (void)domus_kept_fail(stack, first->kept, -ENOSPC);
-            drop_transfer(account);
+            remove_first_transfer(account);
             continue;
         }
         next->balance -= first->transfer.amount;
@@ -189,9 +189,9 @@ static bool fill_next(domus_stack *stack, struct account *account)
     return account->deposits_taken > 0 || account->is_paid || account->transfer_taken;
 }
 
-static int work(domus_stack *stack, struct account *account)
+static int write_waiting_changes(domus_stack *stack, struct account *account)
 {
-    if (!fill_next(stack, account)) {
+    if (!fill_next_change(stack, account)) {
         account->is_working = false;
         return 0;
     }
@@ -199,9 +199,9 @@ static int work(domus_stack *stack, struct account *account)
 }
 
 /* Apply a change that the store has made: answer the asks that are part of it. */
-static int settle(domus_stack *stack, struct account *account, uint64_t revision)
+static int apply_written_change(domus_stack *stack, struct account *account, uint64_t revision)
 {
-    set_now(account, &account->next, revision);
+    set_entry(account, &account->next, revision);
     chaos_audit_note(account->index, &account->now, account->revision);
     for (uint32_t i = 0; i < account->deposits_taken; i++) {
         const struct chaos_done done = {account->deposit[i].deposit.number};
@@ -214,13 +214,13 @@ static int settle(domus_stack *stack, struct account *account, uint64_t revision
         account->asker = account->transfer[0].kept;
         account->has_asker = true;
         account->is_paid = false;
-        drop_transfer(account);
-        begin_pay(stack, account);
+        remove_first_transfer(account);
+        begin_payment(stack, account);
     }
-    return work(stack, account);
+    return write_waiting_changes(stack, account);
 }
 
-static int work_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int read_entry_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == -ECANCELED)
         return 0;
@@ -236,30 +236,31 @@ static int work_read(domus_stack *stack, void *self, const domus_answer *answer)
     if (answer->error == -ECANCELED)
         return 0; /* this life of the grain ends */
     if (answer->error != 0 && answer->error != -ENOENT)
-        return domus_sleep(stack, PAUSE_NS, work_again);
-    int error = look_at(account, answer, &entry, &revision);
+        return domus_sleep(stack, PAUSE_NS, read_entry_again);
+    int error = decode_read_entry(account, answer, &entry, &revision);
     if (error == -ESTALE) {
         chaos_count(&chaos_tally->events[CHAOS_FENCED]);
         return domus_stop(stack, domus_self(stack));
     }
     if (error != 0)
-        return domus_sleep(stack, PAUSE_NS, work_again);
+        return domus_sleep(stack, PAUSE_NS, read_entry_again);
     chaos_count(&chaos_tally->events[CHAOS_RELOADS]);
     /* repeat the same change: the earlier request may still be executed */
     if (revision == account->revision)
         return write_next(stack, account, work_written);
     if (is_next(account, &entry))
-        return settle(stack, account, revision);
-    set_now(account, &entry, revision);
+        return apply_written_change(stack, account, revision);
+    set_entry(account, &entry, revision);
     if (entry.open_amount != 0)
-        begin_pay(stack, account);
-    return work(stack, account);
+        begin_payment(stack, account);
+    return write_waiting_changes(stack, account);
 }
 
 static int work_written(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == 0)
-        return settle(stack, self, ((const domus_nats_kv_revision *)answer->payload)->revision);
+        return apply_written_change(stack, self,
+                                    ((const domus_nats_kv_revision *)answer->payload)->revision);
     if (answer->error == -ECANCELED)
         return 0;
     chaos_count(&chaos_tally->events[CHAOS_WRITE_ERRORS]);
@@ -269,12 +270,12 @@ static int work_written(domus_stack *stack, void *self, const domus_answer *answ
 static int on_work(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return work(stack, self);
+    return write_waiting_changes(stack, self);
 }
 
 /* ---- The open transfer --------------------------------------------------------------------- */
 
-static int pay(domus_stack *stack, struct account *account)
+static int ask_receiver(domus_stack *stack, struct account *account)
 {
     const struct chaos_entry *now = &account->now;
     const struct chaos_deposit deposit = {account->index, now->open_amount, now->number};
@@ -292,9 +293,9 @@ static int pay(domus_stack *stack, struct account *account)
                                                DEPOSIT_NS, pay_answered);
 }
 
-static int pay_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_receiver_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error == -ECANCELED ? 0 : pay(stack, self);
+    return answer->error == -ECANCELED ? 0 : ask_receiver(stack, self);
 }
 
 static int pay_answered(domus_stack *stack, void *self, const domus_answer *answer)
@@ -305,7 +306,7 @@ static int pay_answered(domus_stack *stack, void *self, const domus_answer *answ
         return 0;
     if (answer->error != 0) {
         chaos_count(&chaos_tally->events[CHAOS_PAY_ERRORS]);
-        return domus_sleep(stack, PAUSE_NS, pay_again);
+        return domus_sleep(stack, PAUSE_NS, ask_receiver_again);
     }
     const struct chaos_done *done = answer->payload;
     if (done->number == account->now.number && account->now.open_amount != 0) {
@@ -315,13 +316,13 @@ static int pay_answered(domus_stack *stack, void *self, const domus_answer *answ
         account->has_asker = false;
         begin_work(stack, account);
     }
-    return pay(stack, account);
+    return ask_receiver(stack, account);
 }
 
 static int on_pay(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return pay(stack, self);
+    return ask_receiver(stack, self);
 }
 
 /* ---- Asks ---------------------------------------------------------------------------------- */
@@ -403,11 +404,11 @@ static int mount_written(domus_stack *stack, void *self, const domus_answer *ans
 
     if (answer->error != 0)
         return mount_failed(stack, account, answer->error);
-    set_now(account, &account->next, ((const domus_nats_kv_revision *)answer->payload)->revision);
+    set_entry(account, &account->next, ((const domus_nats_kv_revision *)answer->payload)->revision);
     chaos_audit_note(account->index, &account->now, account->revision);
     if (account->now.open_amount != 0) {
         chaos_count(&chaos_tally->events[CHAOS_RESUMED]);
-        begin_pay(stack, account);
+        begin_payment(stack, account);
     }
     return 0;
 }
@@ -420,11 +421,11 @@ static int mount_read(domus_stack *stack, void *self, const domus_answer *answer
 
     if (answer->error != 0 && answer->error != -ENOENT)
         return mount_failed(stack, account, answer->error);
-    int error = look_at(account, answer, &entry, &revision);
+    int error = decode_read_entry(account, answer, &entry, &revision);
     if (error != 0)
         return mount_failed(stack, account, error);
-    set_now(account, &entry, revision);
-    begin_next(account);
+    set_entry(account, &entry, revision);
+    prepare_next(account);
     return write_next(stack, account, mount_written);
 }
 

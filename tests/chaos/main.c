@@ -104,7 +104,7 @@ static bool read_options(int argc, char **argv)
            chaos_options.accounts <= CHAOS_ACCOUNTS_MAX;
 }
 
-static int begin(domus_system **ret_system, char *error, size_t size)
+static int start_node(domus_system **ret_system, char *error, size_t size)
 {
     char name[16];
     /* the kind of accounts, and a kind without a name that ends the list */
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigprocmask(SIG_BLOCK, &ends, NULL);
-    int result = begin(&system, error, sizeof error);
+    int result = start_node(&system, error, sizeof error);
     if (result != 0) {
         fprintf(stderr, "chaos_bank: %s %s\n", strerror(-result), error);
         return 1;

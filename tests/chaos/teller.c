@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #define TICK_NS (10 * CHAOS_MS)
-#define AT_ONCE_MAX                                                                                \
-/* most transfers of one tick: a node that was stopped does not catch up on all it has missed */
-100u
-#define AMOUNT_MAX 20u
+/* Most transfers of one tick: a node that was stopped does not catch up on all that it has missed.
+ */
+#define AT_ONCE_MAX 100u
+#define AMOUNT_MAX  20u
 
-    struct chaos_tally *chaos_tally;
+struct chaos_tally *chaos_tally;
 
 struct teller {
     uint64_t chance;
@@ -47,7 +47,7 @@ int chaos_tally_open(void)
     return close(fd);
 }
 
-static uint32_t draw(struct teller *teller, uint32_t below)
+static uint32_t draw_below(struct teller *teller, uint32_t below)
 {
     teller->chance ^= teller->chance << 13; /* xorshift64 */
     teller->chance ^= teller->chance >> 7;
@@ -55,7 +55,7 @@ static uint32_t draw(struct teller *teller, uint32_t below)
     return (uint32_t)(teller->chance >> 32) % below;
 }
 
-static void count(const struct transferring *transferring, enum chaos_outcome outcome)
+static void count_outcome(const struct transferring *transferring, enum chaos_outcome outcome)
 {
     chaos_count(&chaos_tally->windows[transferring->window][outcome]);
     chaos_count(&chaos_tally->accounts[transferring->from][outcome]);
@@ -79,12 +79,12 @@ static enum chaos_outcome outcome_of(int error)
     }
 }
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct transferring *transferring = domus_frame(stack);
 
     (void)self;
-    count(transferring, outcome_of(answer->error));
+    count_outcome(transferring, outcome_of(answer->error));
     if (answer->error != 0) {
         if ((uint32_t)-answer->error < CHAOS_ERRORS)
             chaos_count(&chaos_tally->errors[-answer->error]);
@@ -106,7 +106,7 @@ static int on_begin(domus_stack *stack, void *self, const void *payload)
 {
     struct teller *teller = self;
     struct transferring *transferring = domus_frame(stack);
-    struct chaos_transfer transfer = {.amount = 1 + draw(teller, AMOUNT_MAX)};
+    struct chaos_transfer transfer = {.amount = 1 + draw_below(teller, AMOUNT_MAX)};
     char key[CHAOS_KEY_SIZE];
 
     (void)payload;
@@ -115,16 +115,16 @@ static int on_begin(domus_stack *stack, void *self, const void *payload)
         (uint32_t)((transferring->began_ns - chaos_options.epoch_ns) / CHAOS_WINDOW_NS);
     if (transferring->window >= CHAOS_WINDOWS)
         return 0;
-    transferring->from = draw(teller, chaos_options.accounts);
-    transfer.to = (transferring->from + 1 + draw(teller, chaos_options.accounts - 1)) %
+    transferring->from = draw_below(teller, chaos_options.accounts);
+    transfer.to = (transferring->from + 1 + draw_below(teller, chaos_options.accounts - 1)) %
                   chaos_options.accounts;
     transferring->to = transfer.to;
     chaos_account_key(transferring->from, key);
-    count(transferring, CHAOS_ASKED);
+    count_outcome(transferring, CHAOS_ASKED);
     int error = domus_grain_ask_within(stack, teller->accounts, key, &chaos_transfer_type,
-                                       &transfer, CHAOS_ASK_NS, answered);
+                                       &transfer, CHAOS_ASK_NS, count_answer);
     if (error < 0)
-        return answered(stack, self, &(domus_answer){.error = error});
+        return count_answer(stack, self, &(domus_answer){.error = error});
     return error;
 }
 

@@ -46,7 +46,7 @@ static struct watched_node *find_node(struct watcher *watcher, uint64_t id)
     return NULL;
 }
 
-static int spawned(domus_stack *stack, void *self, const domus_answer *answer)
+static int watch_spawned(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct watcher *watcher = self;
     struct watched_node *node = &watcher->nodes[*(const uint32_t *)domus_frame(stack)];
@@ -68,7 +68,8 @@ static int on_spawn(domus_stack *stack, void *self, const void *payload)
     domus_node node = {chaos_cluster, watcher->nodes[index].id};
 
     *(uint32_t *)domus_frame(stack) = index;
-    int error = domus_cluster_spawn(stack, node, chaos_watched.name, NULL, NULL, SPAWN_NS, spawned);
+    int error =
+        domus_cluster_spawn(stack, node, chaos_watched.name, NULL, NULL, SPAWN_NS, watch_spawned);
     if (error < 0)
         watcher->nodes[index].id = 0;
     return error < 0 ? 0 : error;

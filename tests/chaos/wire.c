@@ -64,7 +64,7 @@ static uint32_t later_count;
 static uint64_t number;
 static uint64_t chance;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "chaos_wire: %s: %s\n", what, strerror(errno));
     exit(1);
@@ -78,7 +78,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t draw(uint64_t below)
+static uint64_t draw_below(uint64_t below)
 {
     chance ^= chance << 13; /* xorshift64 */
     chance ^= chance >> 7;
@@ -94,10 +94,10 @@ static void set_flags_up(int fd, const char *name)
 
     snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
     if (ioctl(fd, SIOCGIFFLAGS, &request) != 0)
-        fail("SIOCGIFFLAGS");
+        exit_with_error("SIOCGIFFLAGS");
     request.ifr_flags = (short)(request.ifr_flags | IFF_UP | IFF_RUNNING);
     if (ioctl(fd, SIOCSIFFLAGS, &request) != 0)
-        fail("SIOCSIFFLAGS");
+        exit_with_error("SIOCSIFFLAGS");
 }
 
 static void set_address(int fd, unsigned long what, uint32_t address)
@@ -108,7 +108,7 @@ static void set_address(int fd, unsigned long what, uint32_t address)
     snprintf(request.ifr_name, sizeof request.ifr_name, "wire");
     memcpy(&request.ifr_addr, &in, sizeof in);
     if (ioctl(fd, what, &request) != 0)
-        fail("the address of a device");
+        exit_with_error("the address of a device");
 }
 
 /* Make a namespace and its device. Its descriptor stays open, so that other programs can enter the
@@ -118,15 +118,15 @@ static void make_host(int host)
     struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
 
     if (unshare(CLONE_NEWNET) != 0)
-        fail("unshare");
+        exit_with_error("unshare");
     int space = open("/proc/self/ns/net", O_RDONLY);
     int device = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (space < 0 || device < 0 || fd < 0)
-        fail("/dev/net/tun");
+        exit_with_error("/dev/net/tun");
     snprintf(request.ifr_name, sizeof request.ifr_name, "wire");
     if (ioctl(device, TUNSETIFF, &request) != 0)
-        fail("TUNSETIFF");
+        exit_with_error("TUNSETIFF");
     set_address(fd, SIOCSIFADDR, 0x0a4d0001 + (uint32_t)host);
     set_address(fd, SIOCSIFNETMASK, 0xffffff00);
     set_flags_up(fd, "wire");
@@ -143,7 +143,7 @@ static bool goes_first(const struct packet *one, const struct packet *other)
     return one->due_ns != other->due_ns ? one->due_ns < other->due_ns : one->number < other->number;
 }
 
-static void push(struct packet *packet)
+static void push_packet(struct packet *packet)
 {
     uint32_t at = later_count++;
 
@@ -152,7 +152,7 @@ static void push(struct packet *packet)
     later[at] = packet;
 }
 
-static struct packet *pop(void)
+static struct packet *pop_packet(void)
 {
     struct packet *first = later[0];
     struct packet *last = later[--later_count];
@@ -175,26 +175,26 @@ static struct packet *pop(void)
 
 /* The device of a stopped host may be full; then the packet is lost, as it is when a queue is
  * full. */
-static void deliver(int to, const unsigned char *bytes, uint32_t size)
+static void write_packet(int to, const unsigned char *bytes, uint32_t size)
 {
     ssize_t written = write(devices[to], bytes, size);
 
     (void)written;
 }
 
-static void pass(int from, const unsigned char *bytes, uint32_t size)
+static void route_packet(int from, const unsigned char *bytes, uint32_t size)
 {
     int to = bytes[ADDRESS_AT + 3] - 1;
 
     if (size < HEADER_BYTES || bytes[0] >> 4 != 4 || to < 0 || to >= hosts || to == from)
         return;
     struct link *link = &links[from][to];
-    if (draw(LOSS_OF_ALL) < link->loss)
+    if (draw_below(LOSS_OF_ALL) < link->loss)
         return;
-    uint64_t wait_ns = link->delay_ns + draw(link->jitter_ns);
+    uint64_t wait_ns = link->delay_ns + draw_below(link->jitter_ns);
     uint64_t now = now_ns();
     if (wait_ns == 0 && link->last_ns <= now) {
-        deliver(to, bytes, size);
+        write_packet(to, bytes, size);
         return;
     }
     struct packet *packet = later_count < LATER_MAX ? malloc(sizeof *packet) : NULL;
@@ -206,7 +206,7 @@ static void pass(int from, const unsigned char *bytes, uint32_t size)
     packet->size = size;
     memcpy(packet->bytes, bytes, size);
     link->last_ns = packet->due_ns;
-    push(packet);
+    push_packet(packet);
 }
 
 static void read_packets(int from)
@@ -217,13 +217,13 @@ static void read_packets(int from)
         ssize_t size = read(devices[from], bytes, sizeof bytes);
         if (size <= 0)
             return;
-        pass(from, bytes, (uint32_t)size);
+        route_packet(from, bytes, (uint32_t)size);
     }
 }
 
 /* ---- Commands ------------------------------------------------------------------------------ */
 
-static void obey(const char *line)
+static void run_command(const char *line)
 {
     int from, to;
     unsigned long delay_us, jitter_us;
@@ -258,14 +258,14 @@ static bool read_commands(void)
     text[used] = '\0';
     for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = '\0';
-        obey(line);
+        run_command(line);
     }
     used -= (size_t)(line - text);
     memmove(text, line, used);
     return used < sizeof text - 1;
 }
 
-static void run(void)
+static void forward_packets(void)
 {
     struct pollfd polled[HOSTS_MAX + 1];
 
@@ -281,10 +281,10 @@ static void run(void)
             rest.tv_nsec = (long)(wait_ns % 1000000000);
         }
         if (ppoll(polled, (nfds_t)hosts + 1, &rest, NULL) < 0 && errno != EINTR)
-            fail("ppoll");
+            exit_with_error("ppoll");
         while (later_count > 0 && later[0]->due_ns <= now_ns()) {
-            struct packet *packet = pop();
-            deliver(packet->to, packet->bytes, packet->size);
+            struct packet *packet = pop_packet();
+            write_packet(packet->to, packet->bytes, packet->size);
             free(packet);
         }
         for (int i = 0; i < hosts; i++) {
@@ -308,6 +308,6 @@ int main(int argc, char **argv)
         make_host(i);
     printf("ready\n");
     fflush(stdout);
-    run();
+    forward_packets();
     return 0;
 }

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define REFUSED(list, body, error, text) domt_refuses(list, body, sizeof(body) - 1, error, text)
+#define REFUSED(list, body, error, text)                                                           \
+    domt_expect_refused(list, body, sizeof(body) - 1, error, text)
 
 /* One type, whose pickler uses the functions that the test has set. */
 typedef int domt_writes(domus_pickle_writer *writer);
@@ -79,7 +80,7 @@ static int writes_null(domus_pickle_writer *writer)
 
 static void unwritten(domt_writes *what, int error, const char *text)
 {
-    domus_picklers *picklers = domt_picklers(its);
+    domus_picklers *picklers = domt_make_picklers(its);
     domus_appender appender = {0};
     char told[DOMUS_PICKLE_ERROR_MAX];
 
@@ -191,7 +192,7 @@ static int reads_a_negative(domus_pickle_reader *reader)
 static void unread(domt_read_it *what, const char *body, int error, const char *text)
 {
     reads = what;
-    domt_refuses(its, body, strlen(body), error, text);
+    domt_expect_refused(its, body, strlen(body), error, text);
 }
 
 DOMT_TEST(function_that_reads_another_number_of_values_is_refused)
@@ -252,7 +253,7 @@ DOMT_TEST(peek_tells_the_kind_of_each_value)
 
     reads = peeks;
     writes = writes_nothing;
-    domus_picklers *picklers = domt_picklers(its);
+    domus_picklers *picklers = domt_make_picklers(its);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_slice bytes = domt_pickled("it", 1, rows[i].body, rows[i].size);
         char error[DOMUS_PICKLE_ERROR_MAX] = "";

@@ -88,7 +88,7 @@ domus_testkit_cluster *domt_members_new(uint64_t seed, const domus_testkit_clust
         domt_member_add(cluster, NULL, &members[i]);
     domt_pass(cluster, 10 * DOMT_MS);
     for (uint32_t i = 0; i < count; i++)
-        domt_event(&members[i], DOMUS_NATS_CONNECTED, 0);
+        domt_expect_event(&members[i], DOMUS_NATS_CONNECTED, 0);
     return cluster;
 }
 
@@ -175,7 +175,7 @@ domt_heard domt_hear(domt_member *member)
     return domt_read(&message);
 }
 
-void domt_hear_text(domt_member *member, const char *text)
+void domt_expect_text(domt_member *member, const char *text)
 {
     domt_heard heard = domt_hear(member);
 
@@ -187,7 +187,7 @@ void domt_hear_nothing(domt_member *member)
     ck_assert_int_eq(domus_probe_expect_nothing(member->probe, 0), 0);
 }
 
-void domt_fails(domt_member *member, int error)
+void domt_expect_failure(domt_member *member, int error)
 {
     int result = domus_probe_expect_error(member->probe, error, 0);
 
@@ -201,7 +201,7 @@ void domt_done(domt_member *member)
     ck_assert_msg(error == 0, "%d: %s", error, domus_testkit_error(member->kit));
 }
 
-void domt_event(domt_member *member, domus_nats_happening happening, int error)
+void domt_expect_event(domt_member *member, domus_nats_happening happening, int error)
 {
     domus_nats_event event;
     int result = domus_probe_expect(member->events, &domus_nats_event_type, 0, &event);
@@ -212,7 +212,7 @@ void domt_event(domt_member *member, domus_nats_happening happening, int error)
     ck_assert(domus_address_equals(event.of, member->client));
 }
 
-domus_nats_status domt_look(domt_member *member)
+domus_nats_status domt_read_status(domt_member *member)
 {
     domus_nats_status status;
 

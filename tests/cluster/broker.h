@@ -52,14 +52,14 @@ void domt_publish_bytes(domt_member *member, const char *subject, const void *da
 void domt_request(domt_member *member, const char *subject, const char *headers, const char *text);
 /* Return a message, which has to have come already. */
 domt_heard domt_hear(domt_member *member);
-void domt_hear_text(domt_member *member, const char *text);
+void domt_expect_text(domt_member *member, const char *text);
 void domt_hear_nothing(domt_member *member);
 /* Check that an ask has failed with this error. */
-void domt_fails(domt_member *member, int error);
+void domt_expect_failure(domt_member *member, int error);
 /* Check that an ask has got an answer without a payload. */
 void domt_done(domt_member *member);
-void domt_event(domt_member *member, domus_nats_happening happening, int error);
-domus_nats_status domt_look(domt_member *member);
+void domt_expect_event(domt_member *member, domus_nats_happening happening, int error);
+domus_nats_status domt_read_status(domt_member *member);
 
 /* Copy the parts of a message, and free it. */
 domt_heard domt_read(domus_nats_message *message);

@@ -62,7 +62,7 @@ static void open_world(struct world *world, uint64_t seed)
 }
 
 /* Returns how many nodes in a state one node sees. */
-static uint32_t count(const struct world *world, uint32_t node, domus_node_state state)
+static uint32_t count_nodes(const struct world *world, uint32_t node, domus_node_state state)
 {
     domus_node_info infos[2 * NODES];
     uint32_t known = domus_cluster_nodes(world->clusters[node], infos, 2 * NODES);
@@ -81,16 +81,16 @@ static int nodes_come_and_go(uint64_t seed, void *context)
     open_world(&world, seed);
     domt_pass(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
-        ck_assert_uint_eq(count(&world, i, DOMUS_NODE_UP), NODES);
+        ck_assert_uint_eq(count_nodes(&world, i, DOMUS_NODE_UP), NODES);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, 1, true), 0);
     ck_assert_ptr_null(world.clusters[1]);
     domt_pass(world.servers, 3 * DOMT_SECOND);
-    ck_assert_uint_eq(count(&world, 0, DOMUS_NODE_UP), NODES - 1);
+    ck_assert_uint_eq(count_nodes(&world, 0, DOMUS_NODE_UP), NODES - 1);
     ck_assert_int_eq(domus_testkit_cluster_start(world.servers, 1), 0);
     open_cluster(&world, 1);
     domt_pass(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
-        ck_assert_uint_eq(count(&world, i, DOMUS_NODE_UP), NODES);
+        ck_assert_uint_eq(count_nodes(&world, i, DOMUS_NODE_UP), NODES);
     *digest = domus_testkit_cluster_digest(world.servers);
     domus_testkit_cluster_free(world.servers);
     return 0;
@@ -119,7 +119,7 @@ struct registrant {
     int *result;
 };
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int receive_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     *((struct registrant *)self)->result = answer->error;
     return 0;
@@ -127,14 +127,14 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static const domus_type begin_type = {.name = "begin"};
 
-static int begin(domus_stack *stack, void *self, const void *payload)
+static int begin_registering(domus_stack *stack, void *self, const void *payload)
 {
     return domus_cluster_register(stack, ((struct registrant *)self)->cluster, "one",
-                                  2 * DOMT_SECOND, hear);
+                                  2 * DOMT_SECOND, receive_answer);
 }
 
 static const domus_on rows[] = {
-    {.type = &begin_type, .handle = begin},
+    {.type = &begin_type, .handle = begin_registering},
     {.type = NULL},
 };
 

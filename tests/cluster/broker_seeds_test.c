@@ -44,7 +44,7 @@ struct run {
     domus_testkit_cluster_counts counts;
 };
 
-static void observe(void *context, const domus_testkit_happening *happening)
+static void record_fate(void *context, const domus_testkit_happening *happening)
 {
     struct run *run = context;
     uint64_t number = happening->number;
@@ -71,7 +71,7 @@ static void observe(void *context, const domus_testkit_happening *happening)
 }
 
 /* Record a number that was heard. If `holds` is true, it has to be greater than the last one. */
-static void take(struct run *run, uint32_t index, const char *text, bool holds)
+static void record_number(struct run *run, uint32_t index, const char *text, bool holds)
 {
     uint32_t from, connection;
     int number;
@@ -86,7 +86,7 @@ static void take(struct run *run, uint32_t index, const char *text, bool holds)
     run->heard[index][from][number] = true;
 }
 
-static void hear(struct run *run, uint32_t index)
+static void receive_numbers(struct run *run, uint32_t index)
 {
     static char texts[MESSAGES][32];
     domt_member *member = &run->members[index];
@@ -97,7 +97,7 @@ static void hear(struct run *run, uint32_t index)
         ck_assert_uint_lt(count, MESSAGES);
         snprintf(texts[count++], sizeof texts[0], "%.31s", domt_read(&message).payload);
     }
-    uint64_t connects = domt_look(member).connects;
+    uint64_t connects = domt_read_status(member).connects;
     bool is_same = connects == run->connects[index];
     run->connects[index] = connects;
     if (!is_same) {
@@ -105,25 +105,25 @@ static void hear(struct run *run, uint32_t index)
         memset(run->heard[index], 0, sizeof run->heard[index]);
     }
     for (uint32_t i = 0; i < count; i++)
-        take(run, index, texts[i], is_same);
+        record_number(run, index, texts[i], is_same);
     run->held += is_same ? count : 0;
 }
 
-static uint64_t draw(struct run *run, uint64_t n)
+static uint64_t draw_below(struct run *run, uint64_t n)
 {
     return domi_random_below(&run->random, n);
 }
 
-static void publish(struct run *run)
+static void publish_random(struct run *run)
 {
-    uint32_t from = (uint32_t)draw(run, MEMBERS);
+    uint32_t from = (uint32_t)draw_below(run, MEMBERS);
     char text[32];
 
     if (run->is_down[from] || run->is_suspended[from])
         return;
     /* A message that is published without a connection goes over the next connection. */
-    hear(run, from);
-    domus_nats_status status = domt_look(&run->members[from]);
+    receive_numbers(run, from);
+    domus_nats_status status = domt_read_status(&run->members[from]);
     uint32_t connection = 32 * run->kits[from] + (uint32_t)status.connects + !status.connected;
     ck_assert_uint_lt(connection, CONNECTIONS);
     snprintf(text, sizeof text, "%u %u %u", from, connection, run->published[from]++);
@@ -133,19 +133,19 @@ static void publish(struct run *run)
 /* Draw a fault that breaks no connection: slow and lossy legs, short cuts. */
 static void draw_mild(struct run *run)
 {
-    uint32_t node = run->members[draw(run, MEMBERS)].node;
-    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw(run, 3));
-    const domus_testkit_leg leg = {.latency_ns = 1000 + draw(run, 5 * DOMT_MS),
-                                   .jitter_ns = draw(run, 5 * DOMT_MS),
-                                   .loss_ppm = (uint32_t)draw(run, 200000)};
+    uint32_t node = run->members[draw_below(run, MEMBERS)].node;
+    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw_below(run, 3));
+    const domus_testkit_leg leg = {.latency_ns = 1000 + draw_below(run, 5 * DOMT_MS),
+                                   .jitter_ns = draw_below(run, 5 * DOMT_MS),
+                                   .loss_ppm = (uint32_t)draw_below(run, 200000)};
 
-    switch (draw(run, 4)) {
+    switch (draw_below(run, 4)) {
     case 0:
         domus_testkit_cluster_set_leg(run->cluster, node, DOMUS_EVERY, ways, &leg);
         return;
     case 1:
         domus_testkit_cluster_cut(run->cluster, node, DOMUS_EVERY, ways,
-                                  (domus_testkit_cut)(1 + draw(run, 2)));
+                                  (domus_testkit_cut)(1 + draw_below(run, 2)));
         return;
     default:
         domus_testkit_cluster_heal(run->cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
@@ -160,8 +160,9 @@ static void restart(struct run *run, uint32_t index)
     if (run->is_suspended[index])
         return;
     if (!run->is_down[index]) {
-        hear(run, index);
-        ck_assert_int_eq(domus_testkit_cluster_crash(run->cluster, member->node, draw(run, 2)), 0);
+        receive_numbers(run, index);
+        ck_assert_int_eq(
+            domus_testkit_cluster_crash(run->cluster, member->node, draw_below(run, 2)), 0);
         run->is_down[index] = true;
         return;
     }
@@ -180,8 +181,9 @@ static void stop_or_go_on(struct run *run, uint32_t index)
     if (run->is_down[index])
         return;
     if (run->is_suspended[index])
-        ck_assert_int_eq(
-            domus_testkit_cluster_resume(run->cluster, node, (domus_testkit_clock)draw(run, 2)), 0);
+        ck_assert_int_eq(domus_testkit_cluster_resume(run->cluster, node,
+                                                      (domus_testkit_clock)draw_below(run, 2)),
+                         0);
     else
         ck_assert_int_eq(domus_testkit_cluster_suspend(run->cluster, node), 0);
     run->is_suspended[index] = !run->is_suspended[index];
@@ -190,10 +192,10 @@ static void stop_or_go_on(struct run *run, uint32_t index)
 /* Draw a fault that may break connections, or mends what is broken. */
 static void draw_hard(struct run *run)
 {
-    uint32_t index = (uint32_t)draw(run, MEMBERS);
-    uint32_t server = (uint32_t)draw(run, SERVERS);
+    uint32_t index = (uint32_t)draw_below(run, MEMBERS);
+    uint32_t server = (uint32_t)draw_below(run, SERVERS);
 
-    switch (draw(run, 8)) {
+    switch (draw_below(run, 8)) {
     case 0:
         if (domus_testkit_cluster_stop_server(run->cluster, server) != 0)
             domus_testkit_cluster_start_server(run->cluster, server);
@@ -206,7 +208,7 @@ static void draw_hard(struct run *run)
         return;
     case 3:
         domus_testkit_cluster_disconnect(run->cluster, run->members[index].node,
-                                         draw(run, DOMT_SECOND));
+                                         draw_below(run, DOMT_SECOND));
         return;
     case 4:
         domus_testkit_cluster_drop_slow(run->cluster, run->members[index].node);
@@ -218,13 +220,13 @@ static void draw_hard(struct run *run)
         stop_or_go_on(run, index);
         return;
     default:
-        domt_pass(run->cluster, draw(run, 3 * DOMT_SECOND));
+        domt_pass(run->cluster, draw_below(run, 3 * DOMT_SECOND));
         return;
     }
 }
 
 /* Heal all faults, and let everything end. */
-static void settle(struct run *run)
+static void heal_and_settle(struct run *run)
 {
     const domus_testkit_leg leg = {0};
 
@@ -242,11 +244,11 @@ static void settle(struct run *run)
     }
     domt_pass(run->cluster, 20 * DOMT_SECOND);
     for (uint32_t i = 0; i < MEMBERS; i++)
-        hear(run, i);
+        receive_numbers(run, i);
 }
 
 /* Check that the counts fit together when no message is under way. */
-static void add_up(const struct run *run)
+static void check_counts(const struct run *run)
 {
     const domus_testkit_cluster_counts *counts = &run->counts;
 
@@ -255,7 +257,7 @@ static void add_up(const struct run *run)
                       counts->delivered + counts->lost_down + counts->lost_mailbox + counts->ended);
 }
 
-static void do_run(struct run *run, uint64_t seed, bool breaks)
+static void run_seed(struct run *run, uint64_t seed, bool breaks)
 {
     domus_testkit_cluster_options options = {.servers = SERVERS};
 
@@ -264,24 +266,24 @@ static void do_run(struct run *run, uint64_t seed, bool breaks)
     run->breaks = breaks;
     domi_random_init(&run->random, seed);
     run->cluster = domt_members_new(seed, &options, MEMBERS, run->members);
-    domus_testkit_cluster_observe(run->cluster, observe, run);
+    domus_testkit_cluster_observe(run->cluster, record_fate, run);
     for (uint32_t i = 0; i < MEMBERS; i++)
         domt_subscribe(&run->members[i], "all", NULL);
     domt_pass(run->cluster, 20 * DOMT_MS);
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        for (uint64_t count = draw(run, 6); count != 0; count--)
-            publish(run);
-        if (draw(run, 2) == 0)
+        for (uint64_t count = draw_below(run, 6); count != 0; count--)
+            publish_random(run);
+        if (draw_below(run, 2) == 0)
             draw_mild(run);
         else if (breaks)
             draw_hard(run);
-        domt_pass(run->cluster, draw(run, 20 * DOMT_MS));
+        domt_pass(run->cluster, draw_below(run, 20 * DOMT_MS));
         for (uint32_t i = 0; i < MEMBERS; i++) {
             if (!run->is_down[i])
-                hear(run, i);
+                receive_numbers(run, i);
         }
     }
-    settle(run);
+    heal_and_settle(run);
     run->counts = domus_testkit_cluster_count(run->cluster);
     run->digest = domus_testkit_cluster_digest(run->cluster);
     run->trace = strdup(domus_testkit_cluster_trace(run->cluster));
@@ -291,7 +293,7 @@ static void do_run(struct run *run, uint64_t seed, bool breaks)
             run->digest = run->digest * 31 + (unsigned char)*text;
     }
     domus_testkit_cluster_free(run->cluster);
-    add_up(run);
+    check_counts(run);
 }
 
 static int run_twice(uint64_t seed, void *context)
@@ -299,8 +301,8 @@ static int run_twice(uint64_t seed, void *context)
     static struct run first, second;
     uint64_t *digests = context;
 
-    do_run(&first, seed, true);
-    do_run(&second, seed, true);
+    run_seed(&first, seed, true);
+    run_seed(&second, seed, true);
     ck_assert_msg(strcmp(first.trace, second.trace) == 0, "two traces of seed %llu",
                   (unsigned long long)seed);
     ck_assert_uint_eq(first.digest, second.digest);
@@ -324,7 +326,7 @@ static int run_hard(uint64_t seed, void *context)
     static struct run run;
     domus_testkit_cluster_counts *sum = context;
 
-    do_run(&run, seed, true);
+    run_seed(&run, seed, true);
     free(run.trace);
     sum->delivered += run.counts.delivered;
     sum->lost_up += run.counts.lost_up;
@@ -358,7 +360,7 @@ static int run_mild(uint64_t seed, void *context)
 {
     static struct run run;
 
-    do_run(&run, seed, false);
+    run_seed(&run, seed, false);
     free(run.trace);
     ck_assert_uint_eq(run.counts.disconnects, 0);
     for (uint32_t number = 0; number < MESSAGES; number++) {

@@ -17,8 +17,8 @@ static const char create[] =
     "{\"name\":\"KV_b\",\"subjects\":[\"$KV.b.>\"],\"max_msgs_per_subject\":1,\"max_age\":%" PRIu64
     ",\"allow_direct\":true}";
 
-static domt_heard ask(domt_member *member, const char *subject, const char *headers,
-                      const char *text)
+static domt_heard ask_store(domt_member *member, const char *subject, const char *headers,
+                            const char *text)
 {
     domt_request(member, subject, headers, text);
     domt_pass(member->cluster, PASS);
@@ -30,7 +30,7 @@ static void make_bucket(domt_member *member, uint64_t age_ns)
     char text[256];
 
     snprintf(text, sizeof text, create, age_ns);
-    domt_heard heard = ask(member, "$JS.API.STREAM.CREATE.KV_b", NULL, text);
+    domt_heard heard = ask_store(member, "$JS.API.STREAM.CREATE.KV_b", NULL, text);
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"config\""));
 }
 
@@ -47,7 +47,7 @@ static uint64_t put(domt_member *member, const char *key, const char *headers, c
     char subject[64];
 
     snprintf(subject, sizeof subject, "$KV.b.%s", key);
-    domt_heard heard = ask(member, subject, headers, value);
+    domt_heard heard = ask_store(member, subject, headers, value);
     return revision_of(&heard);
 }
 
@@ -56,7 +56,7 @@ static domt_heard get(domt_member *member, const char *key)
     char subject[96];
 
     snprintf(subject, sizeof subject, "$JS.API.DIRECT.GET.KV_b.$KV.b.%s", key);
-    return ask(member, subject, NULL, "");
+    return ask_store(member, subject, NULL, "");
 }
 
 DOMT_TEST(key_is_put_got_and_compared)
@@ -67,7 +67,7 @@ DOMT_TEST(key_is_put_got_and_compared)
 
     domt_request(&members[0], "$KV.b.x", NULL, "1");
     domt_pass(cluster, PASS);
-    domt_fails(&members[0], -ECONNREFUSED); /* the bucket does not exist yet */
+    domt_expect_failure(&members[0], -ECONNREFUSED); /* the bucket does not exist yet */
     make_bucket(&members[0], 0);
     make_bucket(&members[1], 0); /* the bucket exists already */
     ck_assert_uint_eq(get(&members[0], "x").status, 404);
@@ -82,19 +82,19 @@ DOMT_TEST(key_is_put_got_and_compared)
     ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Time-Stamp: 2023-11-14T22:13:2"));
     ck_assert_uint_eq(put(&members[0], "x", "KV-Operation: PURGE\r\nNats-Rollup: sub\r\n", ""), 4);
     ck_assert_ptr_nonnull(strstr(get(&members[0], "x").headers, "KV-Operation: PURGE\r\n"));
-    heard = ask(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
+    heard = ask_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"data\":\"Mw==\""));
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"subject\":\"$KV.b.y\""));
-    heard = ask(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":1}");
+    heard = ask_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":1}");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10037"));
-    heard = ask(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    heard = ask_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"messages\":2"));
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"last_seq\":4"));
-    heard = ask(&members[0], "$JS.API.STREAM.DELETE.KV_b", NULL, "");
+    heard = ask_store(&members[0], "$JS.API.STREAM.DELETE.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"success\":true"));
-    heard = ask(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    heard = ask_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10059"));
-    heard = ask(&members[0], "$JS.API.STREAM.NAMES", NULL, "");
+    heard = ask_store(&members[0], "$JS.API.STREAM.NAMES", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10003"));
     domus_testkit_cluster_free(cluster);
 }
@@ -143,8 +143,9 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     ck_assert_ptr_nonnull(strstr(beat.headers, "Nats-Last-Stream: 5\r\n"));
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[1].node, false), 0);
     domt_pass(cluster, 4 * DOMT_SECOND);
-    ck_assert_ptr_nonnull(strstr(ask(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
-                                 "\"consumer_count\":0"));
+    ck_assert_ptr_nonnull(
+        strstr(ask_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
+               "\"consumer_count\":0"));
     domus_testkit_cluster_free(cluster);
 }
 
@@ -185,13 +186,13 @@ DOMT_TEST(answer_may_be_lost_when_the_change_was_made)
     domus_testkit_cluster_set_store(cluster, &faults);
     domt_request(&members[0], "$KV.b.x", NULL, "made");
     domt_pass(cluster, 6 * DOMT_SECOND);
-    domt_fails(&members[0], -ETIMEDOUT);
+    domt_expect_failure(&members[0], -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_answers, 1);
     faults = (domus_testkit_store_faults){.request_loss_ppm = DOMUS_TESTKIT_PPM};
     domus_testkit_cluster_set_store(cluster, &faults);
     domt_request(&members[0], "$KV.b.x", NULL, "not made");
     domt_pass(cluster, 6 * DOMT_SECOND);
-    domt_fails(&members[0], -ETIMEDOUT);
+    domt_expect_failure(&members[0], -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_requests, 1);
     domus_testkit_cluster_set_store(cluster, &(domus_testkit_store_faults){0});
     ck_assert_str_eq(get(&members[0], "x").payload, "made");
@@ -219,7 +220,7 @@ DOMT_TEST(bucket_outlives_its_servers)
     ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     domt_request(&members[0], "$KV.b.x", NULL, "no");
     domt_pass(cluster, PASS);
-    domt_fails(&members[0], -ECONNREFUSED);
+    domt_expect_failure(&members[0], -ECONNREFUSED);
     ck_assert_int_eq(domus_testkit_cluster_start_server(cluster, leader), 0);
     domt_pass(cluster, 10 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
@@ -254,7 +255,7 @@ struct history {
 };
 
 /* Finish the operation of a member if its answer has come. */
-static void finish(struct history *history, domt_member *members, uint32_t index)
+static void finish_operation(struct history *history, domt_member *members, uint32_t index)
 {
     operation *at = history->under_way[index];
     domus_nats_message message;
@@ -290,8 +291,8 @@ static void finish(struct history *history, domt_member *members, uint32_t index
         history->seen[index] = at->revision;
 }
 
-static void begin(struct history *history, domt_member *members, uint32_t index,
-                  domi_random *random)
+static void begin_operation(struct history *history, domt_member *members, uint32_t index,
+                            domi_random *random)
 {
     char headers[80];
 
@@ -315,14 +316,14 @@ static void begin(struct history *history, domt_member *members, uint32_t index,
 }
 
 /* Returns whether a change has succeeded, or may have succeeded. */
-static bool may_be_made(const operation *at)
+static bool may_have_succeeded(const operation *at)
 {
     return !at->is_get && (at->error == 0 || at->error == -EPIPE || at->error == -ETIMEDOUT ||
                            at->error == -EINPROGRESS);
 }
 
 /* Check that at most one of the changes that expect the same revision was made. */
-static void hold_each_is_replaced_once(const struct history *history)
+static void check_one_change_per_revision(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
         const operation *one = &history->operations[i];
@@ -338,7 +339,7 @@ static void hold_each_is_replaced_once(const struct history *history)
 }
 
 /* Check that an operation that ended before another one began is not later in the order. */
-static void hold_real_time(const struct history *history)
+static void check_real_time_order(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
         const operation *one = &history->operations[i];
@@ -357,7 +358,7 @@ static void hold_real_time(const struct history *history)
 
 /* Check that a get sees the value of the change with its revision, or of a change whose answer was
  * lost; and that a change was refused only if another one could have come first. */
-static void hold_values(const struct history *history)
+static void check_values(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
         const operation *one = &history->operations[i];
@@ -366,7 +367,7 @@ static void hold_values(const struct history *history)
             continue;
         for (uint32_t k = 0; k < history->count && !is_found; k++) {
             const operation *other = &history->operations[k];
-            if (k == i || !may_be_made(other) || other->begin_ns > one->end_ns)
+            if (k == i || !may_have_succeeded(other) || other->begin_ns > one->end_ns)
                 continue;
             if (one->is_get)
                 is_found = strcmp(other->value, one->value) == 0 &&
@@ -404,7 +405,7 @@ static void draw_fault(domus_testkit_cluster *cluster, domi_random *random)
     }
 }
 
-static int one_order(uint64_t seed, void *context)
+static int run_one_history(uint64_t seed, void *context)
 {
     static struct history history;
     const domus_testkit_store_faults faults = {.answer_loss_ppm = 50000, .request_loss_ppm = 50000};
@@ -420,11 +421,11 @@ static int one_order(uint64_t seed, void *context)
     make_bucket(&members[0], 0);
     ck_assert_int_eq(domus_testkit_cluster_set_store(cluster, &faults), 0);
     for (uint32_t round = 0; round < 400; round++) {
-        begin(&history, members, (uint32_t)domi_random_below(&random, MEMBERS), &random);
+        begin_operation(&history, members, (uint32_t)domi_random_below(&random, MEMBERS), &random);
         domt_pass(cluster, domi_random_below(&random, 2 * DOMT_MS));
         draw_fault(cluster, &random);
         for (uint32_t i = 0; i < MEMBERS; i++)
-            finish(&history, members, i);
+            finish_operation(&history, members, i);
     }
     domus_testkit_cluster_free(cluster);
     for (uint32_t i = 0; i < history.count; i++) {
@@ -433,9 +434,9 @@ static int one_order(uint64_t seed, void *context)
         sums[2] +=
             history.operations[i].error == -EPIPE || history.operations[i].error == -ETIMEDOUT;
     }
-    hold_each_is_replaced_once(&history);
-    hold_real_time(&history);
-    hold_values(&history);
+    check_one_change_per_revision(&history);
+    check_real_time_order(&history);
+    check_values(&history);
     return 0;
 }
 
@@ -445,7 +446,8 @@ DOMT_TEST(changes_of_a_key_have_one_order)
     uint32_t sums[3] = {0};
 
     ck_assert_int_eq(
-        domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), one_order, sums, NULL), 0);
+        domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), run_one_history, sums, NULL),
+        0);
     if (getenv("DOMUS_SEED") != NULL || DOMT_SANITIZED)
         return;
     ck_assert_uint_ge(sums[0], 200);

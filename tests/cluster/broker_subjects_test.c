@@ -28,7 +28,7 @@ static bool covers(const tokens *pattern, uint32_t p, const tokens *subject, uin
     return covers(pattern, p + 1, subject, s + 1);
 }
 
-static tokens draw(domi_random *random, const char *const *words, uint32_t count)
+static tokens draw_below(domi_random *random, const char *const *words, uint32_t count)
 {
     tokens drawn = {.count = 1 + (uint32_t)domi_random_below(random, TOKENS_MAX)};
 
@@ -38,7 +38,7 @@ static tokens draw(domi_random *random, const char *const *words, uint32_t count
     return drawn;
 }
 
-static void join(const tokens *from, char text[64])
+static void join_tokens(const tokens *from, char text[64])
 {
     size_t used = 0;
 
@@ -55,14 +55,14 @@ DOMT_TEST(patterns_match_as_the_model_says)
 
     domi_random_init(&random, 1);
     for (uint32_t i = 0; i < 200000; i++) {
-        tokens pattern = draw(&random, words, 6);
-        tokens subject = draw(&random, words, 3);
+        tokens pattern = draw_below(&random, words, 6);
+        tokens subject = draw_below(&random, words, 3);
         for (uint32_t k = 0; k + 1 < pattern.count; k++) {
             if (strcmp(pattern.text[k], ">") == 0) /* ">" is only valid as the last token */
                 snprintf(pattern.text[k], sizeof pattern.text[k], "a");
         }
-        join(&pattern, pattern_text);
-        join(&subject, subject_text);
+        join_tokens(&pattern, pattern_text);
+        join_tokens(&subject, subject_text);
         bool wanted = covers(&pattern, 0, &subject, 0);
         bool got = domus_testkit_cluster_matches(pattern_text, subject_text);
         ck_assert_msg(got == wanted, "%s and %s: %d", pattern_text, subject_text, got);

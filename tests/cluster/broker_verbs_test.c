@@ -27,7 +27,7 @@ DOMT_TEST(message_comes_to_all_subscribers_with_its_parts)
     ck_assert_str_eq(heard.headers, "");
     ck_assert_uint_eq(heard.subscription, number);
     ck_assert_uint_eq(heard.tag, 7);
-    domt_hear_text(&members[1], "hello");
+    domt_expect_text(&members[1], "hello");
     domt_hear_nothing(&members[0]);
     domt_hear_nothing(&members[2]);
     domus_testkit_cluster_counts counts = domus_testkit_cluster_count(cluster);
@@ -83,8 +83,8 @@ DOMT_TEST(request_gets_its_answer_with_headers)
         0);
     domus_slice_free(asked.bytes);
     domt_pass(cluster, PASS);
-    domt_hear_text(&members[1], "3");
-    ck_assert_uint_eq(domt_look(&members[1]).inflight, 0);
+    domt_expect_text(&members[1], "3");
+    ck_assert_uint_eq(domt_read_status(&members[1]).inflight, 0);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -96,7 +96,7 @@ DOMT_TEST(request_that_nobody_hears_is_refused_at_once)
 
     domt_request(&members[0], "nobody.is.here", NULL, "x");
     domt_pass(cluster, PASS);
-    domt_fails(&members[0], -ECONNREFUSED);
+    domt_expect_failure(&members[0], -ECONNREFUSED);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).no_responders, 1);
     domt_publish(&members[0], "nobody.is.here", NULL, "x");
     domt_pass(cluster, PASS);
@@ -121,12 +121,12 @@ DOMT_TEST(request_without_an_answer_ends_at_its_time_out)
     domt_pass(cluster, 15 * DOMT_MS);
     domt_hear_nothing(&members[1]);
     domt_pass(cluster, 10 * DOMT_MS);
-    domt_fails(&members[1], -ETIMEDOUT);
+    domt_expect_failure(&members[1], -ETIMEDOUT);
     domt_pass(cluster, 4900 * DOMT_MS);
     domt_hear_nothing(&members[1]);
     domt_pass(cluster, 200 * DOMT_MS);
-    domt_fails(&members[1], -ETIMEDOUT);
-    ck_assert_uint_eq(domt_look(&members[1]).inflight, 0);
+    domt_expect_failure(&members[1], -ETIMEDOUT);
+    ck_assert_uint_eq(domt_read_status(&members[1]).inflight, 0);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -188,13 +188,14 @@ DOMT_TEST(queue_group_prefers_members_of_its_server)
     uint32_t own = 0;
 
     for (uint32_t i = 1; i < 6; i++) {
-        own += strcmp(domt_look(&members[i]).server, domt_look(&members[0]).server) == 0;
+        own +=
+            strcmp(domt_read_status(&members[i]).server, domt_read_status(&members[0]).server) == 0;
         domt_subscribe(&members[i], "work", "workers");
     }
     ck_assert(own != 0 && own != 5);
     domt_pass(cluster, PASS);
     for (uint32_t i = 0; i < 50; i++)
-        domt_publish(&members[0], "work", NULL, domt_look(&members[0]).server);
+        domt_publish(&members[0], "work", NULL, domt_read_status(&members[0]).server);
     domt_pass(cluster, PASS);
     for (uint32_t i = 1; i < 6; i++) {
         domus_nats_message message;
@@ -202,7 +203,7 @@ DOMT_TEST(queue_group_prefers_members_of_its_server)
         while (domus_probe_expect(members[i].probe, &domus_nats_message_type, 0, &message) == 0)
             snprintf(server, sizeof server, "%.99s", domt_read(&message).payload);
         if (server[0] != '\0')
-            ck_assert_str_eq(server, domt_look(&members[i]).server);
+            ck_assert_str_eq(server, domt_read_status(&members[i]).server);
     }
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 50);
     domus_testkit_cluster_free(cluster);
@@ -225,21 +226,21 @@ DOMT_TEST(subscription_ends_when_told_so)
     domt_pass(cluster, PASS);
     domt_done(&members[0]);
     domt_done(&members[0]);
-    ck_assert_uint_eq(domt_look(&members[0]).subscriptions, 1);
+    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 1);
     for (uint32_t i = 0; i < 3; i++) {
         domt_publish(&members[1], "a", NULL, "no");
         domt_publish(&members[1], "b", NULL, i < 2 ? "yes" : "no");
     }
     domt_pass(cluster, PASS);
-    domt_hear_text(&members[0], "yes");
-    domt_hear_text(&members[0], "yes");
+    domt_expect_text(&members[0], "yes");
+    domt_expect_text(&members[0], "yes");
     domt_hear_nothing(&members[0]);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).copies,
                       2); /* the server has forgotten the subscription, too */
-    ck_assert_uint_eq(domt_look(&members[0]).subscriptions, 0);
+    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 0);
     ck_assert_int_eq(domus_probe_ask(probe, members[0].client, &domus_nats_unsubscribe_type, &now),
                      0);
-    domt_fails(&members[0], -ENOENT);
+    domt_expect_failure(&members[0], -ENOENT);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -260,13 +261,13 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
     domt_pass(cluster, PASS);
     ck_assert_int_eq(domus_probe_expect(members[0].probe, &domus_nats_subscription_type, 0, NULL),
                      0);
-    ck_assert_uint_eq(domt_look(&members[0]).subscriptions, 2);
+    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 2);
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(members[0].kit), subscribe.to), 0);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(domt_look(&members[0]).subscriptions, 1);
+    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 1);
     domt_publish(&members[1], "a", NULL, "x");
     domt_pass(cluster, PASS);
-    domt_hear_text(&members[0], "x");
+    domt_expect_text(&members[0], "x");
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).copies, 1);
     domus_testkit_cluster_free(cluster);
 }
@@ -286,7 +287,7 @@ DOMT_TEST(flush_is_answered_behind_what_was_published)
     domt_pass(cluster, PASS);
     domt_done(&members[0]);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).arrived, 10);
-    ck_assert_uint_ge(domt_look(&members[0]).rtt_ns, 200000);
+    ck_assert_uint_ge(domt_read_status(&members[0]).rtt_ns, 200000);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -296,17 +297,17 @@ DOMT_TEST(state_of_a_client_is_told)
     domus_testkit_cluster *cluster = domt_cluster_new(11, NULL);
 
     domt_member_add(cluster, NULL, &members[0]);
-    domus_nats_status status = domt_look(&members[0]);
+    domus_nats_status status = domt_read_status(&members[0]);
     ck_assert(!status.connected);
     domt_publish(&members[0], "a.b", NULL, "four");
-    /* the client gets the notice before the ask of domt_look() */
+    /* the client gets the notice before the ask of domt_read_status() */
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
-    status = domt_look(&members[0]);
+    status = domt_read_status(&members[0]);
     ck_assert_uint_eq(status.waiting, 1);
     ck_assert_uint_eq(status.waiting_bytes, 324);
     domt_pass(cluster, PASS);
-    domt_event(&members[0], DOMUS_NATS_CONNECTED, 0);
-    status = domt_look(&members[0]);
+    domt_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
+    status = domt_read_status(&members[0]);
     ck_assert(status.connected && status.has_headers && status.has_jetstream);
     ck_assert_uint_eq(status.waiting, 0);
     ck_assert_uint_eq(status.out_messages, 1);
@@ -332,16 +333,16 @@ DOMT_TEST(drain_sends_all_and_ends_the_client)
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     domt_request(&members[0], "a", NULL, "no more");
     domt_pass(cluster, PASS);
-    domt_fails(&members[0], -ESHUTDOWN);
+    domt_expect_failure(&members[0], -ESHUTDOWN);
     domt_done(&members[0]);
-    domt_event(&members[0], DOMUS_NATS_CLOSED, 0);
-    domt_hear_text(&members[1], "last");
+    domt_expect_event(&members[0], DOMUS_NATS_CLOSED, 0);
+    domt_expect_text(&members[1], "last");
     domt_publish(&members[1], "b", NULL, "x");
     domt_pass(cluster, PASS);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).unheard, 1);
     ck_assert_int_eq(
         domus_probe_ask(members[0].probe, members[0].client, &domus_nats_look_type, NULL), 0);
-    domt_fails(&members[0], -ESTALE);
+    domt_expect_failure(&members[0], -ESTALE);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -366,16 +367,16 @@ DOMT_TEST(client_refuses_at_its_limits)
 
     domt_member_add(cluster, NULL, &members[0]);
     ask_to_publish(&members[0], "a..b", 1);
-    domt_fails(&members[0], -EINVAL);
+    domt_expect_failure(&members[0], -EINVAL);
     ask_to_publish(&members[0], "a.b", 2001);
-    domt_fails(&members[0], -EMSGSIZE);
+    domt_expect_failure(&members[0], -EMSGSIZE);
     /* half of the buffer, together with 320 bytes for each message */
     ask_to_publish(&members[0], "a.b", 1728);
     domt_done(&members[0]);
     ask_to_publish(&members[0], "a.b", 1728);
     domt_done(&members[0]);
     ask_to_publish(&members[0], "a.b", 1);
-    domt_fails(&members[0], -ENOBUFS);
+    domt_expect_failure(&members[0], -ENOBUFS);
     domt_pass(cluster, PASS);
     domt_subscribe(&members[0], "c", NULL);
     domus_nats_subscribe subscribe;
@@ -383,12 +384,12 @@ DOMT_TEST(client_refuses_at_its_limits)
     ck_assert_int_eq(domus_probe_ask(members[0].probe, members[0].client,
                                      &domus_nats_subscribe_type, &subscribe),
                      0);
-    domt_fails(&members[0], -ENOBUFS);
+    domt_expect_failure(&members[0], -ENOBUFS);
     for (uint32_t i = 0; i < 3; i++)
         domt_request(&members[0], "c", NULL, "x");
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
-    domt_fails(&members[0], -ENOBUFS);
-    ck_assert_uint_eq(domt_look(&members[0]).refused, 5);
+    domt_expect_failure(&members[0], -ENOBUFS);
+    ck_assert_uint_eq(domt_read_status(&members[0]).refused, 5);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).refused, 5);
     domus_testkit_cluster_free(cluster);
 }

@@ -70,8 +70,9 @@ static const domus_type tree_type = {"tree", sizeof(domt_node), release_node};
 static const domus_pickler trees[] = {
     {.type = &tree_type, .version = 1, .write = write_node, .read = read_node}, {.type = NULL}};
 
-#define READS(list, body)                domt_reads(list, body, sizeof(body) - 1)
-#define REFUSED(list, body, error, text) domt_refuses(list, body, sizeof(body) - 1, error, text)
+#define READS(list, body) domt_expect_read_back(list, body, sizeof(body) - 1)
+#define REFUSED(list, body, error, text)                                                           \
+    domt_expect_refused(list, body, sizeof(body) - 1, error, text)
 
 DOMT_TEST(functions_write_and_read_a_tree)
 {
@@ -107,7 +108,7 @@ DOMT_TEST(depth_of_arrays_is_bounded)
                                ".children[0].children[0].children[0].children[0].children[0]"
                                ".children[0]: has arrays in arrays deeper than 16";
     domt_node nodes[18];
-    domus_picklers *picklers = domt_picklers(trees);
+    domus_picklers *picklers = domt_make_picklers(trees);
     domus_appender appender = {0};
     char error[DOMUS_PICKLE_ERROR_MAX];
 
@@ -151,7 +152,7 @@ DOMT_TEST(path_that_is_too_long_is_cut)
     static const domus_type deep_type = {"deep", 0, NULL};
     const domus_pickler list[] = {
         {.type = &deep_type, .version = 1, .write = write_deep, .read = read_deep}, {.type = NULL}};
-    domus_picklers *picklers = domt_picklers(list);
+    domus_picklers *picklers = domt_make_picklers(list);
     domus_slice bytes = domt_pickled("deep", 1, "\xc0", 1);
     char error[400] = "";
     char few[8];
@@ -271,7 +272,7 @@ static domt_every new_every(void)
 
 DOMT_TEST(each_function_reads_what_its_twin_wrote)
 {
-    domus_picklers *picklers = domt_picklers(everys);
+    domus_picklers *picklers = domt_make_picklers(everys);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domt_every every = new_every();
     domt_every read;

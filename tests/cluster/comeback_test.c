@@ -50,26 +50,26 @@ static const domus_pickler picklers[] = {
     {.type = NULL},
 };
 
-static int answer_now(domus_stack *stack, void *self, const void *payload)
+static int answer_at_once(domus_stack *stack, void *self, const void *payload)
 {
     const word what = {1};
 
     return domus_reply(stack, &answer_type, &what);
 }
 
-static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_sleep_with_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? answer->error : answer_now(stack, self, NULL);
+    return answer->error != 0 ? answer->error : answer_at_once(stack, self, NULL);
 }
 
 static int answer_slowly(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, 500 * MS, hear_sleep);
+    return domus_sleep(stack, 500 * MS, end_sleep_with_answer);
 }
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&quick_type, answer_now, 0},
+    .on = (const domus_on[]){{&quick_type, answer_at_once, 0},
                              {&slow_type, answer_slowly, 0},
                              {NULL, NULL, 0}},
 };
@@ -88,7 +88,7 @@ typedef struct order {
 } order;
 static const domus_type order_type = {.name = "comeback order", .size = sizeof(order)};
 
-static int hear(domus_stack *stack, void *self_, const domus_answer *answer)
+static int store_result(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     user *self = self_;
 
@@ -107,7 +107,7 @@ static int spawn(domus_stack *stack, const user *self)
     ck_assert_int_eq(domus_cluster_find_node(domt_nodes.clusters[self->node],
                                              self->node == A ? "b" : "a", &node),
                      0);
-    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, hear);
+    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, store_result);
 }
 
 static int make_router(domus_stack *stack)
@@ -121,7 +121,7 @@ static int make_router(domus_stack *stack)
     return error;
 }
 
-static domus_address router_at(domus_stack *stack)
+static domus_address receive_router_name(domus_stack *stack)
 {
     domus_address router;
 
@@ -129,13 +129,13 @@ static domus_address router_at(domus_stack *stack)
     return router;
 }
 
-static int hear_down(domus_stack *stack, void *self, const void *payload)
+static int record_down(domus_stack *stack, void *self, const void *payload)
 {
     world.told = ((const domus_down *)payload)->reason;
     return 0;
 }
 
-static int obey(domus_stack *stack, void *self_, const void *payload)
+static int run_order(domus_stack *stack, void *self_, const void *payload)
 {
     user *self = self_;
     domus_cluster *cluster = domt_nodes.clusters[self->node];
@@ -143,25 +143,25 @@ static int obey(domus_stack *stack, void *self_, const void *payload)
 
     switch (((const order *)payload)->verb) {
     case REGISTER:
-        return domus_cluster_register(stack, cluster, "printer", SECOND, hear);
+        return domus_cluster_register(stack, cluster, "printer", SECOND, store_result);
     case FIND:
-        return domus_cluster_find(stack, cluster, "printer", SECOND, hear);
+        return domus_cluster_find(stack, cluster, "printer", SECOND, store_result);
     case SPAWN:
         return spawn(stack, self);
     case MAKE_ROUTER:
         return make_router(stack);
     case WATCH_ROUTER:
-        return domus_watch_actor(stack, router_at(stack), NULL);
+        return domus_watch_actor(stack, receive_router_name(stack), NULL);
     case ASK_ROUTER:
-        return domus_ask(stack, router_at(stack), &quick_type, &what, hear);
+        return domus_ask(stack, receive_router_name(stack), &quick_type, &what, store_result);
     case ASK:
-        return domus_ask(stack, self->worker, &quick_type, &what, hear);
+        return domus_ask(stack, self->worker, &quick_type, &what, store_result);
     default:
-        return domus_ask(stack, self->worker, &slow_type, &what, hear);
+        return domus_ask(stack, self->worker, &slow_type, &what, store_result);
     }
 }
 
-static int hear_lost(domus_stack *stack, void *self_, const void *payload)
+static int count_lost_name(domus_stack *stack, void *self_, const void *payload)
 {
     const user *self = self_;
 
@@ -173,9 +173,9 @@ static int hear_lost(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour using = {
     .name = "user",
     .state_size = sizeof(user),
-    .on = (const domus_on[]){{&order_type, obey, 0},
-                             {&domus_cluster_lost_type, hear_lost, 0},
-                             {&domus_down_type, hear_down, 0},
+    .on = (const domus_on[]){{&order_type, run_order, 0},
+                             {&domus_cluster_lost_type, count_lost_name, 0},
+                             {&domus_down_type, record_down, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -211,7 +211,7 @@ static void begin(void)
     domt_nodes_advance(3 * SECOND);
 }
 
-static void order_to(uint32_t index, uint32_t verb)
+static void order_user(uint32_t index, uint32_t verb)
 {
     const order what = {verb};
 
@@ -221,9 +221,9 @@ static void order_to(uint32_t index, uint32_t verb)
                      0);
 }
 
-static int does(uint32_t index, uint32_t verb)
+static int run_order_of(uint32_t index, uint32_t verb)
 {
-    order_to(index, verb);
+    order_user(index, verb);
     domt_nodes_advance(SECOND);
     return world.results[index];
 }
@@ -242,8 +242,8 @@ DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
     begin();
     ck_assert(sees_b());
     for (uint32_t i = FIRST_OF_B; i <= SECOND_OF_B; i++) {
-        ck_assert_int_eq(does(i, SPAWN), 0);
-        ck_assert_int_eq(does(i, ASK), 0);
+        ck_assert_int_eq(run_order_of(i, SPAWN), 0);
+        ck_assert_int_eq(run_order_of(i, ASK), 0);
     }
     ck_assert_int_eq(domus_testkit_cluster_cut(domt_nodes.sim, domt_nodes.numbers[B], DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
@@ -255,9 +255,9 @@ DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
                      0);
     domt_nodes_advance(5 * SECOND);
     ck_assert(sees_b());
-    order_to(FIRST_OF_B, ASK_SLOWLY);
+    order_user(FIRST_OF_B, ASK_SLOWLY);
     domt_nodes_advance(100 * MS);
-    ck_assert_int_eq(does(SECOND_OF_B, ASK), 0);
+    ck_assert_int_eq(run_order_of(SECOND_OF_B, ASK), 0);
     ck_assert_int_eq(world.results[FIRST_OF_B], 0);
     domt_nodes_end();
 }
@@ -265,11 +265,11 @@ DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
 DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
 {
     begin();
-    (void)does(FIRST_OF_B, MAKE_ROUTER);
+    (void)run_order_of(FIRST_OF_B, MAKE_ROUTER);
     ck_assert_uint_eq(world.router.home, DOMUS_REMOTE_ROUTER);
-    (void)does(OF_A, WATCH_ROUTER);
+    (void)run_order_of(OF_A, WATCH_ROUTER);
     ck_assert_int_eq(world.told, -EOPNOTSUPP);
-    ck_assert_int_eq(does(OF_A, ASK_ROUTER), 0);
+    ck_assert_int_eq(run_order_of(OF_A, ASK_ROUTER), 0);
     domt_nodes_end();
 }
 
@@ -278,18 +278,18 @@ DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
 DOMT_TEST(node_that_slept_over_its_lease_has_lost_its_names)
 {
     begin();
-    ck_assert_int_eq(does(OF_A, REGISTER), 0);
+    ck_assert_int_eq(run_order_of(OF_A, REGISTER), 0);
     ck_assert_int_eq(domus_testkit_cluster_suspend(domt_nodes.sim, domt_nodes.numbers[A]), 0);
     domt_nodes_advance(2500 * MS);
-    ck_assert_int_eq(does(FIRST_OF_B, REGISTER), 0);
+    ck_assert_int_eq(run_order_of(FIRST_OF_B, REGISTER), 0);
     ck_assert_int_eq(
         domus_testkit_cluster_resume(domt_nodes.sim, domt_nodes.numbers[A], DOMUS_CLOCK_JUMPS), 0);
     domt_nodes_advance(3 * SECOND);
     ck_assert_uint_eq(world.lost[OF_A], 1);
     ck_assert_uint_eq(world.lost[FIRST_OF_B], 0);
-    ck_assert_int_eq(does(OF_A, FIND), 0);
+    ck_assert_int_eq(run_order_of(OF_A, FIND), 0);
     ck_assert(domus_address_is_remote(world.found));
-    ck_assert_int_eq(does(OF_A, REGISTER), -EEXIST);
+    ck_assert_int_eq(run_order_of(OF_A, REGISTER), -EEXIST);
     domt_nodes_end();
 }
 
@@ -300,16 +300,16 @@ DOMT_TEST(lost_name_can_be_had_again)
 
     for (uint32_t i = 0; i < 2; i++) {
         begin();
-        ck_assert_int_eq(does(OF_A, REGISTER), 0);
+        ck_assert_int_eq(run_order_of(OF_A, REGISTER), 0);
         ck_assert_int_eq(domus_testkit_cluster_stop_server(domt_nodes.sim, 0), 0);
         domt_nodes_advance(3 * SECOND);
         ck_assert_uint_eq(world.lost[OF_A], 1);
         ck_assert_int_eq(domus_testkit_cluster_start_server(domt_nodes.sim, 0), 0);
         domt_nodes_advance(8 * SECOND);
-        ck_assert_int_eq(does(takers[i], FIND), -ENOENT);
-        ck_assert_int_eq(does(takers[i], REGISTER), 0);
-        ck_assert_int_eq(does(FIRST_OF_B, FIND), 0);
-        ck_assert_int_eq(does(takers[1 - i], REGISTER), -EEXIST);
+        ck_assert_int_eq(run_order_of(takers[i], FIND), -ENOENT);
+        ck_assert_int_eq(run_order_of(takers[i], REGISTER), 0);
+        ck_assert_int_eq(run_order_of(FIRST_OF_B, FIND), 0);
+        ck_assert_int_eq(run_order_of(takers[1 - i], REGISTER), -EEXIST);
         domt_nodes_end();
     }
 }
@@ -329,8 +329,8 @@ DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
     open_node(B);
     domt_nodes_advance(3 * SECOND);
     ck_assert(sees_b());
-    ck_assert_int_eq(does(OF_A, SPAWN), 0);
-    ck_assert_int_eq(does(OF_A, ASK), 0);
+    ck_assert_int_eq(run_order_of(OF_A, SPAWN), 0);
+    ck_assert_int_eq(run_order_of(OF_A, ASK), 0);
     domt_nodes_end();
 }
 

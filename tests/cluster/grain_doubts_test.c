@@ -23,16 +23,16 @@ DOMT_TEST(each_part_that_is_doubted_is_read_once)
     domt_holder_begin();
     ck_assert_uint_eq(count_reads(), 0);
     for (uint64_t i = 0; i < DOMT_PARTS; i++)
-        domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = i});
-    domt_holder_pass(400 * DOMT_MS);
+        domt_holder_queue_envelope(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = i});
+    domt_holder_advance(400 * DOMT_MS);
     for (uint32_t i = 0; i < DOMT_PARTS; i++)
         ck_assert_msg(domt_holder.reads[i] == 1, "%u: %u", i, domt_holder.reads[i]);
-    domt_holder_add(
+    domt_holder_queue_envelope(
         /* no part has this number */
         &(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = UINT32_MAX});
-    domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCE, .id = UINT32_MAX});
-    domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = UINT32_MAX});
-    domt_holder_pass(100 * DOMT_MS);
+    domt_holder_queue_envelope(&(domi_wire_envelope){.kind = DOMI_TO_FENCE, .id = UINT32_MAX});
+    domt_holder_queue_envelope(&(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = UINT32_MAX});
+    domt_holder_advance(100 * DOMT_MS);
     ck_assert_uint_eq(domt_holder.answers[DOMI_TO_FENCED], 1);
     domt_holder_end();
 }
@@ -47,8 +47,8 @@ DOMT_TEST(few_parts_are_read_at_a_time)
                                                    DOMUS_FROM_SERVER, &slow),
                      0);
     for (uint64_t i = 0; i < DOMT_PARTS; i++)
-        domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = i});
-    domt_holder_pass(190 * DOMT_MS);
+        domt_holder_queue_envelope(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = i});
+    domt_holder_advance(190 * DOMT_MS);
     ck_assert_uint_eq(count_reads(), 32);
     domt_holder_end();
 }
@@ -56,8 +56,8 @@ DOMT_TEST(few_parts_are_read_at_a_time)
 DOMT_TEST(message_that_waits_lets_both_nodes_look_at_its_part)
 {
     domt_holder_begin();
-    domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
-    domt_holder_pass(2 * DOMT_BEAT_NS);
+    domt_holder_order_user(DOMT_NOTICE, 0, 1, 1, 10);
+    domt_holder_advance(2 * DOMT_BEAT_NS);
     ck_assert_uint_ge(domt_holder.reads[domt_holder.parts[0]], 1);
     ck_assert_uint_eq(count_reads(), domt_holder.reads[domt_holder.parts[0]]);
     ck_assert_uint_ge(domt_holder.answers[DOMI_TO_DOUBT], 1);
@@ -80,9 +80,10 @@ DOMT_TEST(entry_that_is_read_counts)
     ck_assert_int_eq(domus_testkit_cluster_set_leg(domt_holder.sim, domt_holder.number, DOMUS_EVERY,
                                                    DOMUS_FROM_SERVER, &good),
                      0);
-    domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = domt_holder.parts[0]});
-    domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
-    domt_holder_pass(20 * DOMT_MS);
+    domt_holder_queue_envelope(
+        &(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = domt_holder.parts[0]});
+    domt_holder_order_user(DOMT_NOTICE, 0, 1, 1, 10);
+    domt_holder_advance(20 * DOMT_MS);
     DOMT_HOLD_HEARD(1);
     domt_holder_end();
 }

@@ -44,7 +44,7 @@ static const domus_pickler picklers[] = {
     {.type = &domt_ask_type, .version = 1, .table = &word_table},
     {.type = NULL}};
 
-static int tell(domus_stack *stack, void *self, const void *payload)
+static int send_many(domus_stack *stack, void *self, const void *payload)
 {
     static large answer;
 
@@ -61,13 +61,13 @@ static int on_mount(domus_stack *stack, void *self)
 static const domus_behaviour teller = {
     .name = "teller",
     .on_mount = on_mount,
-    .on = (const domus_on[]){{&domt_ask_type, tell, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&domt_ask_type, send_many, 0}, {NULL, NULL, 0}},
 };
 
 static const domus_behaviour grain = {.name = "grain", .on = (const domus_on[]){{NULL, NULL, 0}}};
 static const domus_grain_kind kinds[] = {{.name = "grain", .behaviour = &grain}, {.name = NULL}};
 
-static domus_system *the_system(void)
+static domus_system *system_of_node_a(void)
 {
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number));
 }
@@ -91,17 +91,17 @@ static void open_node(void)
         .context = domus_testkit_cluster_context(world.sim, world.number),
         .seed = 1,
     };
-    ck_assert_msg(domus_cluster_open(the_system(), &options, error, sizeof error, &world.cluster) ==
-                      0,
-                  "%s", error);
-    ck_assert_int_eq(domus_outside_spawn(the_system(), &teller, NULL, &address), 0);
+    ck_assert_msg(
+        domus_cluster_open(system_of_node_a(), &options, error, sizeof error, &world.cluster) == 0,
+        "%s", error);
+    ck_assert_int_eq(domus_outside_spawn(system_of_node_a(), &teller, NULL, &address), 0);
 }
 
 /* --- the node of the test -----------------------------------------------------------------------
  */
 
 /* Send a heartbeat, which says that the node lives and hears node a. */
-static void beat(void)
+static void send_heartbeat(void)
 {
     const domi_heartbeat beat = {.id = GREEDY,
                                  .incarnation = 1,
@@ -115,25 +115,25 @@ static void beat(void)
     domt_publish_bytes(&world.greedy, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
 }
 
-static void pass(uint64_t time_ns)
+static void advance(uint64_t time_ns)
 {
     for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
-        beat();
+        send_heartbeat();
         domt_pass(world.sim, 100 * DOMT_MS);
     }
 }
 
-static void begin(void)
+static void set_up(void)
 {
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
     open_node();
     domt_member_add(world.sim, NULL, &world.greedy);
     domi_link_init(&world.link, GREEDY, domus_cluster_here(world.cluster).id, 0);
-    pass(DOMT_SECOND);
+    advance(DOMT_SECOND);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domi_link_fini(&world.link);
     domus_testkit_cluster_free(world.sim);
@@ -141,7 +141,7 @@ static void end(void)
 }
 
 /* Send one envelope in its own batch. */
-static void send(const domi_wire_envelope *envelope)
+static void send_envelope(const domi_wire_envelope *envelope)
 {
     char subject[64];
     domus_slice batch;
@@ -154,7 +154,7 @@ static void send(const domi_wire_envelope *envelope)
     domus_slice_free(batch);
 }
 
-static uint64_t bytes_on_the_way(void)
+static uint64_t count_bytes_under_way(void)
 {
     domus_node_info infos[4];
     uint32_t count = domus_cluster_nodes(world.cluster, infos, 4);
@@ -190,39 +190,39 @@ DOMT_TEST(answers_that_are_not_confirmed_have_a_bound)
 {
     unsigned char bytes[256];
 
-    begin();
+    set_up();
     uint32_t size = make_word("", bytes);
     for (uint32_t i = 0; i < ASKS; i++)
-        send(&(domi_wire_envelope){.kind = DOMI_TO_ASK,
-                                   .from = {.node = GREEDY, .number = 5, .lease = 1},
-                                   .to = world.name,
-                                   .id = i,
-                                   .rest = bytes,
-                                   .rest_size = size});
-    pass(DOMT_SECOND);
+        send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_ASK,
+                                            .from = {.node = GREEDY, .number = 5, .lease = 1},
+                                            .to = world.name,
+                                            .id = i,
+                                            .rest = bytes,
+                                            .rest_size = size});
+    advance(DOMT_SECOND);
     ck_assert_uint_eq(world.asked, ASKS);
-    ck_assert_uint_ge(bytes_on_the_way(), QUEUED_MAX);
-    ck_assert_uint_le(bytes_on_the_way(), 2 * QUEUED_MAX + 2 * ANSWER + 200 * ASKS);
+    ck_assert_uint_ge(count_bytes_under_way(), QUEUED_MAX);
+    ck_assert_uint_le(count_bytes_under_way(), 2 * QUEUED_MAX + 2 * ANSWER + 200 * ASKS);
     ck_assert_uint_ge(domus_cluster_count(world.cluster).refused, ASKS / 2);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(messages_that_go_back_have_a_bound)
 {
     unsigned char bytes[256];
 
-    begin();
+    set_up();
     uint32_t size = make_word("\5grain\1k", bytes);
     for (uint32_t i = 0; i < 40 * ASKS; i++)
-        send(&(domi_wire_envelope){.kind = DOMI_TO_GRAIN_NOTICE,
-                                   .from = {.node = GREEDY, .number = 5, .lease = 1},
-                                   .rest = bytes,
-                                   .rest_size = size});
-    pass(DOMT_SECOND);
-    ck_assert_uint_ge(bytes_on_the_way(), QUEUED_MAX);
-    ck_assert_uint_le(bytes_on_the_way(), QUEUED_MAX + 8192);
+        send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_GRAIN_NOTICE,
+                                            .from = {.node = GREEDY, .number = 5, .lease = 1},
+                                            .rest = bytes,
+                                            .rest_size = size});
+    advance(DOMT_SECOND);
+    ck_assert_uint_ge(count_bytes_under_way(), QUEUED_MAX);
+    ck_assert_uint_le(count_bytes_under_way(), QUEUED_MAX + 8192);
     ck_assert_uint_ge(domus_cluster_count(world.cluster).dropped, 20 * ASKS);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(60)

@@ -25,7 +25,7 @@ typedef struct member {
 
 static const domus_type publish_type = {.name = "early publish"};
 
-static int take_word(domus_stack *stack, void *self, const void *payload)
+static int count_word(domus_stack *stack, void *self, const void *payload)
 {
     world.words[((const member *)self)->node]++;
     return 0;
@@ -51,7 +51,7 @@ static const domus_behaviour member_behaviour = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(member),
     .on_mount = on_mount,
-    .on = (const domus_on[]){{&domt_notice_type, take_word, 0},
+    .on = (const domus_on[]){{&domt_notice_type, count_word, 0},
                              {&publish_type, publish, 0},
                              {NULL, NULL, 0}},
 };

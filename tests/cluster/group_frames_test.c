@@ -57,7 +57,7 @@ typedef struct user {
     domus_group group;
 } user;
 
-static int take_word(domus_stack *stack, void *self, const void *payload)
+static int count_word(domus_stack *stack, void *self, const void *payload)
 {
     world.words++;
     world.is_remote = domus_address_is_remote(domus_sender(stack));
@@ -69,7 +69,7 @@ static int publish(domus_stack *stack, void *self, const void *payload)
     return domus_publish(stack, ((user *)self)->group, &word_type, payload);
 }
 
-static int leave(domus_stack *stack, void *self, const void *payload)
+static int leave_group(domus_stack *stack, void *self, const void *payload)
 {
     return domus_group_leave(stack, ((user *)self)->group);
 }
@@ -98,16 +98,16 @@ static const domus_behaviour user_behaviour = {
     .name = "user",
     .state_size = sizeof(user),
     .on_mount = on_mount,
-    .on = (const domus_on[]){{&word_type, take_word, 0},
+    .on = (const domus_on[]){{&word_type, count_word, 0},
                              {&publish_type, publish, 0},
-                             {&leave_type, leave, 0},
+                             {&leave_type, leave_group, 0},
                              {&join_many_type, join_many, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- the stranger ----------------------------------------------------------------------------- */
 
-static void hear_interest(const domi_wire_envelope *envelope)
+static void record_interest(const domi_wire_envelope *envelope)
 {
     size_t used = strlen(world.told);
 
@@ -119,10 +119,10 @@ static void hear_interest(const domi_wire_envelope *envelope)
     world.told_to = envelope->id;
 }
 
-static void hear_envelope(const domi_wire_envelope *envelope)
+static void record_envelope(const domi_wire_envelope *envelope)
 {
     if (envelope->kind == DOMI_TO_INTEREST)
-        hear_interest(envelope);
+        record_interest(envelope);
     if (envelope->kind == DOMI_TO_HELD)
         world.held = envelope->id;
     if (envelope->kind != DOMI_TO_PUBLISH)
@@ -133,7 +133,7 @@ static void hear_envelope(const domi_wire_envelope *envelope)
     memcpy(world.last_rest, envelope->rest, envelope->rest_size);
 }
 
-static void observe(void *context, const domus_testkit_happening *happening)
+static void receive_batch(void *context, const domus_testkit_happening *happening)
 {
     const unsigned char *bytes = happening->payload;
     domi_batch_foot foot;
@@ -150,27 +150,28 @@ static void observe(void *context, const domus_testkit_happening *happening)
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
-        hear_envelope(&envelope);
+        record_envelope(&envelope);
 }
 
-static uint64_t here(void)
+static uint64_t make_heartbeat_of_stranger(void)
 {
     return domus_cluster_here(world.cluster).id;
 }
 
-static void flush(void)
+static void flush_link(void)
 {
     domus_slice batch;
     char subject[64];
 
     if (domi_link_flush(&world.link, 1, true, &batch) != 1)
         return;
-    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)here());
+    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",
+             (unsigned long long)make_heartbeat_of_stranger());
     domt_publish_bytes(&world.stranger, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
 
-static void pass(uint64_t time_ns)
+static void advance(uint64_t time_ns)
 {
     const domi_heartbeat beat = {.id = STRANGER,
                                  .incarnation = 1,
@@ -178,18 +179,18 @@ static void pass(uint64_t time_ns)
                                  .state = DOMI_BEAT_UP,
                                  .name = "stranger",
                                  .heard_count = 1};
-    const uint64_t heard[] = {here()};
+    const uint64_t heard[] = {make_heartbeat_of_stranger()};
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
     for (uint64_t passed = 0; passed < time_ns; passed += 50 * DOMT_MS) {
         domt_publish_bytes(&world.stranger, "dm.sim.b", bytes,
                            domi_heartbeat_write(&beat, heard, bytes));
-        flush();
+        flush_link();
         domt_pass(world.sim, 50 * DOMT_MS);
     }
 }
 
-static void begin(void)
+static void set_up(void)
 {
     const word what = {1};
     domus_picklers *all;
@@ -216,20 +217,20 @@ static void begin(void)
     domt_member_add(world.sim, NULL, &world.stranger);
     snprintf(world.subject, sizeof world.subject, "dm.sim.t.%016llx.0",
              (unsigned long long)STRANGER);
-    domi_link_init(&world.link, STRANGER, here(), 0);
-    domus_testkit_cluster_observe(world.sim, observe, NULL);
+    domi_link_init(&world.link, STRANGER, make_heartbeat_of_stranger(), 0);
+    domus_testkit_cluster_observe(world.sim, receive_batch, NULL);
     domt_pass(world.sim, 100 * DOMT_MS);
     (void)domt_subscribe(&world.stranger, world.subject, NULL);
     ck_assert_int_eq(domus_picklers_new(picklers, NULL, 0, &all), 0);
     ck_assert_int_eq(domus_pickle(all, NULL, &word_type, &what, &to, NULL, 0), 0);
     ck_assert_int_eq(domus_append_end(&to, &world.word), 0);
     domus_picklers_free(all);
-    pass(500 * DOMT_MS);
+    advance(500 * DOMT_MS);
     ck_assert_int_eq(domus_outside_spawn(system, &user_behaviour, NULL, &world.user), 0);
-    pass(200 * DOMT_MS);
+    advance(200 * DOMT_MS);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domi_link_fini(&world.link);
     domus_slice_free(world.word);
@@ -237,26 +238,26 @@ static void end(void)
     domus_cluster_close(world.cluster);
 }
 
-static void send(const domi_wire_envelope *envelope)
+static void send_envelope(const domi_wire_envelope *envelope)
 {
     ck_assert_int_eq(domi_link_add(&world.link, envelope), 0);
-    pass(100 * DOMT_MS);
+    advance(100 * DOMT_MS);
 }
 
 /* Send the changes `from` + 1 to `to`, with these records, as the stranger's interest. */
-static void tell(uint64_t from, uint64_t to, const char *records, size_t size)
+static void send_interest(uint64_t from, uint64_t to, const char *records, size_t size)
 {
     world.held = 1000;
-    send(&(domi_wire_envelope){.kind = DOMI_TO_INTEREST,
-                               .time_ns = from,
-                               .id = to,
-                               .rest = (const unsigned char *)records,
-                               .rest_size = (uint32_t)size});
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_INTEREST,
+                                        .time_ns = from,
+                                        .id = to,
+                                        .rest = (const unsigned char *)records,
+                                        .rest_size = (uint32_t)size});
 }
 
-#define TELL(from, to, records) tell(from, to, records, sizeof(records) - 1)
+#define TELL(from, to, records) send_interest(from, to, records, sizeof(records) - 1)
 
-static void user_does(const domus_type *type)
+static void order_user(const domus_type *type)
 {
     const word what = {5};
 
@@ -264,10 +265,10 @@ static void user_does(const domus_type *type)
                          domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number)),
                          world.user, type, &what),
                      0);
-    pass(100 * DOMT_MS);
+    advance(100 * DOMT_MS);
 }
 
-static uint64_t wrong(void)
+static uint64_t count_wrong(void)
 {
     return domus_cluster_count(world.cluster).wrong;
 }
@@ -276,37 +277,38 @@ static uint64_t wrong(void)
 
 DOMT_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
 {
-    begin();
+    set_up();
     ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
     ck_assert_uint_eq(world.told_to, 1);
-    pass(500 * DOMT_MS); /* changes that are not confirmed are sent again */
+    advance(500 * DOMT_MS); /* changes that are not confirmed are sent again */
     ck_assert_uint_gt(strlen(world.told), 2 * strlen("+news"));
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
-    pass(200 * DOMT_MS);
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
+    advance(200 * DOMT_MS);
     world.told[0] = '\0';
-    pass(500 * DOMT_MS);
+    advance(500 * DOMT_MS);
     ck_assert_str_eq(world.told, "");
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 7}); /* the node has made no change 7 */
-    user_does(&leave_type);
-    pass(100 * DOMT_MS);
+    send_envelope(
+        &(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 7}); /* the node has made no change 7 */
+    order_user(&leave_type);
+    advance(100 * DOMT_MS);
     ck_assert_str_eq(world.told, "-news");
     ck_assert_uint_eq(world.told_to, 2);
-    end();
+    tear_down();
 }
 
 /* Begin a test in which the stranger has heard of many groups. */
-static void begin_with_many(void)
+static void set_up_with_many(void)
 {
-    begin();
-    user_does(&join_many_type);
+    set_up();
+    order_user(&join_many_type);
     while (world.told_to < MANY + 1)
-        send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = world.told_to});
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+        send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = world.told_to});
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
     world.told[0] = '\0';
 }
 
 /* The stranger is silent until the real node regards it as down. */
-static void go_down(void)
+static void stay_silent_until_down(void)
 {
     domus_node_info nodes[2];
 
@@ -320,79 +322,79 @@ static void go_down(void)
  * silence. */
 DOMT_TEST(node_that_was_down_is_told_again)
 {
-    begin();
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
-    go_down();
-    pass(500 * DOMT_MS);
+    set_up();
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
+    stay_silent_until_down();
+    advance(500 * DOMT_MS);
     ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
     ck_assert_uint_eq(world.told_to, 1);
-    end();
+    tear_down();
 }
 
 /* The stranger says that it holds no change: it has forgotten the real node, which was paused for
  * an hour. */
 DOMT_TEST(node_that_has_forgotten_what_it_held_says_so)
 {
-    begin_with_many();
-    pass(7 * DOMT_SECOND);
+    set_up_with_many();
+    advance(7 * DOMT_SECOND);
     ck_assert_int_eq(strncmp(world.told, "+many.1999", 10), 0);
     world.told[0] = '\0';
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 0});
-    pass(300 * DOMT_MS);
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 0});
+    advance(300 * DOMT_MS);
     ck_assert_ptr_nonnull(strstr(world.told, "+news+many.0"));
-    end();
+    tear_down();
 }
 
 /* The stranger says up to which change it holds the interest; these changes are not sent again,
  * however many there are. */
 DOMT_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
 {
-    begin_with_many();
-    go_down();
-    pass(500 * DOMT_MS);
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+    set_up_with_many();
+    stay_silent_until_down();
+    advance(500 * DOMT_MS);
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
     world.told[0] = '\0';
-    user_does(&leave_type);
-    pass(200 * DOMT_MS);
+    order_user(&leave_type);
+    advance(200 * DOMT_MS);
     ck_assert_int_eq(strncmp(world.told, "-news", 5), 0);
     ck_assert_uint_eq(world.told_to, MANY + 2);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(publications_go_to_nodes_that_have_members)
 {
-    begin();
-    user_does(&publish_type);
+    set_up();
+    order_user(&publish_type);
     ck_assert_uint_eq(world.publications, 0);
     TELL(0, 1, "\1\4news");
     ck_assert_uint_eq(world.held, 1);
-    user_does(&publish_type);
+    order_user(&publish_type);
     ck_assert_uint_eq(world.publications, 1);
     ck_assert_uint_eq(world.last.rest_size, world.word.size + 5);
     ck_assert_mem_eq(world.last_rest + world.word.size, "news\4", 5);
     ck_assert_uint_ne(world.last.from.lease, 0);
     TELL(1, 2, "\0\4news");
-    user_does(&publish_type);
+    order_user(&publish_type);
     ck_assert_uint_eq(world.publications, 1);
-    ck_assert_uint_eq(wrong(), 0);
-    end();
+    ck_assert_uint_eq(count_wrong(), 0);
+    tear_down();
 }
 
 DOMT_TEST(changes_behind_a_gap_wait_for_those_before)
 {
-    begin();
+    set_up();
     TELL(2, 3, "\1\4news");
     ck_assert_uint_eq(world.held, 0);
-    user_does(&publish_type);
+    order_user(&publish_type);
     ck_assert_uint_eq(world.publications, 0);
     TELL(0, 2, "\1\4news\1\5other");
     ck_assert_uint_eq(world.held, 2);
     TELL(0, 1, "\1\4news"); /* the stranger repeats a change */
     ck_assert_uint_eq(world.held, 2);
-    user_does(&publish_type);
+    order_user(&publish_type);
     ck_assert_uint_eq(world.publications, 1);
-    ck_assert_uint_eq(wrong(), 0);
-    end();
+    ck_assert_uint_eq(count_wrong(), 0);
+    tear_down();
 }
 
 DOMT_TEST(interest_that_cannot_be_is_counted)
@@ -411,25 +413,25 @@ DOMT_TEST(interest_that_cannot_be_is_counted)
                  5}};
     char longest[2 + 64];
 
-    begin();
+    set_up();
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tell(0, 1, rows[i].records, rows[i].size);
-        ck_assert_msg(wrong() == i + 1 && world.held == 1000, "row %u", i);
+        send_interest(0, 1, rows[i].records, rows[i].size);
+        ck_assert_msg(count_wrong() == i + 1 && world.held == 1000, "row %u", i);
     }
-    uint64_t before = wrong();
+    uint64_t before = count_wrong();
     memset(longest, 'n', sizeof longest);
     longest[0] = 1;
     longest[1] = 64;
-    tell(0, 1, longest, sizeof longest);
-    ck_assert_uint_eq(wrong(), before + 1);
+    send_interest(0, 1, longest, sizeof longest);
+    ck_assert_uint_eq(count_wrong(), before + 1);
     longest[1] = 63;
-    tell(0, 1, longest, sizeof longest - 1);
+    send_interest(0, 1, longest, sizeof longest - 1);
     ck_assert_uint_eq(world.held, 1);
     TELL(1, 1, "\1\4news"); /* an announcement that contains no change */
-    ck_assert_uint_eq(wrong(), before + 2);
-    user_does(&publish_type);
+    ck_assert_uint_eq(count_wrong(), before + 2);
+    order_user(&publish_type);
     ck_assert_uint_eq(world.publications, 0);
-    end();
+    tear_down();
 }
 
 /* --- publications ----------------------------------------------------------------------------- */
@@ -441,44 +443,44 @@ static void publish_with(const char *tail, size_t size)
 
     memcpy(bytes, domus_slice_data(world.word), world.word.size);
     memcpy(bytes + world.word.size, tail, size);
-    send(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH,
-                               .from = {.number = 4, .lease = 1},
-                               .rest = bytes,
-                               .rest_size = (uint32_t)(world.word.size + size)});
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH,
+                                        .from = {.number = 4, .lease = 1},
+                                        .rest = bytes,
+                                        .rest_size = (uint32_t)(world.word.size + size)});
 }
 
 #define PUBLISH(tail) publish_with(tail, sizeof(tail) - 1)
 
 DOMT_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
 {
-    begin();
+    set_up();
     PUBLISH("news\4");
     ck_assert_uint_eq(world.words, 1);
     ck_assert(world.is_remote);
-    user_does(&leave_type);
+    order_user(&leave_type);
     PUBLISH("news\4"); /* the group has no member here, which is no error */
     ck_assert_uint_eq(world.words, 1);
-    ck_assert_uint_eq(wrong(), 0);
-    end();
+    ck_assert_uint_eq(count_wrong(), 0);
+    tear_down();
 }
 
 DOMT_TEST(publication_that_cannot_be_is_counted)
 {
-    begin();
+    set_up();
     PUBLISH("newt\4");   /* name of a group that is not open on this node */
     PUBLISH("news\0");   /* an empty name */
     PUBLISH("ne\1s\4");  /* a name with an invalid byte */
     PUBLISH("news\377"); /* a length beyond the end of the bytes */
     PUBLISH("xnews\4");  /* a byte between message and name */
-    ck_assert_uint_eq(wrong(), 5);
-    send(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH}); /* no bytes */
-    send(&(domi_wire_envelope){
+    ck_assert_uint_eq(count_wrong(), 5);
+    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH}); /* no bytes */
+    send_envelope(&(domi_wire_envelope){
         .kind = DOMI_TO_PUBLISH, .rest = (const unsigned char *)"news\4", .rest_size = 5});
-    ck_assert_uint_eq(wrong(), 7);
+    ck_assert_uint_eq(count_wrong(), 7);
     ck_assert_uint_eq(world.words, 0);
     PUBLISH("news\4");
     ck_assert_uint_eq(world.words, 1);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(60)

@@ -110,7 +110,7 @@ static const domus_behaviour publishing = {
     .on = (const domus_on[]){{&tick_type, publish_some, 0}, {NULL, NULL, 0}},
 };
 
-static int take_word(domus_stack *stack, void *self_, const void *payload)
+static int record_word(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     const word *came = payload;
@@ -126,7 +126,7 @@ static int take_word(domus_stack *stack, void *self_, const void *payload)
 }
 
 /* A loose member joins and leaves at random, until `is_steady` is set. */
-static int change(domus_stack *stack, void *self_, const void *payload)
+static int join_or_leave(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     member *now = &model.members[self->number];
@@ -143,14 +143,16 @@ static int begin_member(domus_stack *stack, void *self)
 {
     int error = open_groups(stack, self);
 
-    return error != 0 ? error : change(stack, self, NULL);
+    return error != 0 ? error : join_or_leave(stack, self, NULL);
 }
 
 static const domus_behaviour membering = {
     .name = "member",
     .state_size = sizeof(actor),
     .on_mount = begin_member,
-    .on = (const domus_on[]){{&tick_type, change, 0}, {&word_type, take_word, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&tick_type, join_or_leave, 0},
+                             {&word_type, record_word, 0},
+                             {NULL, NULL, 0}},
 };
 
 /* --- nodes -------------------------------------------------------------------------------------
@@ -178,14 +180,14 @@ static void start_node(uint32_t i)
     spawn_member(i, 1);
 }
 
-static void begin(uint64_t seed)
+static void set_up(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.publishes = true;
     domt_nodes_begin(seed, 1 + (uint32_t)(seed % 2), false, start_node);
 }
 
-static void crash(uint32_t i)
+static void record_and_crash(uint32_t i)
 {
     for (uint32_t j = 0; j < model.members_used; j++)
         model.members[j].is_gone |= model.members[j].node == i;
@@ -196,7 +198,7 @@ static void crash(uint32_t i)
  */
 
 /* Set all marks: the checks count the publications from now on. */
-static void mark_all(void)
+static void set_marks(void)
 {
     for (uint32_t i = 0; i < model.publishers_used; i++)
         memcpy(model.publishers[i].mark, model.publishers[i].sent, sizeof model.publishers[i].mark);
@@ -206,7 +208,7 @@ static void mark_all(void)
 
 /* Returns how many publications since its mark a publisher has sent and the member has not
  * received. */
-static uint64_t missed(const member *who, uint32_t index)
+static uint64_t count_missed_of(const member *who, uint32_t index)
 {
     const publisher *from = &model.publishers[index];
     uint64_t since = from->sent[who->group] - from->mark[who->group];
@@ -224,7 +226,7 @@ static uint64_t count_missed(uint64_t seed)
     for (uint32_t i = 0; i < model.members_used; i++) {
         const member *who = &model.members[i];
         for (uint32_t j = 0; j < model.publishers_used && who->group == 0; j++) {
-            uint64_t now = missed(who, j);
+            uint64_t now = count_missed_of(who, j);
             ck_assert_msg(now == 0 || who->node != model.publishers[j].node,
                           "seed %llu: a member has missed one of its own node",
                           (unsigned long long)seed);
@@ -235,7 +237,7 @@ static uint64_t count_missed(uint64_t seed)
     return sum / STEADY;
 }
 
-static uint64_t count_told(void)
+static uint64_t count_reported_losses(void)
 {
     uint64_t sum = 0;
 
@@ -247,11 +249,11 @@ static uint64_t count_told(void)
 }
 
 /* Check that, some time after all faults are healed, every member receives every publication. */
-static void check_all_comes(uint64_t seed)
+static void check_everything_arrives(uint64_t seed)
 {
     model.is_steady = true;
     domt_nodes_advance(4 * SECOND);
-    mark_all();
+    set_marks();
     domt_nodes_advance(300 * MS);
     model.publishes = false;
     domt_nodes_advance(SECOND);
@@ -259,11 +261,11 @@ static void check_all_comes(uint64_t seed)
     for (uint32_t i = 0; i < model.members_used; i++) {
         const member *who = &model.members[i];
         for (uint32_t j = 0; j < model.publishers_used && !who->is_gone; j++) {
-            ck_assert_msg(missed(who, j) == 0,
+            ck_assert_msg(count_missed_of(who, j) == 0,
                           "seed %llu: member %u of %s on node %u has missed %llu of publisher %u "
                           "on node %u",
                           (unsigned long long)seed, i, names[who->group], who->node,
-                          (unsigned long long)missed(who, j), j, model.publishers[j].node);
+                          (unsigned long long)count_missed_of(who, j), j, model.publishers[j].node);
             taken += who->taken[j];
         }
     }
@@ -276,40 +278,40 @@ static int run_seed(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    begin(seed);
+    set_up(seed);
     domt_nodes_advance(SECOND);
-    mark_all();
-    uint64_t before = count_told();
+    set_marks();
+    uint64_t before = count_reported_losses();
     for (uint32_t round = 0; round < 3; round++) {
-        domt_nodes_fault();
+        domt_nodes_draw_fault();
         domt_nodes_advance(domt_draw(1500 * MS));
         if (domt_draw(2) == 0)
-            domt_nodes_heal();
+            domt_nodes_heal_faults();
         if (crashes) {
-            domt_nodes_heal();
-            crash((uint32_t)domt_draw(NODES));
+            domt_nodes_heal_faults();
+            record_and_crash((uint32_t)domt_draw(NODES));
         }
         domt_nodes_advance(domt_draw(SECOND));
     }
-    domt_nodes_heal();
+    domt_nodes_heal_faults();
     if (!crashes) {
         model.publishes = false;
         domt_nodes_advance(4 * SECOND);
-        uint64_t silent = count_missed(seed), told = count_told() - before;
+        uint64_t silent = count_missed(seed), told = count_reported_losses() - before;
         ck_assert_msg(silent <= told, "seed %llu: %llu have not come, %llu were told as lost",
                       (unsigned long long)seed, (unsigned long long)silent,
                       (unsigned long long)told);
         model.publishes = true;
     }
-    check_all_comes(seed);
+    check_everything_arrives(seed);
     domt_nodes_end();
     return 0;
 }
 
 DOMT_TEST(without_faults_every_member_gets_everything)
 {
-    begin(1);
-    check_all_comes(1);
+    set_up(1);
+    check_everything_arrives(1);
     for (uint32_t i = 0; i < NODES; i++) {
         domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
         ck_assert_uint_eq(counts.lost + counts.refused + counts.dropped, 0);

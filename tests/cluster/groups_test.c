@@ -24,7 +24,7 @@ typedef struct actor {
     uint64_t next[2];
 } actor;
 
-static int take_number(domus_stack *stack, void *self_, const void *payload)
+static int record_number(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     uint64_t value = ((const domt_number *)payload)->value;
@@ -38,7 +38,7 @@ static int take_number(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int take_secret(domus_stack *stack, void *self, const void *payload)
+static int count_secret(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&secrets[((actor *)self)->node], 1);
     return 0;
@@ -61,8 +61,8 @@ static const domus_behaviour member = {
     .name = "member",
     .state_size = sizeof(actor),
     .on_mount = begin_member,
-    .on = (const domus_on[]){{&domt_number_type, take_number, 0},
-                             {&domt_secret_type, take_secret, 0},
+    .on = (const domus_on[]){{&domt_number_type, record_number, 0},
+                             {&domt_secret_type, count_secret, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -108,7 +108,7 @@ static domus_address spawn(domus_system *system, uint32_t node, const domus_beha
 }
 
 /* Spawn a publisher and two members, which the threads get in turn. */
-static void spawn_on(uint32_t node)
+static void spawn_actors_on(uint32_t node)
 {
     clusters[node] = domt_clusters[node];
     publishers[node] = spawn(domt_systems[node], node, &publisher);
@@ -116,7 +116,8 @@ static void spawn_on(uint32_t node)
         (void)spawn(domt_systems[node], node, &member);
 }
 
-static void tell(domus_system *system, uint32_t node, const domus_type *type, uint64_t value)
+static void order_publisher(domus_system *system, uint32_t node, const domus_type *type,
+                            uint64_t value)
 {
     const domt_number number = {.value = value};
 
@@ -137,13 +138,13 @@ static void wait_for_interest(uint32_t node)
     uint64_t before = atomic_load(&foreign[1 - node]);
 
     for (int i = 0; i < 1000 && atomic_load(&foreign[1 - node]) == before; i++) {
-        tell(domt_systems[node], node, &domt_tell_type, 1);
+        order_publisher(domt_systems[node], node, &domt_tell_type, 1);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
-static void begin(void)
+static void set_up(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
         atomic_store(&taken[i], 0);
@@ -152,8 +153,8 @@ static void begin(void)
     }
     atomic_store(&disorder, 0);
     domt_pair_open(2, NULL);
-    spawn_on(0);
-    spawn_on(1);
+    spawn_actors_on(0);
+    spawn_actors_on(1);
     wait_for_interest(0);
     wait_for_interest(1);
 }
@@ -162,11 +163,11 @@ static void begin(void)
 
 DOMT_TEST(members_on_both_nodes_get_each_publication_in_order)
 {
-    begin();
+    set_up();
     for (uint32_t node = 0; node < 2; node++) {
         atomic_store(&taken[0], 0);
         atomic_store(&taken[1], 0);
-        tell(domt_systems[node], node, &domt_tell_type, BURST);
+        order_publisher(domt_systems[node], node, &domt_tell_type, BURST);
         wait_for(&taken[0], 2 * BURST);
         wait_for(&taken[1], 2 * BURST);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
@@ -183,8 +184,8 @@ DOMT_TEST(members_on_both_nodes_get_each_publication_in_order)
 
 DOMT_TEST(type_without_a_pickler_comes_to_members_here_alone)
 {
-    begin();
-    tell(domt_systems[0], 0, &domt_secret_type, 1);
+    set_up();
+    order_publisher(domt_systems[0], 0, &domt_secret_type, 1);
     wait_for(&secrets[0], 2);
     for (int i = 0; i < 500 && domus_cluster_count(domt_clusters[0]).refused == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -195,17 +196,17 @@ DOMT_TEST(type_without_a_pickler_comes_to_members_here_alone)
 
 DOMT_TEST(node_that_has_begun_anew_gets_publications_again)
 {
-    begin();
+    set_up();
     domt_pair_end(true);
-    domt_pair_wait(DOMUS_NODE_ENDED);
-    tell(domt_systems[0], 0, &domt_tell_type, 5);
+    domt_pair_wait_for_state(DOMUS_NODE_ENDED);
+    order_publisher(domt_systems[0], 0, &domt_tell_type, 5);
     domt_pair_begin();
-    domt_pair_wait(DOMUS_NODE_UP);
-    spawn_on(1);
+    domt_pair_wait_for_state(DOMUS_NODE_UP);
+    spawn_actors_on(1);
     wait_for_interest(0);
     uint64_t before = atomic_load(&taken[1]);
     uint64_t refused = domus_cluster_count(domt_clusters[0]).refused;
-    tell(domt_systems[0], 0, &domt_tell_type, BURST);
+    order_publisher(domt_systems[0], 0, &domt_tell_type, BURST);
     wait_for(&taken[1], before + 2 * BURST);
     ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, refused);
     wait_for_interest(1);
@@ -230,7 +231,7 @@ DOMT_TEST(without_servers_a_group_is_that_of_this_system)
     (void)spawn(system, 0, &member);
     (void)spawn(system, 0, &member);
     for (int i = 0; i < 1000 && atomic_load(&taken[0]) < 2; i++) {
-        tell(system, 0, &domt_tell_type, 1);
+        order_publisher(system, 0, &domt_tell_type, 1);
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
     wait_for(&taken[0], 2);

@@ -41,7 +41,7 @@ static const domus_pickler picklers[] = {{.type = &hello_type, .version = 1, .ta
 
 /* --- the user --------------------------------------------------------------------------------- */
 
-static int hear_hello(domus_stack *stack, void *self, const void *payload)
+static int record_hello(domus_stack *stack, void *self, const void *payload)
 {
     world.hellos++;
     if (domus_address_is_remote(domus_sender(stack)))
@@ -49,15 +49,15 @@ static int hear_hello(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     world.result = answer->error;
     return 0;
 }
 
-static int obey(domus_stack *stack, void *self, const void *payload)
+static int ask_last_sender(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_ask(stack, world.stranger, &hello_type, payload, hear);
+    return domus_ask(stack, world.stranger, &hello_type, payload, store_error);
 }
 
 static int on_mount(domus_stack *stack, void *self)
@@ -68,7 +68,9 @@ static int on_mount(domus_stack *stack, void *self)
 static const domus_behaviour user = {
     .name = "user",
     .on_mount = on_mount,
-    .on = (const domus_on[]){{&hello_type, hear_hello, 0}, {&order_type, obey, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&hello_type, record_hello, 0},
+                             {&order_type, ask_last_sender, 0},
+                             {NULL, NULL, 0}},
 };
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -111,7 +113,7 @@ static void make_hello(void)
 }
 
 /* Send a heartbeat that says that the node of the test lives, and hears node a. */
-static void beat(void)
+static void send_heartbeat(void)
 {
     const domi_heartbeat beat = {.id = GOSSIP,
                                  .incarnation = 1,
@@ -125,15 +127,15 @@ static void beat(void)
     domt_publish_bytes(&world.gossip, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
 }
 
-static void pass(uint64_t time_ns)
+static void advance(uint64_t time_ns)
 {
     for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
-        beat();
+        send_heartbeat();
         domt_pass(world.sim, 100 * DOMT_MS);
     }
 }
 
-static void begin(void)
+static void set_up(void)
 {
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
@@ -142,10 +144,10 @@ static void begin(void)
     domt_member_add(world.sim, NULL, &world.gossip);
     domi_link_init(&world.link, GOSSIP, domus_cluster_here(world.clusters[0]).id, 0);
     make_hello();
-    pass(DOMT_SECOND);
+    advance(DOMT_SECOND);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domi_link_fini(&world.link);
     domus_slice_free(world.hello);
@@ -155,7 +157,7 @@ static void end(void)
 }
 
 /* Send a hello to the user from actors of `count` invented nodes, from node `first` on. */
-static void mention(uint64_t first, uint32_t count)
+static void send_hellos_of(uint64_t first, uint32_t count)
 {
     char subject[64];
     domus_slice batch;
@@ -183,40 +185,40 @@ static int ask_stranger(void)
 
     world.result = 1;
     ck_assert_int_eq(domus_outside_notice(system_of(0), world.user, &order_type, &what), 0);
-    pass(200 * DOMT_MS);
+    advance(200 * DOMT_MS);
     return world.result;
 }
 
 DOMT_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
 {
-    begin();
-    mention(FIRST, 1);
-    pass(200 * DOMT_MS);
+    set_up();
+    send_hellos_of(FIRST, 1);
+    advance(200 * DOMT_MS);
     ck_assert_uint_eq(world.hellos, 1);
     ck_assert(domus_address_is_remote(world.stranger));
     ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
     ck_assert_uint_eq(domus_cluster_nodes(world.clusters[0], NULL, 0), 2);
-    pass(8 * DOMT_SECOND);
+    advance(8 * DOMT_SECOND);
     ck_assert_int_eq(ask_stranger(), -ESTALE);
-    mention(FIRST, 1); /* a forgotten node may be mentioned again */
-    pass(200 * DOMT_MS);
+    send_hellos_of(FIRST, 1); /* a forgotten node may be mentioned again */
+    advance(200 * DOMT_MS);
     ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(nodes_that_are_made_up_do_not_keep_out_real_ones)
 {
-    begin();
+    set_up();
     for (uint32_t i = 0; i < 12; i++) {
-        mention(FIRST + 200 * i, 200);
-        pass(100 * DOMT_MS);
+        send_hellos_of(FIRST + 200 * i, 200);
+        advance(100 * DOMT_MS);
     }
     ck_assert_uint_eq(world.hellos, 2400);
     open_node(1);
-    pass(2 * DOMT_SECOND);
+    advance(2 * DOMT_SECOND);
     domus_node node;
     ck_assert_int_eq(domus_cluster_find_node(world.clusters[0], "b", &node), 0);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(60)

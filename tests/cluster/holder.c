@@ -24,13 +24,13 @@ static const domus_pickle_table table = DOMUS_PICKLE_TABLE(parcel, fields);
 static const domus_pickler picklers[] = {{.type = &parcel_type, .version = 1, .table = &table},
                                          {.type = NULL}};
 
-static int take_parcel(domus_stack *stack, void *self, const void *payload)
+static int record_parcel(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
 static const domus_behaviour depot = {
-    .name = "depot", .on = (const domus_on[]){{&parcel_type, take_parcel, 0}, {NULL, NULL, 0}}};
+    .name = "depot", .on = (const domus_on[]){{&parcel_type, record_parcel, 0}, {NULL, NULL, 0}}};
 static const domus_grain_kind kinds[] = {{.name = "depot", .behaviour = &depot}, {.name = NULL}};
 static const char *const keys[] = {"k", "other"}; /* keys that lie in two different parts */
 
@@ -45,19 +45,19 @@ typedef struct order {
 } order;
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_holder.error = answer->error;
     return 0;
 }
 
-static int ask(domus_stack *stack, user *self, const char *key, const parcel *what)
+static int ask_grain(domus_stack *stack, user *self, const char *key, const parcel *what)
 {
     int error = domus_grain_ask_add(stack, self->depots, key, &parcel_type, what, 0, 0);
 
     if (error == 0)
         error = domus_conversation_of(stack, &self->asking);
-    return error != 0 ? error : domus_wait_all(stack, hear);
+    return error != 0 ? error : domus_wait_all(stack, store_error);
 }
 
 /* Write a text of `size` bytes that begins with the number. */
@@ -71,7 +71,7 @@ static void number_parcel(uint32_t number, uint32_t size, parcel *ret_parcel)
     ret_parcel->text[size] = '\0';
 }
 
-static int obey(domus_stack *stack, void *self_, const void *payload)
+static int run_order(domus_stack *stack, void *self_, const void *payload)
 {
     user *self = self_;
     const order *what = payload;
@@ -82,7 +82,7 @@ static int obey(domus_stack *stack, void *self_, const void *payload)
         return domus_cancel(stack, self->asking);
     number_parcel(what->number, what->size, &one);
     if (what->verb == DOMT_ASK)
-        return ask(stack, self, keys[what->key], &one);
+        return ask_grain(stack, self, keys[what->key], &one);
     for (uint32_t i = 0; i < what->count && error == 0; i++) {
         number_parcel(what->number + i, what->size, &one);
         error = domus_grain_notice(stack, self->depots, keys[what->key], &parcel_type, &one);
@@ -104,13 +104,13 @@ static const domus_behaviour using = {
     .name = "user",
     .state_size = sizeof(user),
     .on_mount = mount_user,
-    .on = (const domus_on[]){{&order_type, obey, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&order_type, run_order, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the stranger -------------------------------------------------------------------------------
  */
 
-void domt_holder_add(const domi_wire_envelope *envelope)
+void domt_holder_queue_envelope(const domi_wire_envelope *envelope)
 {
     ck_assert_int_eq(domi_link_add(&domt_holder.link, envelope), 0);
 }
@@ -121,10 +121,10 @@ void domt_holder_give_back(const domi_wire_envelope *envelope)
 
     back.kind = DOMI_TO_RETURN;
     back.error = envelope->kind;
-    domt_holder_add(&back);
+    domt_holder_queue_envelope(&back);
 }
 
-static void hear_parcel(const domi_wire_envelope *envelope)
+static void record_heard_parcel(const domi_wire_envelope *envelope)
 {
     const char *number = memmem(envelope->rest, envelope->rest_size, "no.", 3);
 
@@ -144,20 +144,21 @@ static void hear_parcel(const domi_wire_envelope *envelope)
         domt_holder_give_back(envelope);
 }
 
-static void hear_envelope(const domi_wire_envelope *envelope)
+static void record_envelope(const domi_wire_envelope *envelope)
 {
     if (envelope->kind == DOMI_TO_GRAIN_NOTICE || envelope->kind == DOMI_TO_GRAIN_ASK) {
-        hear_parcel(envelope);
+        record_heard_parcel(envelope);
         return;
     }
     domt_holder.answers[envelope->kind]++;
     domt_holder.last = *envelope;
     if (envelope->kind == DOMI_TO_FENCE && domt_holder.answers_fences)
-        domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = envelope->id});
+        domt_holder_queue_envelope(
+            &(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = envelope->id});
 }
 
 /* Count the real node's requests for an entry of the store. */
-static void note_read(const domus_testkit_happening *happening)
+static void count_store_read(const domus_testkit_happening *happening)
 {
     static const char key[] = "$KV.dm_sim_names.g.";
     char text[128] = "";
@@ -172,7 +173,7 @@ static void note_read(const domus_testkit_happening *happening)
         domt_holder.reads[part]++;
 }
 
-static void observe(void *context, const domus_testkit_happening *happening)
+static void receive_batch(void *context, const domus_testkit_happening *happening)
 {
     const unsigned char *bytes = happening->payload;
     domi_batch_foot foot;
@@ -180,7 +181,7 @@ static void observe(void *context, const domus_testkit_happening *happening)
     domi_wire_envelope envelope;
 
     if (happening->fate == DOMUS_FATE_PUBLISHED)
-        note_read(happening);
+        count_store_read(happening);
     if (happening->fate != DOMUS_FATE_DELIVERED ||
         strcmp(happening->subject, domt_holder.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot) ||
@@ -188,15 +189,15 @@ static void observe(void *context, const domus_testkit_happening *happening)
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
-        hear_envelope(&envelope);
+        record_envelope(&envelope);
 }
 
-static uint64_t here(void)
+static uint64_t make_heartbeat(void)
 {
     return domus_cluster_here(domt_holder.cluster).id;
 }
 
-static void flush(void)
+static void flush_link(void)
 {
     uint64_t last = domt_holder.link.their_last;
     domus_slice batch;
@@ -208,12 +209,12 @@ static void flush(void)
     int flushed = domi_link_flush(&domt_holder.link, 1, true, &batch);
     domt_holder.link.their_last = last;
     ck_assert_int_eq(flushed, 1);
-    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)here());
+    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)make_heartbeat());
     domt_publish_bytes(&domt_holder.stranger, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
 
-void domt_holder_pass(uint64_t time_ns)
+void domt_holder_advance(uint64_t time_ns)
 {
     const domi_heartbeat beat = {.id = DOMT_STRANGER,
                                  .incarnation = 1,
@@ -222,14 +223,14 @@ void domt_holder_pass(uint64_t time_ns)
                                  .name = "stranger",
                                  .hosts_grains = true,
                                  .heard_count = 1};
-    const uint64_t ids[] = {here()};
+    const uint64_t ids[] = {make_heartbeat()};
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
     for (uint64_t passed = 0; passed < time_ns; passed += 10 * DOMT_MS) {
         if (passed % (50 * DOMT_MS) == 0)
             domt_publish_bytes(&domt_holder.stranger, "dm.sim.b", bytes,
                                domi_heartbeat_write(&beat, ids, bytes));
-        flush();
+        flush_link();
         domt_pass(domt_holder.sim, 10 * DOMT_MS);
     }
 }
@@ -269,12 +270,12 @@ void domt_holder_begin(void)
     domt_member_add(domt_holder.sim, NULL, &domt_holder.stranger);
     snprintf(domt_holder.subject, sizeof domt_holder.subject, "dm.sim.t.%016llx.0",
              (unsigned long long)DOMT_STRANGER);
-    domi_link_init(&domt_holder.link, DOMT_STRANGER, here(), 0);
-    domus_testkit_cluster_observe(domt_holder.sim, observe, NULL);
+    domi_link_init(&domt_holder.link, DOMT_STRANGER, make_heartbeat(), 0);
+    domus_testkit_cluster_observe(domt_holder.sim, receive_batch, NULL);
     domt_pass(domt_holder.sim, 100 * DOMT_MS);
     (void)domt_subscribe(&domt_holder.stranger, domt_holder.subject, NULL);
     ck_assert_int_eq(domus_outside_spawn(system_(), &using, NULL, &domt_holder.user), 0);
-    domt_holder_pass(DOMT_SECOND);
+    domt_holder_advance(DOMT_SECOND);
     ck_assert_uint_ne(domt_holder.parts[0], domt_holder.parts[1]);
 }
 
@@ -285,15 +286,15 @@ void domt_holder_end(void)
     domus_cluster_close(domt_holder.cluster);
 }
 
-void domt_holder_order(domt_holder_verb verb, uint32_t key, uint32_t number, uint32_t count,
-                       uint32_t size)
+void domt_holder_order_user(domt_holder_verb verb, uint32_t key, uint32_t number, uint32_t count,
+                            uint32_t size)
 {
     const order what = {verb, key, number, count, size};
 
     if (verb == DOMT_ASK)
         domt_holder.error = 1;
     ck_assert_int_eq(domus_outside_notice(system_(), domt_holder.user, &order_type, &what), 0);
-    domt_holder_pass(10 * DOMT_MS);
+    domt_holder_advance(10 * DOMT_MS);
 }
 
 void domt_holder_take_part(uint32_t key)
@@ -307,7 +308,7 @@ void domt_holder_take_part(uint32_t key)
     domt_publish_bytes(&domt_holder.stranger, subject, id, sizeof id);
 }
 
-static uint64_t queued(void)
+static uint64_t count_queued_bytes(void)
 {
     domus_node_info infos[2];
 
@@ -315,16 +316,16 @@ static uint64_t queued(void)
     return infos[1].queued_bytes;
 }
 
-void domt_holder_fill(void)
+void domt_holder_fill_link(void)
 {
-    domt_holder_order(DOMT_NOTICE, 1, 0, 1, 1000);
-    domt_holder_pass(50 * DOMT_MS);
+    domt_holder_order_user(DOMT_NOTICE, 1, 0, 1, 1000);
+    domt_holder_advance(50 * DOMT_MS);
     domt_holder.is_deaf = true;
-    domt_holder_order(DOMT_NOTICE, 1, 1, (DOMT_QUEUED - 500) / domt_holder.bytes, 1000);
-    ck_assert(queued() > 63000 && queued() <= DOMT_QUEUED);
+    domt_holder_order_user(DOMT_NOTICE, 1, 1, (DOMT_QUEUED - 500) / domt_holder.bytes, 1000);
+    ck_assert(count_queued_bytes() > 63000 && count_queued_bytes() <= DOMT_QUEUED);
 }
 
-void domt_hold_heard(const uint32_t *numbers, uint32_t count)
+void domt_holder_check_heard(const uint32_t *numbers, uint32_t count)
 {
     char shown[8 * DOMT_HEARD] = "";
 
@@ -335,7 +336,7 @@ void domt_hold_heard(const uint32_t *numbers, uint32_t count)
         ck_assert_msg(domt_holder.heard[i].number == numbers[i], "another order:%s", shown);
 }
 
-uint64_t domt_holder_waiting(void)
+uint64_t domt_holder_count_waiting(void)
 {
     return domus_cluster_count_grains(domt_holder.cluster).waiting;
 }

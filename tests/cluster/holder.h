@@ -56,16 +56,16 @@ void domt_holder_end(void);
 
 /* Advance the time in steps of 10 ms. In each step the stranger sends the envelopes that were
  * added. */
-void domt_holder_pass(uint64_t time_ns);
+void domt_holder_advance(uint64_t time_ns);
 
 /* Let the user send `count` notices, or one ask, to a key, with numbers from `number` on and `size`
  * bytes each (3000 at most); or cancel its ask. Advances the time by 10 ms. */
 typedef enum domt_holder_verb { DOMT_NOTICE, DOMT_ASK, DOMT_CANCEL } domt_holder_verb;
-void domt_holder_order(domt_holder_verb verb, uint32_t key, uint32_t number, uint32_t count,
-                       uint32_t size);
+void domt_holder_order_user(domt_holder_verb verb, uint32_t key, uint32_t number, uint32_t count,
+                            uint32_t size);
 
 /* Let the stranger send an envelope in the next step, or return a message that it has received. */
-void domt_holder_add(const domi_wire_envelope *envelope);
+void domt_holder_queue_envelope(const domi_wire_envelope *envelope);
 void domt_holder_give_back(const domi_wire_envelope *envelope);
 
 /* Write into the store that the stranger has the part of a key. */
@@ -73,15 +73,15 @@ void domt_holder_take_part(uint32_t key);
 
 /* Make the stranger deaf, and fill the link to it, so that no further large message fits. The
  * stranger needs the part of the second key. */
-void domt_holder_fill(void);
+void domt_holder_fill_link(void);
 
 /* Returns how many messages wait for their parts. */
-uint64_t domt_holder_waiting(void);
+uint64_t domt_holder_count_waiting(void);
 
 /* Check that messages with these numbers have come for the first key, in this order. */
-void domt_hold_heard(const uint32_t *numbers, uint32_t count);
+void domt_holder_check_heard(const uint32_t *numbers, uint32_t count);
 #define DOMT_HOLD_HEARD(...)                                                                       \
-    domt_hold_heard((const uint32_t[]){__VA_ARGS__},                                               \
-                    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+    domt_holder_check_heard((const uint32_t[]){__VA_ARGS__},                                       \
+                            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
 #endif

@@ -33,7 +33,7 @@ static int read_exactly(const domus_picklers *picklers, const char *data, size_t
 
 DOMT_TEST(message_that_is_cut_off_anywhere_is_refused)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domt_all all;
 
     for (uint64_t seed = 0; seed < 4; seed++) {
@@ -51,7 +51,7 @@ DOMT_TEST(message_that_is_cut_off_anywhere_is_refused)
 
 DOMT_TEST(message_with_turned_bits_is_read_or_refused)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     uint32_t read = 0;
     uint32_t refused = 0;
     domi_random random;
@@ -100,7 +100,7 @@ static const domus_pickler anys[] = {
     {.type = &any_type, .version = 1, .write = write_any, .read = read_any}, {.type = NULL}};
 
 /* Returns whether msgpack-c reads these bytes as one value; -1: unknown. */
-static int msgpack_takes(const char *bytes, size_t size)
+static int is_read_by_msgpack(const char *bytes, size_t size)
 {
     msgpack_unpacked unpacked;
     size_t end = 0;
@@ -132,7 +132,7 @@ static size_t make_bytes(domi_random *random, char bytes[40])
 
 DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
 {
-    domus_picklers *picklers = domt_picklers(anys);
+    domus_picklers *picklers = domt_make_picklers(anys);
     uint32_t taken = 0;
     domi_random random;
     char bytes[40];
@@ -140,7 +140,7 @@ DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
     domi_random_init(&random, 7);
     for (uint32_t i = 0; i < domt_more_if_long(300000); i++) {
         size_t size = make_bytes(&random, bytes);
-        int expected = msgpack_takes(bytes, size);
+        int expected = is_read_by_msgpack(bytes, size);
         domus_slice message = domt_pickled("any", 1, bytes, size);
         int result = domt_unpickle(picklers, NULL, message, NULL, NULL, 0);
         domus_slice_free(message);
@@ -159,7 +159,7 @@ DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
 DOMT_TEST(unknown_value_of_any_depth_is_passed_over)
 {
     enum { DEPTH = 500000 };
-    domus_picklers *picklers = domt_picklers(anys);
+    domus_picklers *picklers = domt_make_picklers(anys);
     char *bytes = malloc(2 * DEPTH + 1);
 
     memset(bytes, 0x91, DEPTH);

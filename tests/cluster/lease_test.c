@@ -29,18 +29,18 @@ typedef struct greeting {
     domt_word word;
 } greeting;
 
-static int mount(domus_stack *stack, void *self)
+static int mount_grain(domus_stack *stack, void *self)
 {
     world.lives++;
     return 0;
 }
 
-static int end_wait(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_after_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_reply(stack, &domt_answer_type, &((const greeting *)self)->word);
 }
 
-static int take_hello(domus_stack *stack, void *self, const void *payload)
+static int answer_hello(domus_stack *stack, void *self, const void *payload)
 {
     ((greeting *)self)->word = *(const domt_word *)payload;
     if (world.holds_ns == 0)
@@ -48,14 +48,14 @@ static int take_hello(domus_stack *stack, void *self, const void *payload)
     int error = domus_sleep_add(stack, world.holds_ns, 0);
     if (error == 0)
         error = domus_barrier(stack);
-    return error != 0 ? error : domus_wait_all(stack, end_wait);
+    return error != 0 ? error : domus_wait_all(stack, answer_after_wait);
 }
 
 static const domus_behaviour greeter = {
     .name = "greeter",
     .state_size = sizeof(greeting),
-    .on_mount = mount,
-    .on = (const domus_on[]){{&domt_ask_type, take_hello, 0}, {NULL, NULL, 0}},
+    .on_mount = mount_grain,
+    .on = (const domus_on[]){{&domt_ask_type, answer_hello, 0}, {NULL, NULL, 0}},
 };
 
 static const domus_grain_kind kinds[] = {{.name = "greeter", .behaviour = &greeter},
@@ -68,7 +68,7 @@ typedef struct asker {
     domus_grains grains;
 } asker;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     world.error = answer->error;
     return domus_stop(stack, domus_self(stack));
@@ -76,7 +76,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static const domus_type ask_type = {.name = "ask"};
 
-static int ask(domus_stack *stack, void *self_, const void *payload)
+static int ask_grain(domus_stack *stack, void *self_, const void *payload)
 {
     const asker *self = self_;
     char key[16];
@@ -84,7 +84,7 @@ static int ask(domus_stack *stack, void *self_, const void *payload)
     snprintf(key, sizeof key, "k%u", self->key);
     int error = domus_grain_ask_add(stack, self->grains, key, &domt_ask_type,
                                     &(domt_word){0, self->key}, 0, 0);
-    return error != 0 ? error : domus_wait_all(stack, hear);
+    return error != 0 ? error : domus_wait_all(stack, store_error);
 }
 
 static int mount_asker(domus_stack *stack, void *self_)
@@ -99,7 +99,7 @@ static const domus_behaviour asking = {
     .name = "asker",
     .state_size = sizeof(asker),
     .on_mount = mount_asker,
-    .on = (const domus_on[]){{&ask_type, ask, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&ask_type, ask_grain, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the world ----------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ static const domus_behaviour asking = {
 static const domus_cluster_options chosen = {
     .down_after_ns = 400 * MS, .picklers = domt_word_picklers, .grains = kinds};
 
-static void begin(void)
+static void set_up(void)
 {
     memset(&world, 0, sizeof world);
     domt_nodes_new(1, 1);
@@ -117,13 +117,13 @@ static void begin(void)
     domt_nodes_advance(2 * SECOND);
 }
 
-static uint32_t parts_of(uint32_t i)
+static uint32_t count_parts(uint32_t i)
 {
     return (uint32_t)domus_cluster_count_grains(domt_nodes.clusters[i]).parts;
 }
 
 /* Check that the table of parts that a node shows agrees with its counts. */
-static void shows_its_parts(uint32_t i)
+static void check_shown_parts(uint32_t i)
 {
     domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[i]);
     const uint64_t numbers[] = {counts.parts, counts.taken,   counts.given,
@@ -156,40 +156,40 @@ static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
 /* A node that hears the others, but cannot get its lease, loses its parts to them. */
 DOMT_TEST(node_without_a_lease_is_not_waited_for)
 {
-    begin();
-    ck_assert_uint_ge(parts_of(2), 40);
+    set_up();
+    ck_assert_uint_ge(count_parts(2), 40);
     domus_testkit_store_faults faults = {.request_loss_ppm = DOMUS_TESTKIT_PPM,
                                          .request_loss_of = domt_nodes.numbers[2] + 1};
     ck_assert_int_eq(domus_testkit_cluster_set_store(domt_nodes.sim, &faults), 0);
     domt_nodes_advance(5 * SECOND);
-    ck_assert_uint_eq(parts_of(2), 0);
-    ck_assert_uint_eq(parts_of(0) + parts_of(1), PARTS);
+    ck_assert_uint_eq(count_parts(2), 0);
+    ck_assert_uint_eq(count_parts(0) + count_parts(1), PARTS);
     domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[2]);
     ck_assert(counts.given < counts.taken && counts.lost >= 40);
-    shows_its_parts(2);
+    check_shown_parts(2);
     for (uint32_t key = 0; key < 20; key++)
         ck_assert_int_eq(ask_from(2, key, 50 * MS), 0);
     ck_assert_int_eq(
         domus_testkit_cluster_set_store(domt_nodes.sim, &(domus_testkit_store_faults){0}), 0);
     domt_nodes_advance(3 * SECOND);
-    ck_assert_uint_ge(parts_of(2), 40);
+    ck_assert_uint_ge(count_parts(2), 40);
     domt_nodes_end();
 }
 
 /* Of two nodes with the same name, the one that started later gets the parts. */
 DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
 {
-    begin();
-    uint32_t before = parts_of(1);
+    set_up();
+    uint32_t before = count_parts(1);
     ck_assert_uint_ge(before, 40);
     domus_cluster_options same_name = chosen;
     same_name.node = "n1";
     domt_nodes_open(domt_nodes_add(1), same_name);
     domt_nodes_advance(1500 * MS);
-    ck_assert_uint_eq(parts_of(1), 0);
-    ck_assert_uint_eq(parts_of(NODES), before);
+    ck_assert_uint_eq(count_parts(1), 0);
+    ck_assert_uint_eq(count_parts(NODES), before);
     ck_assert_uint_eq(domus_cluster_nodes(domt_nodes.clusters[NODES], NULL, 0), NODES);
-    ck_assert_uint_eq(parts_of(0) + parts_of(2) + before, PARTS);
+    ck_assert_uint_eq(count_parts(0) + count_parts(2) + before, PARTS);
     for (uint32_t key = 0; key < 20; key++)
         ck_assert_int_eq(ask_from(0, key, 50 * MS), 0);
     domt_nodes_end();
@@ -199,7 +199,7 @@ DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
  * other nodes get its part. */
 DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
 {
-    begin();
+    set_up();
     world.holds_ns = 3600 * SECOND;
     uint32_t key = 0;
     while (domus_cluster_count_grains(domt_nodes.clusters[0]).parts != 0 && world.lives == 0)
@@ -209,7 +209,7 @@ DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
     for (uint32_t i = 0; i < NODES - 1; i++)
         domus_cluster_leave(domt_nodes.clusters[i]);
     domt_nodes_advance(5 * SECOND);
-    ck_assert_uint_eq(parts_of(2), PARTS);
+    ck_assert_uint_eq(count_parts(2), PARTS);
     ck_assert_int_eq(ask_from(2, key - 1, 50 * MS), 0);
     ck_assert_uint_eq(world.lives, 2);
     domt_nodes_end();
@@ -220,7 +220,7 @@ DOMT_TEST(kind_that_lives_already_is_not_spread)
 {
     char error[200] = "";
 
-    begin();
+    set_up();
     (void)domt_nodes_add(1);
     (void)ask_from(NODES, 1, 10 * MS);
     ck_assert_uint_eq(world.lives, 1);

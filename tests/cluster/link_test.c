@@ -50,45 +50,45 @@ static struct {
     uint32_t loss, doubles, late_ms; /* loss and duplicates in percent, greatest delay in ms */
 } world;
 
-static uint64_t draw(uint64_t below)
+static uint64_t draw_below(uint64_t below)
 {
     return domi_random_below(&world.random, below);
 }
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
-static void put(uint32_t to, domus_slice bytes)
+static void put_on_channel(uint32_t to, domus_slice bytes)
 {
-    if (world.count == PACKETS_MAX || draw(100) < world.loss) {
+    if (world.count == PACKETS_MAX || draw_below(100) < world.loss) {
         domus_slice_free(bytes);
         return;
     }
     world.packets[world.count++] =
-        (packet){bytes, world.now_ns + MS / 2 + draw(1 + world.late_ms * MS), to};
+        (packet){bytes, world.now_ns + MS / 2 + draw_below(1 + world.late_ms * MS), to};
 }
 
-static void publish(uint32_t from, domus_slice bytes)
+static void send_batch(uint32_t from, domus_slice bytes)
 {
     domus_slice copy;
 
-    if (draw(100) < world.doubles && domus_slice_keep(bytes, &copy) == 0)
-        put(1 - from, copy);
-    put(1 - from, bytes);
+    if (draw_below(100) < world.doubles && domus_slice_keep(bytes, &copy) == 0)
+        put_on_channel(1 - from, copy);
+    put_on_channel(1 - from, bytes);
 }
 
-static void flush(uint32_t i, bool probes)
+static void flush_side(uint32_t i, bool probes)
 {
     domus_slice batch;
 
     if (domi_link_flush(&world.sides[i].link, world.now_ns, probes, &batch) == 1)
-        publish(i, batch);
+        send_batch(i, batch);
     world.sides[i].flush_ns = UINT64_MAX;
 }
 
-static void flush_soon(uint32_t i)
+static void plan_flush(uint32_t i)
 {
     if (world.sides[i].flush_ns == UINT64_MAX)
-        world.sides[i].flush_ns = world.now_ns + draw(MS);
+        world.sides[i].flush_ns = world.now_ns + draw_below(MS);
 }
 
 /* --- the part of a gateway -------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
                                    .id = id,
                                    .time_ns = of->sent,
                                    .rest = rest,
-                                   .rest_size = (uint32_t)draw(sizeof rest)};
+                                   .rest_size = (uint32_t)draw_below(sizeof rest)};
 
     ck_assert_uint_lt(of->sent, MESSAGES_MAX);
     int error = domi_link_add(&of->link, &envelope);
@@ -112,12 +112,12 @@ static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
     of->messages[of->sent++] =
         (message){.batch = of->link.last + 1, .session = of->link.session, .is_ask = is_ask};
     if (domi_link_is_full(&of->link))
-        flush(i, false);
-    flush_soon(i);
+        flush_side(i, false);
+    plan_flush(i);
     return true;
 }
 
-static void give_up(uint32_t i, bool is_told)
+static void break_link(uint32_t i, bool is_told)
 {
     side *of = &world.sides[i];
     uint64_t confirmed = of->link.confirmed, session = of->link.session, unconfirmed = 0;
@@ -136,7 +136,7 @@ static void give_up(uint32_t i, bool is_told)
     of->lost += lost;
 }
 
-static void take(uint32_t i, const domi_wire_envelope *envelope)
+static void record_message(uint32_t i, const domi_wire_envelope *envelope)
 {
     side *from = &world.sides[1 - i];
     side *to = &world.sides[i];
@@ -153,7 +153,7 @@ static void take(uint32_t i, const domi_wire_envelope *envelope)
         to->messages[envelope->id].has_ended = true;
 }
 
-static void receive(uint32_t i, domus_slice bytes)
+static void receive_batch(uint32_t i, domus_slice bytes)
 {
     const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
     domi_wire_envelope envelope;
@@ -163,15 +163,15 @@ static void receive(uint32_t i, domus_slice bytes)
     ck_assert(domi_batch_foot_read(data, bytes.size, &foot));
     domi_link_news news = domi_link_receive(&world.sides[i].link, &foot, world.now_ns);
     if (news.is_over)
-        give_up(i, true);
+        break_link(i, true);
     while (news.takes && at < bytes.size - DOMI_BATCH_FOOT) {
         ck_assert(domi_envelope_read(data, bytes.size - DOMI_BATCH_FOOT, &at, &envelope));
-        take(i, &envelope);
+        record_message(i, &envelope);
     }
-    flush_soon(i);
+    plan_flush(i);
 }
 
-static void tick(uint32_t i)
+static void tick_side(uint32_t i)
 {
     domi_link *link = &world.sides[i].link;
     uint64_t cursor = 0;
@@ -179,27 +179,27 @@ static void tick(uint32_t i)
 
     if (link->owed != 0) {
         link->owes = true;
-        flush(i, false);
+        flush_side(i, false);
     }
     while (domi_link_resend(link, world.now_ns, false, &cursor, &batch) == 1)
-        publish(i, batch);
+        send_batch(i, batch);
     world.sides[i].tick_ns = world.now_ns + 20 * MS;
 }
 
-static void beat(uint32_t i)
+static void beat_or_break(uint32_t i)
 {
     const domi_link *link = &world.sides[i].link;
 
     if (link->waits_ns != 0 && world.now_ns - link->waits_ns > DOWN_NS)
-        give_up(i, false);
-    flush(i, true);
+        break_link(i, false);
+    flush_side(i, true);
     world.sides[i].beat_ns = world.now_ns + 500 * MS;
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
 
 /* Deliver all packets that are due, in the order of their times. */
-static void deliver(void)
+static void deliver_due_packets(void)
 {
     for (;;) {
         uint32_t first = world.count;
@@ -212,37 +212,37 @@ static void deliver(void)
             return;
         packet came = world.packets[first];
         world.packets[first] = world.packets[--world.count];
-        receive(came.to, came.bytes);
+        receive_batch(came.to, came.bytes);
         domus_slice_free(came.bytes);
     }
 }
 
-static void step(void)
+static void advance_one_ms(void)
 {
     world.now_ns += MS / 2;
-    deliver();
+    deliver_due_packets();
     for (uint32_t i = 0; i < SIDES; i++) {
         if (world.sides[i].flush_ns <= world.now_ns)
-            flush(i, false);
+            flush_side(i, false);
         if (world.sides[i].tick_ns <= world.now_ns)
-            tick(i);
+            tick_side(i);
         if (world.sides[i].beat_ns <= world.now_ns)
-            beat(i);
+            beat_or_break(i);
     }
 }
 
-static void pass(uint64_t time_ns, bool talks)
+static void advance(uint64_t time_ns, bool talks)
 {
     for (uint64_t until_ns = world.now_ns + time_ns; world.now_ns < until_ns;) {
-        step();
-        uint32_t i = (uint32_t)draw(SIDES);
-        bool is_ask = draw(3) == 0;
-        if (talks && draw(8) == 0)
+        advance_one_ms();
+        uint32_t i = (uint32_t)draw_below(SIDES);
+        bool is_ask = draw_below(3) == 0;
+        if (talks && draw_below(8) == 0)
             (void)send_envelope(i, is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE, 0, is_ask);
     }
 }
 
-static void begin(uint64_t seed)
+static void set_up(uint64_t seed)
 {
     memset(&world, 0, sizeof world);
     domi_random_init(&world.random, seed);
@@ -253,12 +253,12 @@ static void begin(uint64_t seed)
     }
 }
 
-static void make_good(void)
+static void make_channel_good(void)
 {
     world.loss = world.doubles = world.late_ms = 0;
 }
 
-static void end(void)
+static void tear_down(void)
 {
     while (world.count > 0)
         domus_slice_free(world.packets[--world.count].bytes);
@@ -268,7 +268,7 @@ static void end(void)
 
 /* --- what has to hold ------------------------------------------------------------------------- */
 
-static void check(uint64_t seed)
+static void check_messages(uint64_t seed)
 {
     for (uint32_t i = 0; i < SIDES; i++) {
         const side *of = &world.sides[i];
@@ -294,64 +294,64 @@ static void check_goes_on(uint64_t seed)
         ck_assert(send_envelope(i, DOMI_TO_NOTICE, 0, false));
         ck_assert(send_envelope(i, DOMI_TO_ASK, 0, true));
     }
-    pass(500 * MS, false);
+    advance(500 * MS, false);
     for (uint32_t i = 0; i < SIDES; i++) {
         const side *of = &world.sides[i];
         ck_assert_msg(of->messages[of->sent - 1].taken == 1,
                       "seed %llu: side %u is not heard any more", (unsigned long long)seed, i);
     }
     ck_assert_uint_eq(world.sides[0].lost + world.sides[1].lost, lost);
-    check(seed);
+    check_messages(seed);
 }
 
 DOMT_TEST(nothing_is_lost_without_faults)
 {
-    begin(1);
-    pass(3 * SECOND, true);
-    pass(SECOND, false);
-    check(1);
+    set_up(1);
+    advance(3 * SECOND, true);
+    advance(SECOND, false);
+    check_messages(1);
     ck_assert_uint_gt(world.sides[0].sent, 200);
     ck_assert_uint_eq(world.sides[0].lost + world.sides[1].lost, 0);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(what_a_bad_channel_loses_is_sent_again)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(30); seed++) {
-        begin(seed);
-        world.loss = (uint32_t)draw(30);
-        world.doubles = (uint32_t)draw(30);
-        world.late_ms = (uint32_t)draw(50);
-        pass(3 * SECOND, true);
-        make_good();
-        pass(8 * SECOND, false);
-        check(seed);
+        set_up(seed);
+        world.loss = (uint32_t)draw_below(30);
+        world.doubles = (uint32_t)draw_below(30);
+        world.late_ms = (uint32_t)draw_below(50);
+        advance(3 * SECOND, true);
+        make_channel_good();
+        advance(8 * SECOND, false);
+        check_messages(seed);
         check_goes_on(seed);
-        end();
+        tear_down();
     }
 }
 
 DOMT_TEST(sides_that_give_up_find_together_again)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(60); seed++) {
-        begin(seed);
+        set_up(seed);
         for (uint32_t round = 0; round < 6; round++) {
-            world.loss = draw(3) == 0 ? 100 : (uint32_t)draw(40);
-            world.doubles = (uint32_t)draw(30);
-            world.late_ms = (uint32_t)draw(200);
-            pass(draw(SECOND), true);
-            uint64_t who = draw(4);
+            world.loss = draw_below(3) == 0 ? 100 : (uint32_t)draw_below(40);
+            world.doubles = (uint32_t)draw_below(30);
+            world.late_ms = (uint32_t)draw_below(200);
+            advance(draw_below(SECOND), true);
+            uint64_t who = draw_below(4);
             if (who == 0 || who == 2)
-                give_up(0, false);
+                break_link(0, false);
             if (who == 1 || who == 2)
-                give_up(1, false);
-            pass(draw(100 * MS), true);
+                break_link(1, false);
+            advance(draw_below(100 * MS), true);
         }
-        make_good();
-        pass(10 * SECOND, false);
-        check(seed);
+        make_channel_good();
+        advance(10 * SECOND, false);
+        check_messages(seed);
         check_goes_on(seed);
-        end();
+        tear_down();
     }
 }
 
@@ -362,43 +362,43 @@ DOMT_TEST(batch_that_tells_the_end_of_a_session_is_taken)
     domus_slice late;
 
     for (uint32_t loss = 0; loss <= 100; loss += 100) {
-        begin(1);
+        set_up(1);
         ck_assert(send_envelope(1, DOMI_TO_NOTICE, 0, false));
         while (world.count == 0)
-            step();
+            advance_one_ms();
         ck_assert_int_eq(domus_slice_keep(world.packets[0].bytes, &late), 0);
-        pass(200 * MS, false);
-        give_up(0, false);
-        pass(2 * SECOND, false);
-        put(0, late);
+        advance(200 * MS, false);
+        break_link(0, false);
+        advance(2 * SECOND, false);
+        put_on_channel(0, late);
         while (!world.sides[0].link.resets)
-            step();
+            advance_one_ms();
         ck_assert(send_envelope(0, DOMI_TO_NOTICE, 0, false));
         world.loss = loss;
-        pass(10 * MS, false);
+        advance(10 * MS, false);
         world.loss = 0;
-        pass(SECOND, false);
+        advance(SECOND, false);
         ck_assert_uint_eq(world.sides[0].messages[0].taken, 1);
-        check(1);
-        end();
+        check_messages(1);
+        tear_down();
     }
 }
 
 /* An ask of a new session is not answered in a session that its asker regards as over. */
 DOMT_TEST(ask_of_a_new_session_is_answered)
 {
-    begin(1);
+    set_up(1);
     ck_assert(send_envelope(1, DOMI_TO_NOTICE, 0, false));
-    pass(200 * MS, false);
-    give_up(0, false);
+    advance(200 * MS, false);
+    break_link(0, false);
     while (!send_envelope(0, DOMI_TO_ASK, 0, true))
-        step();
-    pass(SECOND, false);
-    check(1);
+        advance_one_ms();
+    advance(SECOND, false);
+    check_messages(1);
     ck_assert_uint_eq(world.sides[1].sent, 2);
     ck_assert_uint_eq(world.sides[0].messages[0].taken, 1);
     ck_assert_uint_eq(world.sides[1].messages[1].taken, 1);
-    end();
+    tear_down();
 }
 
 /* Add a notice to a link. Returns the error. */

@@ -25,7 +25,7 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-static void say(const char *text)
+static void write_line(const char *text)
 {
     printf("%s\n", text);
     fflush(stdout);
@@ -33,7 +33,7 @@ static void say(const char *text)
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-static domus_node_info here(void)
+static domus_node_info read_own_info(void)
 {
     domus_node_info info = {.name = ""};
 
@@ -43,20 +43,20 @@ static domus_node_info here(void)
 
 static int start_alone(domus_system *system, void *argument)
 {
-    printf("start %s %d\n", here().name, (int)here().state);
-    say(cluster == domus_cluster_here(cluster).cluster ? "is the cluster" : "");
+    printf("start %s %d\n", read_own_info().name, (int)read_own_info().state);
+    write_line(cluster == domus_cluster_here(cluster).cluster ? "is the cluster" : "");
     domus_main_quit(0);
     return 0;
 }
 
 static void stop_alone(domus_system *system, void *argument)
 {
-    say(here().is_here ? "stop" : "");
+    write_line(read_own_info().is_here ? "stop" : "");
 }
 
 static void end_alone(domus_system *system, void *argument)
 {
-    say(domus_cluster_count(cluster).sent == 0 ? "end" : "");
+    write_line(domus_cluster_count(cluster).sent == 0 ? "end" : "");
 }
 
 static const domus_cluster_options part = {.node = "not this", .heartbeat_ns = 1};
@@ -69,7 +69,7 @@ static const domus_program alone = {.name = "the.alone",
 
 static int fail_start(domus_system *system, void *argument)
 {
-    say(cluster != NULL ? "there" : "");
+    write_line(cluster != NULL ? "there" : "");
     return -EILSEQ;
 }
 
@@ -94,7 +94,7 @@ DOMT_TEST(program_without_servers_is_a_cluster_of_one)
 
 static int start_never(domus_system *system, void *argument)
 {
-    say("started");
+    write_line("started");
     domus_main_quit(0);
     return 0;
 }
@@ -136,7 +136,7 @@ static void remove_directory(void)
 
 /* Check that the program does not start with these settings, in which "~" is the directory, and
  * reports this text. */
-static void refuses(const domus_program *program, const char *settings, const char *wanted)
+static void expect_refused(const domus_program *program, const char *settings, const char *wanted)
 {
     char text[512], file[100], line[600];
     const char *arguments[] = {"--config", file, NULL};
@@ -211,7 +211,7 @@ DOMT_TEST(section_that_is_wrong_is_told_before_the_start)
     write_file("large", large, sizeof large);
     write_file("lines", "a\nb\n", 4);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        refuses(wrong[i].program, wrong[i].settings, wrong[i].wanted);
+        expect_refused(wrong[i].program, wrong[i].settings, wrong[i].wanted);
     remove_directory();
 }
 
@@ -244,7 +244,7 @@ static void await_node(const char *name, bool (*is)(const char *name), const cha
 {
     for (int i = 0; i < 4000 && !is(name); i++)
         pause_ms(5);
-    say(is(name) ? text : "in vain");
+    write_line(is(name) ? text : "in vain");
 }
 
 static int start_a(domus_system *system, void *argument)

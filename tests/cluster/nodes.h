@@ -60,8 +60,8 @@ void domt_nodes_spawn(uint32_t node, const domus_behaviour *behaviour, const voi
 void domt_nodes_advance(uint64_t ns);
 
 /* Draw a fault for one of the nodes or servers; heal all faults that can be drawn. */
-void domt_nodes_fault(void);
-void domt_nodes_heal(void);
+void domt_nodes_draw_fault(void);
+void domt_nodes_heal_faults(void);
 
 /* Make a node crash and start it again within two seconds. */
 void domt_nodes_crash(uint32_t node);

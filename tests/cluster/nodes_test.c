@@ -31,8 +31,8 @@ DOMT_TEST(asks_are_answered_by_the_other_node)
             ck_assert_int_eq(domt_ask(worker, &domt_twice_type, i, 5 * DOMT_SECOND, &value), 0);
             ck_assert_uint_eq(value, 2 * i);
         }
-        ck_assert_uint_ge(domt_info_b().sent, 101);
-        ck_assert_uint_ge(domt_info_b().received, 101);
+        ck_assert_uint_ge(domt_read_info_of_b().sent, 101);
+        ck_assert_uint_ge(domt_read_info_of_b().received, 101);
         domt_pair_close();
     }
 }
@@ -149,7 +149,7 @@ DOMT_TEST(a_node_that_is_silent_is_down)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -ESTALE);
-    domt_pair_wait(DOMUS_NODE_UP);
+    domt_pair_wait_for_state(DOMUS_NODE_UP);
     ck_assert_int_eq(domt_ask(domt_spawn_worker(), &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
     domt_pair_close();
 }

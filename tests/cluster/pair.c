@@ -42,7 +42,7 @@ static const domus_pickler picklers[] = {
 
 /* --- workers ---------------------------------------------------------------------------------- */
 
-static int twice(domus_stack *stack, void *self, const void *payload)
+static int answer_twice(domus_stack *stack, void *self, const void *payload)
 {
     domt_number answer = *(const domt_number *)payload;
 
@@ -51,33 +51,33 @@ static int twice(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &domt_number_type, &answer);
 }
 
-static int hear_end(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == -ECANCELED)
         atomic_fetch_add(&domt_cancelled, 1);
     return answer->error;
 }
 
-static int hold(domus_stack *stack, void *self, const void *payload)
+static int keep_ask(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, 1000 * DOMT_SECOND, hear_end);
+    return domus_sleep(stack, 1000 * DOMT_SECOND, count_cancelled);
 }
 
-static int pass(domus_stack *stack, void *self, const void *payload)
+static int forward_ask(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to = ((const domt_number *)payload)->about;
-    return to.house == domus_self(stack).house ? twice(stack, self, payload)
+    return to.house == domus_self(stack).house ? answer_twice(stack, self, payload)
                                                : domus_forward(stack, to);
 }
 
-static int end(domus_stack *stack, void *self, const void *payload)
+static int stop_worker(domus_stack *stack, void *self, const void *payload)
 {
     int error = -(int)((const domt_number *)payload)->value;
 
     return error != 0 ? domus_escalate(stack, error) : domus_stop(stack, domus_self(stack));
 }
 
-static int tell(domus_stack *stack, void *self, const void *payload)
+static int count_number(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t *expected = self;
 
@@ -88,7 +88,7 @@ static int tell(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int back(domus_stack *stack, void *self, const void *payload)
+static int send_back(domus_stack *stack, void *self, const void *payload)
 {
     domt_number number = *(const domt_number *)payload;
 
@@ -99,12 +99,12 @@ static int back(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = 8,
-    .on = (const domus_on[]){{&domt_twice_type, twice, 0},
-                             {&domt_hold_type, hold, 0},
-                             {&domt_pass_type, pass, 0},
-                             {&domt_end_type, end, 0},
-                             {&domt_tell_type, tell, 0},
-                             {&domt_back_type, back, 0},
+    .on = (const domus_on[]){{&domt_twice_type, answer_twice, 0},
+                             {&domt_hold_type, keep_ask, 0},
+                             {&domt_pass_type, forward_ask, 0},
+                             {&domt_end_type, stop_worker, 0},
+                             {&domt_tell_type, count_number, 0},
+                             {&domt_back_type, send_back, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -174,7 +174,7 @@ void domt_pair_open(uint32_t threads_, const domus_cluster_options *options)
     open_node(0);
     open_node(1);
     ck_assert_int_eq(domus_outside_attach(domt_systems[0], NULL, &domt_user), 0);
-    domt_pair_wait(DOMUS_NODE_UP);
+    domt_pair_wait_for_state(DOMUS_NODE_UP);
 }
 
 void domt_pair_close(void)
@@ -197,7 +197,7 @@ void domt_pair_begin(void)
 }
 
 /* Returns node b as node a sees it: the newest start that node a knows. */
-domus_node_info domt_info_b(void)
+domus_node_info domt_read_info_of_b(void)
 {
     domus_node_info infos[8];
     domus_node_info found = {.state = DOMUS_NODE_ENDED};
@@ -210,16 +210,16 @@ domus_node_info domt_info_b(void)
     return found;
 }
 
-void domt_pair_wait(domus_node_state state)
+void domt_pair_wait_for_state(domus_node_state state)
 {
-    for (int i = 0; i < 2000 && domt_info_b().state != state; i++)
+    for (int i = 0; i < 2000 && domt_read_info_of_b().state != state; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    ck_assert_int_eq(domt_info_b().state, state);
+    ck_assert_int_eq(domt_read_info_of_b().state, state);
 }
 
-domus_node domt_node_b(void)
+domus_node domt_read_id_of_b(void)
 {
-    return domt_info_b().node;
+    return domt_read_info_of_b().node;
 }
 
 /* --- the user --------------------------------------------------------------------------------- */
@@ -227,7 +227,7 @@ domus_node domt_node_b(void)
 static domus_address spawned;
 static int spawn_error;
 
-static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_spawned(domus_stack *stack, void *self, const domus_answer *answer)
 {
     spawn_error = answer->error;
     if (answer->error == 0)
@@ -235,29 +235,29 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int spawn(domus_stack *stack, void *node)
+static int spawn_from_a(domus_stack *stack, void *node)
 {
     const domt_number input = {.value = 0};
 
     return domus_cluster_spawn(stack, *(domus_node *)node, "worker", &domt_number_type, &input,
-                               5 * DOMT_SECOND, hear_spawned);
+                               5 * DOMT_SECOND, store_spawned);
 }
 
 domus_address domt_spawn_worker(void)
 {
-    domus_node node = domt_node_b();
+    domus_node node = domt_read_id_of_b();
     domus_outside_message message;
 
     spawn_error = 1;
-    ck_assert_int_ge(domus_outsider_act(domt_user, spawn, &node), 0);
+    ck_assert_int_ge(domus_outsider_act(domt_user, spawn_from_a, &node), 0);
     for (int i = 0; i < 1000 && spawn_error == 1; i++)
         (void)domus_outside_receive(domt_user, NULL, 5 * DOMT_MS, &message);
     ck_assert_int_eq(spawn_error, 0);
     return spawned;
 }
 
-static int ask(domus_address to, const domus_type *type, const domt_number *number,
-               uint64_t timeout_ns, uint64_t *ret_value)
+static int ask_worker(domus_address to, const domus_type *type, const domt_number *number,
+                      uint64_t timeout_ns, uint64_t *ret_value)
 {
     domt_number answer = {.value = 0};
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -271,11 +271,12 @@ static int ask(domus_address to, const domus_type *type, const domt_number *numb
 int domt_ask(domus_address to, const domus_type *type, uint64_t value, uint64_t timeout_ns,
              uint64_t *ret_value)
 {
-    return ask(to, type, &(domt_number){.value = value}, timeout_ns, ret_value);
+    return ask_worker(to, type, &(domt_number){.value = value}, timeout_ns, ret_value);
 }
 
 int domt_ask_about(domus_address to, const domus_type *type, domus_address about,
                    uint64_t *ret_value)
 {
-    return ask(to, type, &(domt_number){.value = 21, .about = about}, 5 * DOMT_SECOND, ret_value);
+    return ask_worker(to, type, &(domt_number){.value = 21, .about = about}, 5 * DOMT_SECOND,
+                      ret_value);
 }

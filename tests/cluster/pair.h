@@ -52,9 +52,9 @@ void domt_pair_end(bool leaves);
 void domt_pair_begin(void);
 
 /* Wait until node a sees node b in this state. */
-void domt_pair_wait(domus_node_state state);
-domus_node domt_node_b(void);
-domus_node_info domt_info_b(void);
+void domt_pair_wait_for_state(domus_node_state state);
+domus_node domt_read_id_of_b(void);
+domus_node_info domt_read_info_of_b(void);
 
 /* Spawn a worker on node b from node a. */
 domus_address domt_spawn_worker(void);

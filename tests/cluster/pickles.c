@@ -100,7 +100,7 @@ typedef struct domt_filler {
 
 /* Returns a random integer from `least` to `most`, often a small one, or one at the limit of an
  * encoding's size. */
-static int64_t integer(domt_filler *filler, int64_t least, int64_t most)
+static int64_t draw_integer(domt_filler *filler, int64_t least, int64_t most)
 {
     if (filler->borders == 0)
         return least;
@@ -119,42 +119,42 @@ static int64_t integer(domt_filler *filler, int64_t least, int64_t most)
                : signed_value;
 }
 
-static uint32_t count(domt_filler *filler, uint32_t most)
+static uint32_t draw_count(domt_filler *filler, uint32_t most)
 {
-    return (uint32_t)integer(filler, 0, most);
+    return (uint32_t)draw_integer(filler, 0, most);
 }
 
-static double real(domt_filler *filler, double least, double most)
+static double draw_real(domt_filler *filler, double least, double most)
 {
     if (filler->borders < 3)
         return filler->borders == 0 ? least : filler->borders == 1 ? most : 0;
     return (double)(int64_t)domi_random_next(&filler->random) / 4096.0;
 }
 
-static void letters(domt_filler *filler, char *to, uint32_t size)
+static void draw_letters(domt_filler *filler, char *to, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
         to[i] = (char)(1 + domi_random_below(&filler->random, 255));
     to[size] = '\0';
 }
 
-static char *owned(domt_filler *filler, uint32_t most)
+static char *draw_owned_text(domt_filler *filler, uint32_t most)
 {
-    uint32_t size = count(filler, most);
+    uint32_t size = draw_count(filler, most);
 
     if (filler->borders == 2)
         return NULL;
     char *text = malloc((size_t)size + 1);
     ck_assert_ptr_nonnull(text);
-    letters(filler, text, size);
+    draw_letters(filler, text, size);
     return text;
 }
 
-static domus_slice slice(domt_filler *filler, uint32_t most)
+static domus_slice draw_slice(domt_filler *filler, uint32_t most)
 {
     static char bytes[5000];
     domus_slice made;
-    uint32_t size = count(filler, most);
+    uint32_t size = draw_count(filler, most);
 
     for (uint32_t i = 0; i < size; i++)
         bytes[i] = (char)domi_random_next(&filler->random);
@@ -162,7 +162,7 @@ static domus_slice slice(domt_filler *filler, uint32_t most)
     return made;
 }
 
-static domus_address address(domt_filler *filler)
+static domus_address draw_address(domt_filler *filler)
 {
     domus_address made = {NULL, 0};
 
@@ -173,7 +173,7 @@ static domus_address address(domt_filler *filler)
     return made;
 }
 
-static domus_endpoint endpoint(domt_filler *filler)
+static domus_endpoint draw_endpoint(domt_filler *filler)
 {
     static const uint16_t families[] = {AF_INET, AF_INET6, AF_UNIX, 0};
     domus_endpoint made = {0};
@@ -184,15 +184,15 @@ static domus_endpoint endpoint(domt_filler *filler)
         return made;
     made.size = made.family == AF_INET    ? 4
                 : made.family == AF_INET6 ? 16
-                                          : (uint16_t)count(filler, sizeof made.bytes);
+                                          : (uint16_t)draw_count(filler, sizeof made.bytes);
     if (made.family != AF_UNIX)
-        made.port = (uint16_t)integer(filler, 0, 65535);
+        made.port = (uint16_t)draw_integer(filler, 0, 65535);
     for (uint32_t i = 0; i < made.size; i++)
         made.bytes[i] = (unsigned char)domi_random_next(&filler->random);
     return made;
 }
 
-static domt_color color(domt_filler *filler)
+static domt_color draw_color(domt_filler *filler)
 {
     static const domt_color all[] = {DOMT_BLUE, DOMT_GREEN, DOMT_RED};
 
@@ -200,15 +200,15 @@ static domt_color color(domt_filler *filler)
                                    : domi_random_below(&filler->random, 3)];
 }
 
-static domt_part part(domt_filler *filler)
+static domt_part draw_part(domt_filler *filler)
 {
-    domt_part made = {.id = (uint16_t)integer(filler, 1, 60000),
-                      .text = owned(filler, 40),
-                      .ratio = (float)real(filler, -FLT_MAX, FLT_MAX),
-                      .bytes = slice(filler, 5000)};
+    domt_part made = {.id = (uint16_t)draw_integer(filler, 1, 60000),
+                      .text = draw_owned_text(filler, 40),
+                      .ratio = (float)draw_real(filler, -FLT_MAX, FLT_MAX),
+                      .bytes = draw_slice(filler, 5000)};
 
     for (int i = 0; i < 3; i++)
-        made.small[i] = (uint8_t)integer(filler, 0, 255);
+        made.small[i] = (uint8_t)draw_integer(filler, 0, 255);
     return made;
 }
 
@@ -216,32 +216,32 @@ static void fill_numbers(domt_all *all, domt_filler *filler)
 {
     static const uint8_t modes_there[] = {0, 255, 7};
 
-    all->flag = integer(filler, 0, 1) != 0;
-    all->i8 = (int8_t)integer(filler, INT8_MIN, INT8_MAX);
-    all->i16 = (int16_t)integer(filler, INT16_MIN, INT16_MAX);
-    all->i32 = (int32_t)integer(filler, INT32_MIN, INT32_MAX);
-    all->i64 = integer(filler, INT64_MIN, INT64_MAX);
-    all->u8 = (uint8_t)integer(filler, 0, UINT8_MAX);
-    all->u16 = (uint16_t)integer(filler, 0, UINT16_MAX);
-    all->u32 = (uint32_t)integer(filler, 0, UINT32_MAX);
-    all->u64 = (uint64_t)integer(filler, INT64_MIN, INT64_MAX) ^ UINT64_C(1) << 63;
-    all->small = (float)real(filler, -FLT_MAX, FLT_MAX);
-    all->large = real(filler, -DBL_MAX, DBL_MAX);
-    all->color = color(filler);
+    all->flag = draw_integer(filler, 0, 1) != 0;
+    all->i8 = (int8_t)draw_integer(filler, INT8_MIN, INT8_MAX);
+    all->i16 = (int16_t)draw_integer(filler, INT16_MIN, INT16_MAX);
+    all->i32 = (int32_t)draw_integer(filler, INT32_MIN, INT32_MAX);
+    all->i64 = draw_integer(filler, INT64_MIN, INT64_MAX);
+    all->u8 = (uint8_t)draw_integer(filler, 0, UINT8_MAX);
+    all->u16 = (uint16_t)draw_integer(filler, 0, UINT16_MAX);
+    all->u32 = (uint32_t)draw_integer(filler, 0, UINT32_MAX);
+    all->u64 = (uint64_t)draw_integer(filler, INT64_MIN, INT64_MAX) ^ UINT64_C(1) << 63;
+    all->small = (float)draw_real(filler, -FLT_MAX, FLT_MAX);
+    all->large = draw_real(filler, -DBL_MAX, DBL_MAX);
+    all->color = draw_color(filler);
     all->mode = modes_there[filler->borders < 3 ? (uint32_t)filler->borders
                                                 : domi_random_below(&filler->random, 3)];
     for (int i = 0; i < 4; i++)
-        all->fixed[i] = (int16_t)integer(filler, INT16_MIN, INT16_MAX);
-    all->listed_count = (uint8_t)count(filler, 5);
+        all->fixed[i] = (int16_t)draw_integer(filler, INT16_MIN, INT16_MAX);
+    all->listed_count = (uint8_t)draw_count(filler, 5);
     for (int i = 0; i < all->listed_count; i++)
-        all->listed[i] = (uint32_t)integer(filler, 0, UINT32_MAX);
+        all->listed[i] = (uint32_t)draw_integer(filler, 0, UINT32_MAX);
     for (int i = 0; i < 3; i++)
-        all->bits[i] = integer(filler, 0, 1) != 0;
-    all->has_extra = integer(filler, 0, 1) != 0;
-    all->extra = all->has_extra ? (int32_t)integer(filler, -10, 10) : 4;
+        all->bits[i] = draw_integer(filler, 0, 1) != 0;
+    all->has_extra = draw_integer(filler, 0, 1) != 0;
+    all->extra = all->has_extra ? (int32_t)draw_integer(filler, -10, 10) : 4;
     for (int i = 0; i < 2; i++) {
-        all->reals[i] = real(filler, DBL_MIN, DBL_EPSILON);
-        all->colors[i] = color(filler);
+        all->reals[i] = draw_real(filler, DBL_MIN, DBL_EPSILON);
+        all->colors[i] = draw_color(filler);
     }
 }
 
@@ -252,36 +252,36 @@ void domt_all_fill(domt_all *all, uint64_t seed, int borders)
     domi_random_init(&filler.random, seed);
     memset(all, 0, sizeof *all);
     fill_numbers(all, &filler);
-    letters(&filler, all->text, count(&filler, 7));
-    all->owned = owned(&filler, 300);
-    all->slice = slice(&filler, 5000);
-    all->address = address(&filler);
-    all->endpoint = endpoint(&filler);
-    all->part = part(&filler);
-    all->part_count = count(&filler, DOMT_ALL_PARTS_MAX);
+    draw_letters(&filler, all->text, draw_count(&filler, 7));
+    all->owned = draw_owned_text(&filler, 300);
+    all->slice = draw_slice(&filler, 5000);
+    all->address = draw_address(&filler);
+    all->endpoint = draw_endpoint(&filler);
+    all->part = draw_part(&filler);
+    all->part_count = draw_count(&filler, DOMT_ALL_PARTS_MAX);
     if (all->part_count != 0)
         all->parts = calloc(all->part_count, sizeof *all->parts);
     for (uint32_t i = 0; i < all->part_count; i++)
-        all->parts[i] = part(&filler);
-    all->text_count = (uint16_t)count(&filler, DOMT_ALL_TEXTS_MAX);
+        all->parts[i] = draw_part(&filler);
+    all->text_count = (uint16_t)draw_count(&filler, DOMT_ALL_TEXTS_MAX);
     if (all->text_count != 0)
         all->texts = calloc(all->text_count, sizeof *all->texts);
     for (uint32_t i = 0; i < all->text_count; i++)
-        all->texts[i] = owned(&filler, 70000);
-    all->name_count = count(&filler, 3);
+        all->texts[i] = draw_owned_text(&filler, 70000);
+    all->name_count = draw_count(&filler, 3);
     for (uint64_t i = 0; i < all->name_count; i++)
-        letters(&filler, all->names[i], count(&filler, 5));
+        draw_letters(&filler, all->names[i], draw_count(&filler, 5));
     for (int i = 0; i < 2; i++) {
-        all->slices[i] = slice(&filler, 100);
-        all->addresses[i] = address(&filler);
+        all->slices[i] = draw_slice(&filler, 100);
+        all->addresses[i] = draw_address(&filler);
     }
-    all->has_inner = integer(&filler, 0, 1) != 0;
+    all->has_inner = draw_integer(&filler, 0, 1) != 0;
     all->inner = (domt_part){.id = 1, .ratio = 0.5F};
     if (all->has_inner)
-        all->inner = part(&filler);
-    all->endpoint_count = (uint8_t)count(&filler, 2);
+        all->inner = draw_part(&filler);
+    all->endpoint_count = (uint8_t)draw_count(&filler, 2);
     for (uint32_t i = 0; i < all->endpoint_count; i++)
-        all->endpoints[i] = endpoint(&filler);
+        all->endpoints[i] = draw_endpoint(&filler);
 }
 
 void domt_all_free(domt_all *all)
@@ -361,7 +361,7 @@ bool domt_all_same(const domt_all *one, const domt_all *other)
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-domus_picklers *domt_picklers(const domus_pickler *list)
+domus_picklers *domt_make_picklers(const domus_pickler *list)
 {
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domus_picklers *picklers = NULL;
@@ -410,9 +410,9 @@ int domt_unpickle(const domus_picklers *picklers, const domus_pickle_context *co
     return result != 0 ? result : domus_unpickle(&pickled, context, payload, error, error_size);
 }
 
-void domt_reads(const domus_pickler *list, const void *body, size_t size)
+void domt_expect_read_back(const domus_pickler *list, const void *body, size_t size)
 {
-    domus_picklers *picklers = domt_picklers(list);
+    domus_picklers *picklers = domt_make_picklers(list);
     const char *name = list->name != NULL ? list->name : list->type->name;
     domus_slice bytes = domt_pickled(name, list->version, body, size);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -430,10 +430,10 @@ void domt_reads(const domus_pickler *list, const void *body, size_t size)
     domus_picklers_free(picklers);
 }
 
-void domt_refuses(const domus_pickler *list, const void *body, size_t size, int error,
-                  const char *text)
+void domt_expect_refused(const domus_pickler *list, const void *body, size_t size, int error,
+                         const char *text)
 {
-    domus_picklers *picklers = domt_picklers(list);
+    domus_picklers *picklers = domt_make_picklers(list);
     const char *name = list->name != NULL ? list->name : list->type->name;
     domus_slice bytes = domt_pickled(name, list->version, body, size);
     char told[DOMUS_PICKLE_ERROR_MAX] = "";

@@ -79,7 +79,7 @@ bool domt_all_same(const domt_all *one, const domt_all *other);
 void domt_all_free(domt_all *all);
 
 /* Make picklers from a list, and check that this succeeds. */
-domus_picklers *domt_picklers(const domus_pickler *list);
+domus_picklers *domt_make_picklers(const domus_pickler *list);
 
 /* Pickle a payload, and check that this succeeds. */
 domus_slice domt_pickle(const domus_picklers *picklers, const domus_pickle_context *context,
@@ -93,10 +93,10 @@ int domt_unpickle(const domus_picklers *picklers, const domus_pickle_context *co
                   domus_slice bytes, void *payload, char *error, size_t error_size);
 
 /* Check that the first pickler of `list` reads this payload, and writes the same bytes for it. */
-void domt_reads(const domus_pickler *list, const void *body, size_t size);
+void domt_expect_read_back(const domus_pickler *list, const void *body, size_t size);
 
 /* Check that the first pickler of `list` refuses this payload with `error` and `text`. */
-void domt_refuses(const domus_pickler *list, const void *body, size_t size, int error,
-                  const char *text);
+void domt_expect_refused(const domus_pickler *list, const void *body, size_t size, int error,
+                         const char *text);
 
 #endif

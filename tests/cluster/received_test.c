@@ -30,7 +30,7 @@ static domus_stage_message receive(domus_stage_kit *kit, domus_slice bytes)
 DOMT_TEST(message_is_read_on_where_its_page_was_moved)
 {
     domus_pickle_context context = domt_addresses;
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domus_stage_kit *kit = NULL;
     domt_all all;

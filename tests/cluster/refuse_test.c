@@ -8,13 +8,13 @@
 #include <string.h>
 
 #define REFUSED(body, error, text)                                                                 \
-    domt_refuses(domt_all_picklers, body, sizeof(body) - 1, error, "all" text)
-#define READ(body) reads(body, sizeof(body) - 1)
+    domt_expect_refused(domt_all_picklers, body, sizeof(body) - 1, error, "all" text)
+#define READ(body) expect_read(body, sizeof(body) - 1)
 
 /* Check that the payload is read. Written again it has all fields, so its bytes are different. */
-static void reads(const char *body, size_t size)
+static void expect_read(const char *body, size_t size)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_slice bytes = domt_pickled("all", 3, body, size);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domt_all all;
@@ -212,7 +212,7 @@ DOMT_TEST(memory_of_a_message_is_bounded)
                                "a\xa1"
                                "b\xa1"
                                "c";
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_slice bytes = domt_pickled("all", 3, body, sizeof body - 1);
     /* memory for "mine", too */
     domus_pickle_context context = {.memory_max = 3 * sizeof(char *) + 6 + 5};
@@ -236,7 +236,7 @@ DOMT_TEST(memory_of_a_message_is_bounded)
 
 DOMT_TEST(bytes_of_a_message_are_bounded)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_pickle_context context = domt_addresses;
     char error[DOMUS_PICKLE_ERROR_MAX];
     domus_appender appender = {0};
@@ -271,7 +271,7 @@ DOMT_TEST(bytes_of_a_message_are_bounded)
  * refused. */
 DOMT_TEST(buffer_that_is_too_small_is_refused_at_each_size)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     char error[DOMUS_PICKLE_ERROR_MAX];
     char buffer[600];
     size_t size = 0;
@@ -308,9 +308,9 @@ DOMT_TEST(buffer_that_is_too_small_is_refused_at_each_size)
  *
  * The writer of a payload refuses what its reader would refuse. */
 
-static void unwritten(const domt_all *all, int error, const char *text)
+static void expect_not_written(const domt_all *all, int error, const char *text)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     char told[DOMUS_PICKLE_ERROR_MAX] = "";
     domus_appender appender = {0};
 
@@ -330,7 +330,7 @@ static void unwritten(const domt_all *all, int error, const char *text)
         all.parts = parts;                                                                         \
         all.part_count = 2;                                                                        \
         change;                                                                                    \
-        unwritten(&all, error, "all" text);                                                        \
+        expect_not_written(&all, error, "all" text);                                               \
     } while (0)
 
 DOMT_TEST(payload_that_is_wrong_is_not_written)
@@ -371,7 +371,7 @@ static int read_no_address(void *context, const unsigned char *bytes, size_t siz
 DOMT_TEST(errors_of_the_callbacks_are_those_of_the_message)
 {
     static const int results[][2] = {{-EHOSTDOWN, -EHOSTDOWN}, {0, -EINVAL}, {33, -EINVAL}};
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_pickle_context context = {.write_address = wrong_address,
                                     .read_address = read_no_address};
     domus_slice bytes = domt_pickled("all", 3, "\x81\x11\xd4\x01\x07", 5);

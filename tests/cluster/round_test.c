@@ -30,7 +30,7 @@ static void msgpack_agrees(domus_slice bytes)
     msgpack_unpacked_destroy(&unpacked);
 }
 
-static void round_trips(const domus_picklers *picklers, uint64_t seed, int borders)
+static void check_round_trip(const domus_picklers *picklers, uint64_t seed, int borders)
 {
     domus_pickle_context context = domt_addresses;
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -56,23 +56,23 @@ static void round_trips(const domus_picklers *picklers, uint64_t seed, int borde
 
 DOMT_TEST(each_member_is_the_same_at_its_borders)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
 
     for (int borders = 0; borders < 3; borders++) {
-        round_trips(picklers, 1, borders);
-        round_trips(picklers, 2, borders);
+        check_round_trip(picklers, 1, borders);
+        check_round_trip(picklers, 2, borders);
     }
     domus_picklers_free(picklers);
 }
 
 DOMT_TEST(random_structs_are_the_same)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     const char *seed = getenv("DOMT_SEED");
     uint64_t first = seed != NULL ? strtoull(seed, NULL, 0) : 1;
 
     for (uint32_t i = 0; i < domt_more_if_long(300); i++)
-        round_trips(picklers, first + i, 3);
+        check_round_trip(picklers, first + i, 3);
     domus_picklers_free(picklers);
 }
 
@@ -115,7 +115,7 @@ DOMT_TEST(bytes_are_what_the_page_promises)
     static const char expected[] = "\x93\xcf\x10\xc5\xe2\xbf\x93\x17\x1a\xa7\x07"
                                    "\x86\x01\xcd\x01\x2c\x02\xfe\x03\xc3\x04\xa2"
                                    "al\x05\x92\x00\xcc\xff\x09\xc4\x02\x00\xff";
-    domus_picklers *picklers = domt_picklers(plains);
+    domus_picklers *picklers = domt_make_picklers(plains);
     domt_plain value = {.id = 300, .delta = -2, .paid = true, .who = "al", .sizes = {0, 255}};
     msgpack_unpacked unpacked;
     char printed[300];
@@ -142,7 +142,7 @@ DOMT_TEST(bytes_are_what_the_page_promises)
 /* Other writers may choose other sizes, orders and keys for the same values. */
 DOMT_TEST(other_forms_of_the_same_are_read)
 {
-    domus_picklers *picklers = domt_picklers(plains);
+    domus_picklers *picklers = domt_make_picklers(plains);
     static const char body[] = "\xde\x00\x06\xcc\x09\xa2hi\xcd\x00\x01\xcf\x00\x00\x00\x00\x00\x00"
                                "\x00\x05\xd0\x02\xd3\xff\xff\xff\xff\x80\x00\x00\x00\x03\xc2"
                                "\xce\x00\x00\x00\x04\xdb\x00\x00\x00\x01z\x05\xdd\x00\x00\x00\x02"
@@ -169,7 +169,7 @@ DOMT_TEST(other_forms_of_the_same_are_read)
 
 DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     char error[DOMUS_PICKLE_ERROR_MAX];
     static char zeros[1024];
     domt_all all;
@@ -199,7 +199,7 @@ DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
 DOMT_TEST(message_in_the_midst_of_a_page_is_read)
 {
     domus_pickle_context context = {.share_min = 1};
-    domus_picklers *picklers = domt_picklers(plains);
+    domus_picklers *picklers = domt_make_picklers(plains);
     char error[DOMUS_PICKLE_ERROR_MAX];
     domus_appender appender = {0};
     domt_plain value = {.who = "bo"};
@@ -229,7 +229,7 @@ DOMT_TEST(message_in_the_midst_of_a_page_is_read)
 /* Each allocation of the library fails in turn. */
 DOMT_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
 {
-    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_pickle_context context = domt_addresses;
     char error[DOMUS_PICKLE_ERROR_MAX];
     int failures = 0;
@@ -287,10 +287,10 @@ static const domus_pickler heaps[] = {{.type = &heap_type, .version = 1, .table 
 
 /* Read a body of `mark`, a size of 4 bytes and as many bytes, while the address space is limited,
  * and check that memory is missing. */
-static void lacks_memory(const char *mark, uint32_t size, const char *expected)
+static void expect_no_memory(const char *mark, uint32_t size, const char *expected)
 {
     static const domus_pickle_context context = {.bytes_max = 1u << 29, .memory_max = UINT32_MAX};
-    domus_picklers *picklers = domt_picklers(heaps);
+    domus_picklers *picklers = domt_make_picklers(heaps);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     char *body = malloc(size + 8u);
     struct rlimit before;
@@ -317,8 +317,8 @@ DOMT_TEST(memory_of_malloc_that_fails_is_an_error)
 {
     if (DOMT_SANITIZED)
         return; /* the malloc of a sanitizer ignores the limit */
-    lacks_memory("\x81\x01\xdb", 40u << 20, "heap.text: no memory");
-    lacks_memory("\x81\x02\xdd", 12u << 20, "heap.list: no memory");
+    expect_no_memory("\x81\x01\xdb", 40u << 20, "heap.text: no memory");
+    expect_no_memory("\x81\x02\xdd", 12u << 20, "heap.list: no memory");
 }
 
 DOMT_SUITE(60)

@@ -31,7 +31,7 @@ static struct {
 /* --- the log of node a -------------------------------------------------------------------------
  */
 
-static void note(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void record_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
     ck_assert_uint_lt(world.count, LINES_MAX);
     world.levels[world.count] = level;
@@ -46,7 +46,7 @@ static void fail_with_lines(const char *part)
 }
 
 /* Check that exactly one line contains this part, and that it has this level. */
-static void says_once(domus_log_level level, const char *part)
+static void expect_one_line(domus_log_level level, const char *part)
 {
     uint32_t found = 0;
 
@@ -60,7 +60,7 @@ static void says_once(domus_log_level level, const char *part)
         fail_with_lines(part);
 }
 
-static uint32_t count(const char *part)
+static uint32_t count_lines(const char *part)
 {
     uint32_t found = 0;
 
@@ -70,7 +70,7 @@ static uint32_t count(const char *part)
 }
 
 /* Returns the seconds that follow this part in the last line that contains it. */
-static double seconds_behind(const char *part)
+static double read_seconds_behind(const char *part)
 {
     double seconds = -1;
 
@@ -89,13 +89,13 @@ static const domus_type order_type = {.name = "say order"};
 static const domus_type secret_type = {.name = "secret"};
 static domus_type others[TYPES_MAX + 1]; /* one type more than the log names */
 
-static int ignore(domus_stack *stack, void *self, const void *payload)
+static int ignore_message(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
 static const domus_behaviour plain = {
-    .name = "plain", .on = (const domus_on[]){{&secret_type, ignore, 0}, {NULL, NULL, 0}}};
+    .name = "plain", .on = (const domus_on[]){{&secret_type, ignore_message, 0}, {NULL, NULL, 0}}};
 static const domus_cluster_export exports[] = {{.name = "plain", .behaviour = &plain},
                                                {.name = NULL}};
 
@@ -112,7 +112,7 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int obey(domus_stack *stack, void *self, const void *payload)
+static int run_order(domus_stack *stack, void *self, const void *payload)
 {
     domus_node node;
 
@@ -121,7 +121,7 @@ static int obey(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour user = {
-    .name = "user", .on = (const domus_on[]){{&order_type, obey, 0}, {NULL, NULL, 0}}};
+    .name = "user", .on = (const domus_on[]){{&order_type, run_order, 0}, {NULL, NULL, 0}}};
 
 /* --- nodes -------------------------------------------------------------------------------------
  */
@@ -146,13 +146,13 @@ static void open_cluster(uint32_t node, uint64_t seed)
     };
 
     if (node == A) /* the kit writes no log, so node a gets a function of the test */
-        system_of(A)->hooks.log = note;
+        system_of(A)->hooks.log = record_line;
     ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
                                      &world.clusters[node]) == 0,
                   "%s", error);
 }
 
-static void begin(uint32_t nodes, bool has_server)
+static void set_up(uint32_t nodes, bool has_server)
 {
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
@@ -165,7 +165,7 @@ static void begin(uint32_t nodes, bool has_server)
     domt_pass(world.sim, 3 * DOMT_SECOND);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domus_testkit_cluster_free(world.sim);
     for (uint32_t node = A; node < NODES; node++)
@@ -173,7 +173,7 @@ static void end(void)
 }
 
 /* Send the heartbeat of a node that hears node a. */
-static void beat(uint64_t id, const char *name, uint64_t incarnation)
+static void send_heartbeat(uint64_t id, const char *name, uint64_t incarnation)
 {
     domi_heartbeat beat = {.id = id,
                            .incarnation = incarnation,
@@ -192,75 +192,76 @@ static void beat(uint64_t id, const char *name, uint64_t incarnation)
 
 DOMT_TEST(each_change_of_a_node_has_a_line)
 {
-    begin(2, true);
-    says_once(DOMUS_LOG_INFO, "cluster sim: node a has a server");
-    says_once(DOMUS_LOG_INFO, "cluster sim: node b is up");
+    set_up(2, true);
+    expect_one_line(DOMUS_LOG_INFO, "cluster sim: node a has a server");
+    expect_one_line(DOMUS_LOG_INFO, "cluster sim: node b is up");
     ck_assert_uint_eq(world.count, 2);
     ck_assert_int_eq(domus_testkit_cluster_cut(world.sim, world.numbers[B], DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
                      0);
     domt_pass(world.sim, 2 * DOMT_SECOND);
-    says_once(DOMUS_LOG_WARNING, "cluster sim: node b is down: for 0.6 s it was silent");
+    expect_one_line(DOMUS_LOG_WARNING, "cluster sim: node b is down: for 0.6 s it was silent");
     ck_assert_int_eq(
         domus_testkit_cluster_heal(world.sim, world.numbers[B], DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
     domt_pass(world.sim, 5 * DOMT_SECOND);
-    says_once(DOMUS_LOG_INFO, "cluster sim: node b is up again, after ");
-    double seconds = seconds_behind("node b is up again, after ");
+    expect_one_line(DOMUS_LOG_INFO, "cluster sim: node b is up again, after ");
+    double seconds = read_seconds_behind("node b is up again, after ");
     ck_assert_msg(seconds > 1.3 && seconds < 4, "%f", seconds);
     domus_cluster_leave(world.clusters[B]);
     domt_pass(world.sim, DOMT_SECOND);
-    says_once(DOMUS_LOG_INFO, "cluster sim: node b has left");
+    expect_one_line(DOMUS_LOG_INFO, "cluster sim: node b has left");
     ck_assert_uint_eq(world.count, 5);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(node_that_begins_anew_has_ended_and_is_up)
 {
-    begin(2, true);
+    set_up(2, true);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
     domus_cluster_close(world.clusters[B]);
     ck_assert_int_eq(domus_testkit_cluster_start(world.sim, world.numbers[B]), 0);
     open_cluster(B, 300);
     domt_pass(world.sim, 2 * DOMT_SECOND);
-    says_once(DOMUS_LOG_INFO, "node b has ended: its program has begun anew");
-    ck_assert_uint_eq(count("node b is up"), 2);
+    expect_one_line(DOMUS_LOG_INFO, "node b has ended: its program has begun anew");
+    ck_assert_uint_eq(count_lines("node b is up"), 2);
     ck_assert_uint_eq(world.count, 4);
-    end();
+    tear_down();
 }
 
 /* A node without servers does not log that other nodes are down. */
 DOMT_TEST(node_says_that_it_is_alone_and_that_it_is_back)
 {
-    begin(2, true);
+    set_up(2, true);
     for (uint32_t i = 1; i <= 2; i++) {
         ck_assert_int_eq(domus_testkit_cluster_stop_server(world.sim, 0), 0);
         domt_pass(world.sim, 5 * DOMT_SECOND);
-        ck_assert_uint_eq(count("node a has lost its servers: it goes on for its own actors"), i);
-        ck_assert_uint_eq(count("server again"), i - 1);
+        ck_assert_uint_eq(count_lines("node a has lost its servers: it goes on for its own actors"),
+                          i);
+        ck_assert_uint_eq(count_lines("server again"), i - 1);
         ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
         domt_pass(world.sim, 5 * DOMT_SECOND);
-        ck_assert_uint_eq(count("node a has a server again, after "), i);
-        double seconds = seconds_behind("node a has a server again, after ");
+        ck_assert_uint_eq(count_lines("node a has a server again, after "), i);
+        double seconds = read_seconds_behind("node a has a server again, after ");
         ck_assert_msg(seconds > 4.8 && seconds < 8, "%f", seconds);
     }
     ck_assert_uint_eq(world.count, 6);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
     domt_pass(world.sim, DOMT_SECOND);
-    says_once(DOMUS_LOG_WARNING, "node b is down");
-    end();
+    expect_one_line(DOMUS_LOG_WARNING, "node b is down");
+    tear_down();
 }
 
 DOMT_TEST(node_that_finds_no_server_says_so_once)
 {
-    begin(1, false);
-    says_once(DOMUS_LOG_WARNING, "node a finds no server: it goes on for its own actors");
+    set_up(1, false);
+    expect_one_line(DOMUS_LOG_WARNING, "node a finds no server: it goes on for its own actors");
     domt_pass(world.sim, 5 * DOMT_SECOND);
     ck_assert_uint_eq(world.count, 1);
     ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
     domt_pass(world.sim, 5 * DOMT_SECOND);
-    says_once(DOMUS_LOG_INFO, "node a has a server");
+    expect_one_line(DOMUS_LOG_INFO, "node a has a server");
     ck_assert_uint_eq(world.count, 2);
-    end();
+    tear_down();
 }
 
 /* Returns the state of its servers that node a shows. */
@@ -278,26 +279,26 @@ static const char *shown_server(void)
 
 DOMT_TEST(another_node_of_the_same_name_is_told)
 {
-    begin(1, true);
+    set_up(1, true);
     domt_member_add(world.sim, NULL, &world.gossip);
     domt_pass(world.sim, DOMT_SECOND);
     for (uint32_t i = 0; i < 10; i++) {
-        beat(77, "a", 1);
+        send_heartbeat(77, "a", 1);
         domt_pass(world.sim, 100 * DOMT_MS);
     }
-    says_once(DOMUS_LOG_WARNING, "another node has the name of this one, a");
+    expect_one_line(DOMUS_LOG_WARNING, "another node has the name of this one, a");
     ck_assert_str_eq(shown_server(), "connected");
     for (uint32_t i = 0; i < 10; i++) {
-        beat(78, "a", UINT64_MAX);
+        send_heartbeat(78, "a", UINT64_MAX);
         domt_pass(world.sim, 100 * DOMT_MS);
     }
-    says_once(DOMUS_LOG_WARNING, "another program has begun later as node a");
+    expect_one_line(DOMUS_LOG_WARNING, "another program has begun later as node a");
     ck_assert_str_eq(shown_server(), "replaced");
-    end();
+    tear_down();
 }
 
 /* Check that the last line about each of these nodes, if there is one, says that it is down. */
-static void last_lines_say_down(uint32_t nodes)
+static void check_last_lines_say_down(uint32_t nodes)
 {
     char name[32];
 
@@ -316,42 +317,43 @@ DOMT_TEST(nodes_that_come_and_go_cannot_fill_the_log)
 {
     char name[32];
 
-    begin(1, true);
+    set_up(1, true);
     domt_member_add(world.sim, NULL, &world.gossip);
     domt_pass(world.sim, 30 * DOMT_SECOND);
     /* each node is up for a moment, and down after 0.6 s */
     for (uint32_t round = 0; round < 5; round++) {
         for (uint32_t i = 0; i < 60; i++) {
             snprintf(name, sizeof name, "x%u", i);
-            beat(1000 + i, name, 1);
+            send_heartbeat(1000 + i, name, 1);
         }
         domt_pass(world.sim, DOMT_SECOND);
     }
     ck_assert_uint_ge(world.count, 30);
     ck_assert_uint_le(world.count, 2 + 32 + 1 + 6);
-    says_once(DOMUS_LOG_WARNING, "nodes change too fast for the log");
+    expect_one_line(DOMUS_LOG_WARNING, "nodes change too fast for the log");
     uint32_t before = world.count;
     domt_pass(world.sim, 10 * DOMT_SECOND);
     ck_assert_uint_le(world.count - before, 11);
     domt_pass(world.sim, 30 * DOMT_SECOND);
-    last_lines_say_down(60);
-    end();
+    check_last_lines_say_down(60);
+    tear_down();
 }
 
 DOMT_TEST(type_that_does_not_travel_is_told_once)
 {
     domus_address address;
 
-    begin(2, true);
+    set_up(2, true);
     ck_assert_int_eq(domus_outside_spawn(system_of(A), &user, NULL, &address), 0);
     ck_assert_int_eq(domus_outside_notice(system_of(A), address, &order_type, NULL), 0);
     domt_pass(world.sim, DOMT_SECOND);
-    says_once(DOMUS_LOG_WARNING, "a message of type secret could not leave for another node: it "
-                                 "has no pickler, ENOENT");
-    ck_assert_uint_eq(count("a message of type other could not leave"), TYPES_MAX - 1);
+    expect_one_line(DOMUS_LOG_WARNING,
+                    "a message of type secret could not leave for another node: it "
+                    "has no pickler, ENOENT");
+    ck_assert_uint_eq(count_lines("a message of type other could not leave"), TYPES_MAX - 1);
     ck_assert_uint_eq(domus_cluster_count(world.clusters[A]).refused, 3 + TYPES_MAX + 1);
     ck_assert_uint_eq(world.count, 2 + TYPES_MAX);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(60)

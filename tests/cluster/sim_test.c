@@ -43,7 +43,7 @@ static struct {
 /* --- workers -----------------------------------------------------------------------------------
  */
 
-static int take_notice(domus_stack *stack, void *self, const void *payload)
+static int record_notice(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
@@ -55,7 +55,7 @@ static int take_notice(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int take_ask(domus_stack *stack, void *self, const void *payload)
+static int record_ask(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
 
@@ -66,8 +66,8 @@ static int take_ask(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&domt_notice_type, take_notice, 0},
-                             {&domt_ask_type, take_ask, 0},
+    .on = (const domus_on[]){{&domt_notice_type, record_notice, 0},
+                             {&domt_ask_type, record_ask, 0},
                              {NULL, NULL, 0}},
 };
 static const domus_cluster_export exports[] = {{.name = "worker", .behaviour = &worker},
@@ -91,7 +91,7 @@ typedef struct talker {
 
 static const domus_type tick_type = {.name = "tick"};
 
-static int hear_worker(domus_stack *stack, void *self_, const domus_answer *answer)
+static int store_worker(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     talker *self = self_;
     uint32_t node = *(const uint32_t *)domus_frame(stack);
@@ -108,7 +108,7 @@ static int hear_worker(domus_stack *stack, void *self_, const domus_answer *answ
 
 static const domus_type want_type = {.name = "want", .size = sizeof(uint32_t)};
 
-static int want(domus_stack *stack, void *self_, const void *payload)
+static int spawn_worker(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     char name[8];
@@ -120,10 +120,10 @@ static int want(domus_stack *stack, void *self_, const void *payload)
         self->friends[*(const uint32_t *)payload].is_wanted = false;
         return 0;
     }
-    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, hear_worker);
+    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, store_worker);
 }
 
-static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_asking *ask = &model.asks[answer->tag];
 
@@ -136,7 +136,7 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
 /* Send one ask, in a conversation of its own. */
 static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(domt_word)};
 
-static int ask_one(domus_stack *stack, void *self_, const void *payload)
+static int send_one_ask(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     const domt_word *what = payload;
@@ -145,7 +145,7 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
 
     int error = domus_ask_add(stack, of->worker, &domt_ask_type, &question,
                               what->number % 3 == 0 ? 300 * MS : 0, what->number);
-    return error != 0 ? error : domus_wait_all(stack, hear_answer);
+    return error != 0 ? error : domus_wait_all(stack, record_answer);
 }
 
 static void talk_to(domus_stack *stack, talker *self, uint32_t node)
@@ -181,7 +181,7 @@ static int tick(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int hear_down(domus_stack *stack, void *self_, const void *payload)
+static int forget_worker(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     const domus_down *down = payload;
@@ -203,9 +203,9 @@ static const domus_behaviour talking = {
     .state_size = sizeof(talker),
     .on_mount = on_mount,
     .on = (const domus_on[]){{&tick_type, tick, 0},
-                             {&want_type, want, sizeof(uint32_t)},
-                             {&ask_one_type, ask_one, 0},
-                             {&domus_down_type, hear_down, 0},
+                             {&want_type, spawn_worker, sizeof(uint32_t)},
+                             {&ask_one_type, send_one_ask, 0},
+                             {&domus_down_type, forget_worker, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -231,14 +231,14 @@ static void add_counts(domus_cluster_counts *sum, const domus_cluster *cluster)
     sum->resent += counts.resent;
 }
 
-static void begin(uint64_t seed)
+static void set_up(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.talks = true;
     domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node);
 }
 
-static void crash(uint32_t i)
+static void record_and_crash(uint32_t i)
 {
     add_counts(&model.gone, domt_nodes.clusters[i]);
     domt_nodes_crash(i);
@@ -265,9 +265,9 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)model.doubled, (unsigned long long)model.twice);
     if (has_crashed)
         return; /* losses of a node that crashes are not reported */
-    ck_assert_msg(domt_count_open(model.asks, model.asks_used) == 0,
+    ck_assert_msg(domt_count_unended_asks(model.asks, model.asks_used) == 0,
                   "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
-                  domt_count_open(model.asks, model.asks_used), model.asks_used);
+                  domt_count_unended_asks(model.asks, model.asks_used), model.asks_used);
     ck_assert_msg(sent - taken <= sum.lost + sum.refused + sum.dropped,
                   "seed %llu: %llu sent, %llu taken, %llu told as lost, %llu refused, %llu dropped",
                   (unsigned long long)seed, (unsigned long long)sent, (unsigned long long)taken,
@@ -279,22 +279,22 @@ static int run_seed(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    begin(seed);
+    set_up(seed);
     domt_nodes_advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
         for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
-            domt_nodes_fault();
+            domt_nodes_draw_fault();
         domt_nodes_advance(domt_draw(1500 * MS));
         if (domt_draw(2) == 0)
-            domt_nodes_heal();
+            domt_nodes_heal_faults();
         if (crashes && domt_draw(2) == 0) {
-            domt_nodes_heal();
-            crash((uint32_t)domt_draw(NODES));
+            domt_nodes_heal_faults();
+            record_and_crash((uint32_t)domt_draw(NODES));
         }
         domt_nodes_advance(domt_draw(SECOND));
     }
     model.talks = false;
-    domt_nodes_heal();
+    domt_nodes_heal_faults();
     domt_nodes_advance(PATIENCE);
     check_all(seed, crashes);
     domt_nodes_end();
@@ -303,7 +303,7 @@ static int run_seed(uint64_t seed, void *context)
 
 DOMT_TEST(without_faults_everything_comes)
 {
-    begin(1);
+    set_up(1);
     domt_nodes_advance(3 * SECOND);
     model.talks = false;
     domt_nodes_advance(SECOND);

@@ -96,7 +96,7 @@ static bool write_as(const account *self)
     return true;
 }
 
-static int take_notice(domus_stack *stack, void *self, const void *payload)
+static int record_notice(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
@@ -110,7 +110,7 @@ static int take_notice(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int take_ask(domus_stack *stack, void *self, const void *payload)
+static int record_ask(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
@@ -129,8 +129,8 @@ static const domus_behaviour account_behaviour = {
     .name = "account",
     .state_size = sizeof(account),
     .on_mount = mount_account,
-    .on = (const domus_on[]){{&domt_notice_type, take_notice, 0},
-                             {&domt_ask_type, take_ask, 0},
+    .on = (const domus_on[]){{&domt_notice_type, record_notice, 0},
+                             {&domt_ask_type, record_ask, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -167,7 +167,7 @@ static void name_key(uint32_t key, char name[3])
     name[2] = '\0';
 }
 
-static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_asking *ask = &model.asks[answer->tag];
 
@@ -177,7 +177,7 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
     return 0;
 }
 
-static int ask_one(domus_stack *stack, void *self_, const void *payload)
+static int send_one_ask(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     const domt_word *what = payload;
@@ -187,10 +187,10 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
     name_key(what->pair, key);
     int error = domus_grain_ask_add(stack, self->accounts, key, &domt_ask_type, &question,
                                     what->number % 3 == 0 ? 300 * MS : 0, what->number);
-    return error != 0 ? error : domus_wait_all(stack, hear_answer);
+    return error != 0 ? error : domus_wait_all(stack, record_answer);
 }
 
-static void talk_of(domus_stack *stack, talker *self, uint32_t key)
+static void talk_to_key(domus_stack *stack, talker *self, uint32_t key)
 {
     pair *to = &model.pairs[self->pairs[key]];
     char name[3];
@@ -213,8 +213,8 @@ static int tick(domus_stack *stack, void *self_, const void *payload)
     talker *self = self_;
 
     if (model.talks && model.mute != self->node + 1) {
-        talk_of(stack, self, (uint32_t)domt_draw(KEYS));
-        talk_of(stack, self, (uint32_t)domt_draw(KEYS));
+        talk_to_key(stack, self, (uint32_t)domt_draw(KEYS));
+        talk_to_key(stack, self, (uint32_t)domt_draw(KEYS));
     }
     return 0;
 }
@@ -235,7 +235,9 @@ static const domus_behaviour talking = {
     .name = "talker",
     .state_size = sizeof(talker),
     .on_mount = mount_talker,
-    .on = (const domus_on[]){{&tick_type, tick, 0}, {&ask_one_type, ask_one, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&tick_type, tick, 0},
+                             {&ask_one_type, send_one_ask, 0},
+                             {NULL, NULL, 0}},
 };
 
 /* --- nodes -------------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ static void start_node(uint32_t i)
 }
 
 /* Returns the number of messages that a node has reported as lost, refused or dropped. */
-static uint64_t count_told(uint32_t i)
+static uint64_t count_reported_losses(uint32_t i)
 {
     domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
     uint64_t told = counts.lost + counts.refused + counts.dropped;
@@ -263,20 +265,20 @@ static uint64_t count_told(uint32_t i)
     return told;
 }
 
-static void begin(uint64_t seed)
+static void set_up(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.talks = true;
     domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node);
 }
 
-static void restart(uint32_t i, bool in_order)
+static void crash_and_restart(uint32_t i, bool in_order)
 {
     if (in_order) {
         domus_cluster_leave(domt_nodes.clusters[i]);
         domt_nodes_advance(2 * SECOND);
     }
-    model.gone += count_told(i);
+    model.gone += count_reported_losses(i);
     domt_nodes_crash(i);
 }
 
@@ -288,7 +290,7 @@ static void check_all(uint64_t seed, bool has_crashed)
     uint64_t sent = 0, taken = 0, told = model.gone;
 
     for (uint32_t i = 0; i < NODES; i++)
-        told += count_told(i);
+        told += count_reported_losses(i);
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         sent += model.pairs[i].sent;
         taken += model.pairs[i].taken;
@@ -303,9 +305,9 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)model.both);
     if (has_crashed)
         return; /* losses of a node that crashes are not reported */
-    ck_assert_msg(domt_count_open(model.asks, model.asks_used) == 0,
+    ck_assert_msg(domt_count_unended_asks(model.asks, model.asks_used) == 0,
                   "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
-                  domt_count_open(model.asks, model.asks_used), model.asks_used);
+                  domt_count_unended_asks(model.asks, model.asks_used), model.asks_used);
     ck_assert_msg(sent - taken <= told, "seed %llu: %llu sent, %llu taken, %llu told as lost",
                   (unsigned long long)seed, (unsigned long long)sent, (unsigned long long)taken,
                   (unsigned long long)told);
@@ -332,22 +334,22 @@ static int run_seed(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    begin(seed);
+    set_up(seed);
     domt_nodes_advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
         for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
-            domt_nodes_fault();
+            domt_nodes_draw_fault();
         domt_nodes_advance(domt_draw(1500 * MS));
         if (domt_draw(2) == 0)
-            domt_nodes_heal();
+            domt_nodes_heal_faults();
         if (crashes && domt_draw(2) == 0) {
-            domt_nodes_heal();
-            restart((uint32_t)domt_draw(NODES), domt_draw(2) == 0);
+            domt_nodes_heal_faults();
+            crash_and_restart((uint32_t)domt_draw(NODES), domt_draw(2) == 0);
         }
         domt_nodes_advance(domt_draw(SECOND));
     }
     model.talks = false;
-    domt_nodes_heal();
+    domt_nodes_heal_faults();
     domt_nodes_advance(PATIENCE);
     check_all(seed, crashes);
     (void)count_answers();
@@ -357,7 +359,7 @@ static int run_seed(uint64_t seed, void *context)
 
 DOMT_TEST(grains_are_found_from_each_node)
 {
-    begin(1);
+    set_up(1);
     model.talks = false;
     domt_nodes_advance(2 * SECOND);
     uint32_t parts = 0;
@@ -382,7 +384,7 @@ DOMT_TEST(grains_are_found_from_each_node)
 
 DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
 {
-    begin(4);
+    set_up(4);
     model.talks = false;
     domt_nodes_advance(2 * SECOND);
     model.talks = true;

@@ -28,7 +28,7 @@ typedef struct domt_some {
     domt_color color;
 } domt_some;
 
-static void wrong(const domus_pickle_field *fields, uint32_t count, const char *text)
+static void expect_wrong_table(const domus_pickle_field *fields, uint32_t count, const char *text)
 {
     const domus_pickle_table table = {fields, count, sizeof(domt_some)};
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -42,13 +42,13 @@ static void wrong(const domus_pickle_field *fields, uint32_t count, const char *
 #define WRONG(text, ...)                                                                           \
     do {                                                                                           \
         const domus_pickle_field fields[] = {{__VA_ARGS__}};                                       \
-        wrong(fields, 1, text);                                                                    \
+        expect_wrong_table(fields, 1, text);                                                       \
     } while (0)
 
 #define WRONG_2(text, one, ...)                                                                    \
     do {                                                                                           \
         const domus_pickle_field fields[] = {{one}, {__VA_ARGS__}};                                \
-        wrong(fields, 2, text);                                                                    \
+        expect_wrong_table(fields, 2, text);                                                       \
     } while (0)
 
 static const domus_pickle_word twice_a_word[] = {{"a", 1}, {"b", 2}, {"a", 3}, {NULL, 0}};
@@ -228,7 +228,7 @@ DOMT_TEST(table_that_is_too_large_or_in_itself_is_refused)
                                          .size = 1,
                                          .number = (uint8_t)(i + 1),
                                          .kind = DOMUS_PICKLE_KIND_UINT};
-    wrong(fields, DOMUS_PICKLE_FIELDS_MAX + 1, "a table of more than 64 rows");
+    expect_wrong_table(fields, DOMUS_PICKLE_FIELDS_MAX + 1, "a table of more than 64 rows");
     const domus_pickle_table most = {fields, DOMUS_PICKLE_FIELDS_MAX, 64};
     ck_assert_int_eq(domus_pickle_check(&most, NULL, 0), 0);
     itself = (domus_pickle_table){&child, 1, sizeof(domt_some)};
@@ -236,7 +236,7 @@ DOMT_TEST(table_that_is_too_large_or_in_itself_is_refused)
     row.size = sizeof(domt_some);
     row.member = 0;
     itself.fields = &row;
-    wrong(&row, 1, "pointed: tables in tables deeper than 16, or in themselves");
+    expect_wrong_table(&row, 1, "pointed: tables in tables deeper than 16, or in themselves");
 }
 
 /* --- lists of picklers ---------------------------------------------------------------------------
@@ -323,7 +323,7 @@ DOMT_TEST(each_of_many_types_is_found)
     ck_assert_str_eq(error, "more than 4096 types");
     ck_assert_int_eq(domus_picklers_new(list, NULL, 0, &picklers), -E2BIG);
     list[DOMUS_PICKLERS_MAX].type = NULL;
-    picklers = domt_picklers(list);
+    picklers = domt_make_picklers(list);
     for (uint32_t i = 0; i < DOMUS_PICKLERS_MAX; i++) {
         ck_assert_ptr_eq(domus_pickler_of_type(picklers, &types[i]), &list[i]);
         ck_assert_ptr_eq(domus_pickler_of_hash(picklers, domus_pickle_hash(names[i])), &list[i]);
@@ -335,7 +335,7 @@ DOMT_TEST(each_of_many_types_is_found)
     domus_picklers_free(picklers);
     domus_picklers_free(NULL);
     list[0].type = NULL; /* the list has no type now */
-    picklers = domt_picklers(list);
+    picklers = domt_make_picklers(list);
     ck_assert_ptr_null(domus_pickler_of_type(picklers, &types[0]));
     ck_assert_ptr_null(domus_pickler_of_hash(picklers, 0));
     domus_picklers_free(picklers);
@@ -344,7 +344,7 @@ DOMT_TEST(each_of_many_types_is_found)
 DOMT_TEST(type_without_a_pickler_is_refused)
 {
     const domus_pickler list[] = {{.type = &one_type, .version = 1}, {.type = NULL}};
-    domus_picklers *picklers = domt_picklers(list);
+    domus_picklers *picklers = domt_make_picklers(list);
     domus_appender appender = {.error = -EIO};
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     char buffer[64];
@@ -367,11 +367,11 @@ DOMT_TEST(type_without_a_pickler_is_refused)
 DOMT_TEST(type_without_a_payload_is_an_empty_map)
 {
     const domus_pickler list[] = {{.type = &one_type, .version = 1}, {.type = NULL}};
-    domus_picklers *picklers = domt_picklers(list);
+    domus_picklers *picklers = domt_make_picklers(list);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
 
-    domt_reads(list, "\x80", 1);
-    domt_refuses(list, "\xc0", 1, -EBADMSG, "one: is nil, not a map");
+    domt_expect_read_back(list, "\x80", 1);
+    domt_expect_refused(list, "\xc0", 1, -EBADMSG, "one: is nil, not a map");
     domus_slice bytes = domt_pickled("one", 2, "\x81\x01\x92\x01\x02", 5);
     ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, NULL, error, sizeof error), 0);
     domus_slice_free(bytes);
@@ -405,9 +405,9 @@ DOMT_TEST(check_of_the_program_refuses_what_is_read)
         {.type = &checked, .version = 3, .table = &domt_part_table, .check = check_part},
         {.type = NULL}};
 
-    domt_reads(list, "\x85\x01\x03\x02\xc0\x03\x93\0\0\0\x04\xca\0\0\0\0\x05\xc4\0", 19);
-    domt_refuses(list, "\x82\x01\x04\x02\xa1x", 6, -EXDEV, "checked: the id is above 3");
-    domt_refuses(list, "\x81\x01\x05", 3, -EDOM, "checked: is refused");
+    domt_expect_read_back(list, "\x85\x01\x03\x02\xc0\x03\x93\0\0\0\x04\xca\0\0\0\0\x05\xc4\0", 19);
+    domt_expect_refused(list, "\x82\x01\x04\x02\xa1x", 6, -EXDEV, "checked: the id is above 3");
+    domt_expect_refused(list, "\x81\x01\x05", 3, -EDOM, "checked: is refused");
 }
 
 DOMT_SUITE(20)

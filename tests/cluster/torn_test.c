@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-static domi_link *link_of_a(void)
+static domi_link *find_link_of_a(void)
 {
     const domi_cluster_gateway *gateway = domt_holder.cluster->addresses[0].house->self;
 
@@ -19,43 +19,43 @@ static domi_link *link_of_a(void)
     return gateway->peers->links[0];
 }
 
-static void begin(void)
+static void set_up(void)
 {
     domt_holder_begin();
     domt_holder_take_part(0);
-    domt_holder_pass(50 * DOMT_MS);
-    domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
+    domt_holder_advance(50 * DOMT_MS);
+    domt_holder_order_user(DOMT_NOTICE, 0, 1, 1, 10);
     DOMT_HOLD_HEARD(1);
-    ck_assert_uint_eq(link_of_a()->next.size, 0);
+    ck_assert_uint_eq(find_link_of_a()->next.size, 0);
 }
 
 DOMT_TEST(link_that_lost_an_answer_is_given_up)
 {
-    begin();
-    uint64_t session = link_of_a()->session;
+    set_up();
+    uint64_t session = find_link_of_a()->session;
     domi_wire_envelope question = domt_holder.heard[0].envelope;
     question.kind = DOMI_TO_GRAIN_ASK; /* the node returns this ask, as it has no parts */
     question.id = 5;
-    domt_holder_add(&question);
-    link_of_a()->next.error = -ENOMEM;
-    domt_holder_pass(10 * DOMT_MS);
+    domt_holder_queue_envelope(&question);
+    find_link_of_a()->next.error = -ENOMEM;
+    domt_holder_advance(10 * DOMT_MS);
     ck_assert_uint_eq(domt_holder.answers[DOMI_TO_RETURN], 0);
-    ck_assert_uint_eq(link_of_a()->session, session + 1);
-    ck_assert(link_of_a()->is_broken && !link_of_a()->is_torn);
+    ck_assert_uint_eq(find_link_of_a()->session, session + 1);
+    ck_assert(find_link_of_a()->is_broken && !find_link_of_a()->is_torn);
     domt_holder_end();
 }
 
 DOMT_TEST(link_that_refused_a_message_goes_on)
 {
-    begin();
-    uint64_t session = link_of_a()->session;
-    link_of_a()->next.error = -ENOMEM;
-    domt_holder_order(DOMT_NOTICE, 0, 2, 1, 10);
+    set_up();
+    uint64_t session = find_link_of_a()->session;
+    find_link_of_a()->next.error = -ENOMEM;
+    domt_holder_order_user(DOMT_NOTICE, 0, 2, 1, 10);
     ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 1);
-    domt_holder_order(DOMT_NOTICE, 0, 3, 1, 10);
-    domt_holder_pass(2 * DOMT_BEAT_NS);
+    domt_holder_order_user(DOMT_NOTICE, 0, 3, 1, 10);
+    domt_holder_advance(2 * DOMT_BEAT_NS);
     DOMT_HOLD_HEARD(1, 3);
-    ck_assert_uint_eq(link_of_a()->session, session);
+    ck_assert_uint_eq(find_link_of_a()->session, session);
     domt_holder_end();
 }
 

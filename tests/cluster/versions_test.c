@@ -89,8 +89,8 @@ static const domus_pickler program_3[] =
 
 DOMT_TEST(newer_program_reads_an_older_message)
 {
-    domus_picklers *writers = domt_picklers(program_1);
-    domus_picklers *readers = domt_picklers(program_2);
+    domus_picklers *writers = domt_make_picklers(program_1);
+    domus_picklers *readers = domt_make_picklers(program_2);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domt_order_1 order = {.id = 5, .amount = 6, .sizes = {1, -2}, .line_count = 2};
     domt_order_2 read;
@@ -139,8 +139,8 @@ static domt_order_2 order_of_2(domt_line_2 *lines)
 /* Returns the result of an older program that reads the message of a newer one. */
 static int read_by_1(const domt_order_2 *order, domt_order_1 *ret_order, char error[256])
 {
-    domus_picklers *writers = domt_picklers(program_2);
-    domus_picklers *readers = domt_picklers(program_1);
+    domus_picklers *writers = domt_make_picklers(program_2);
+    domus_picklers *readers = domt_make_picklers(program_1);
     domus_slice bytes = domt_pickle(writers, NULL, &order_2_type, order);
     domus_pickled pickled;
     int result = domus_pickled_open(readers, NULL, bytes, &pickled, error, 256);
@@ -178,7 +178,7 @@ DOMT_TEST(fields_that_are_not_known_are_passed_over)
         "a note\x82\x01"
         "\x09\x02\xc0\x07\xc4\x03raw\x08\x82\x01\x4d\x02\xc0\x09\xa0\x0a\xcb\x40\x08\0\0\0\0\0\0"
         "\x7f\x92\x81\xa1k\xd4\x01\x02\x93\xc3\xca\0\0\0\0\xdc\0\0";
-    domus_picklers *readers = domt_picklers(program_1);
+    domus_picklers *readers = domt_make_picklers(program_1);
     domus_slice bytes = domt_pickled("order", 9, body, sizeof body - 1);
     char error[256] = "";
     domt_order_1 read;
@@ -195,7 +195,7 @@ DOMT_TEST(fields_in_any_order_and_keys_of_any_kind_are_read)
 {
     static const char body[] = "\x88\x06\x90\xa1x\x01\x92\x01\x02\x80\x05\x91\x08\xff\xc0"
                                "\xcd\x01\x01\xa1y\x03\x07\x01\x02";
-    domus_picklers *readers = domt_picklers(program_1);
+    domus_picklers *readers = domt_make_picklers(program_1);
     domus_slice bytes = domt_pickled("order", 1, body, sizeof body - 1);
     char error[256] = "";
     domt_order_1 read;
@@ -207,7 +207,8 @@ DOMT_TEST(fields_in_any_order_and_keys_of_any_kind_are_read)
     domus_picklers_free(readers);
 }
 
-#define REFUSED(list, body, error, text) domt_refuses(list, body, sizeof(body) - 1, error, text)
+#define REFUSED(list, body, error, text)                                                           \
+    domt_expect_refused(list, body, sizeof(body) - 1, error, text)
 
 DOMT_TEST(field_that_is_required_and_missing_is_refused)
 {
@@ -219,7 +220,7 @@ DOMT_TEST(field_that_is_required_and_missing_is_refused)
 DOMT_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
 {
     static const char body[] = "\x82\x01\x05\x0a\xc0";
-    domus_picklers *readers = domt_picklers(program_2);
+    domus_picklers *readers = domt_make_picklers(program_2);
     domus_slice bytes = domt_pickled("order", 2, body, sizeof body - 1);
     char error[256];
     domt_order_2 read;
@@ -234,7 +235,7 @@ DOMT_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
 
 DOMT_TEST(version_that_is_too_old_is_refused)
 {
-    domus_picklers *readers = domt_picklers(program_3);
+    domus_picklers *readers = domt_make_picklers(program_3);
     static const char body[] = "\x81\x01\x05";
     char error[256] = "";
     domus_pickled pickled;
@@ -255,7 +256,7 @@ DOMT_TEST(version_that_is_too_old_is_refused)
 
 static void head_is_refused(const char *bytes, size_t size, int error, const char *text)
 {
-    domus_picklers *readers = domt_picklers(program_1);
+    domus_picklers *readers = domt_make_picklers(program_1);
     char told[256] = "";
     domus_slice slice;
     domus_pickled pickled;

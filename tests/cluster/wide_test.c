@@ -15,7 +15,7 @@ static domi_wide *wide;
 /* stand-ins for groups, in which the test sets the number of members */
 static domi_group *groups[OPENED];
 
-static void begin(void)
+static void set_up(void)
 {
     wide = calloc(1, sizeof *wide);
     wide->lock = (domi_lock)DOMI_LOCK_FREE;
@@ -30,7 +30,7 @@ static void begin(void)
     }
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domi_wide_free(wide);
     for (uint32_t i = 0; i < OPENED; i++)
@@ -45,7 +45,7 @@ static bool set_members(uint32_t group, uint32_t members)
 }
 
 /* Returns the changes after change `from`, read in parts of `room` changes, as text. */
-static const char *changes(uint64_t from, uint32_t room)
+static const char *read_changes(uint64_t from, uint32_t room)
 {
     static char text[200];
     domi_wide_change some[16];
@@ -65,28 +65,28 @@ static const char *changes(uint64_t from, uint32_t room)
 
 DOMT_TEST(changes_are_told_in_order_and_each_group_once)
 {
-    begin();
-    ck_assert_str_eq(changes(0, 4), "");
+    set_up();
+    ck_assert_str_eq(read_changes(0, 4), "");
     for (uint32_t i = 0; i < OPENED; i++)
         ck_assert(set_members(i, 1));
     ck_assert(!set_members(2, 7));
     for (uint32_t room = 1; room <= 6; room++) {
-        ck_assert_str_eq(changes(0, room), "+g0+g1+g2+g3+g4");
-        ck_assert_str_eq(changes(2, room), "+g2+g3+g4");
-        ck_assert_str_eq(changes(5, room), "");
+        ck_assert_str_eq(read_changes(0, room), "+g0+g1+g2+g3+g4");
+        ck_assert_str_eq(read_changes(2, room), "+g2+g3+g4");
+        ck_assert_str_eq(read_changes(5, room), "");
     }
     ck_assert(set_members(2, 0));
     ck_assert(set_members(0, 0));
     ck_assert(set_members(4, 0));
-    ck_assert_str_eq(changes(0, 2), "+g1+g3-g2-g0-g4");
-    ck_assert_str_eq(changes(4, 2), "-g2-g0-g4");
-    ck_assert_str_eq(changes(6, 2), "-g0-g4");
+    ck_assert_str_eq(read_changes(0, 2), "+g1+g3-g2-g0-g4");
+    ck_assert_str_eq(read_changes(4, 2), "-g2-g0-g4");
+    ck_assert_str_eq(read_changes(6, 2), "-g0-g4");
     ck_assert(set_members(4, 1));
-    ck_assert_str_eq(changes(7, 2), "+g4");
-    end();
+    ck_assert_str_eq(read_changes(7, 2), "+g4");
+    tear_down();
 }
 
-static uint32_t nodes_of(uint32_t number, uint64_t *nodes, uint32_t room)
+static uint32_t find_nodes(uint32_t number, uint64_t *nodes, uint32_t room)
 {
     char name[DOMI_WIDE_TAIL];
 
@@ -97,25 +97,25 @@ DOMT_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
 {
     uint64_t nodes[8];
 
-    begin();
+    set_up();
     for (uint64_t node = 1; node <= 6; node++) {
         ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
         ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
         ck_assert_int_eq(domi_wide_note(wide, "else", 4, node, true), 0);
     }
-    ck_assert_uint_eq(nodes_of(1, nodes, 8), 6);
-    ck_assert_uint_eq(nodes_of(1, nodes, 4), 4);
-    ck_assert_uint_eq(nodes_of(0, nodes, 8), 0);
+    ck_assert_uint_eq(find_nodes(1, nodes, 8), 6);
+    ck_assert_uint_eq(find_nodes(1, nodes, 4), 4);
+    ck_assert_uint_eq(find_nodes(0, nodes, 8), 0);
     ck_assert_int_eq(domi_wide_note(wide, "g1", 2, 3, false), 0);
     ck_assert_int_eq(domi_wide_note(wide, "nobody", 6, 3, false), 0);
-    ck_assert_uint_eq(nodes_of(1, nodes, 8), 5);
+    ck_assert_uint_eq(find_nodes(1, nodes, 8), 5);
     ck_assert_uint_eq(wide->count, OPENED + 1);
     for (uint64_t node = 1; node <= 6; node++) {
         domi_wide_forget(wide, node);
-        ck_assert_uint_eq(nodes_of(1, nodes, 8), 6 - node - (node < 3));
+        ck_assert_uint_eq(find_nodes(1, nodes, 8), 6 - node - (node < 3));
     }
     ck_assert_uint_eq(wide->count, OPENED); /* the group that no node has opened here is removed */
-    end();
+    tear_down();
 }
 
 DOMT_TEST(node_knows_so_many_groups_at_a_time)
@@ -123,7 +123,7 @@ DOMT_TEST(node_knows_so_many_groups_at_a_time)
     uint32_t number;
     char name[16];
 
-    begin();
+    set_up();
     for (uint32_t i = OPENED; i < DOMUS_CLUSTER_GROUPS_MAX; i++) {
         int length = snprintf(name, sizeof name, "far%u", i);
         ck_assert_int_eq(domi_wide_note(wide, name, (size_t)length, 1, true), 0);
@@ -139,7 +139,7 @@ DOMT_TEST(node_knows_so_many_groups_at_a_time)
     for (uint64_t node = 1; node <= DOMUS_CLUSTER_NODES_MAX; node++)
         ck_assert_int_eq(domi_wide_note(wide, "far9", 4, node, true), 0);
     ck_assert_int_eq(domi_wide_note(wide, "far9", 4, 5000, true), -ENOSPC);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(60)

@@ -18,7 +18,7 @@ const domus_pickler domt_word_picklers[] = {
     {.type = NULL},
 };
 
-uint32_t domt_count_open(const domt_asking *asks, uint32_t count)
+uint32_t domt_count_unended_asks(const domt_asking *asks, uint32_t count)
 {
     uint32_t open = 0;
 

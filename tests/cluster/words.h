@@ -19,6 +19,6 @@ typedef struct domt_asking {
 } domt_asking;
 
 /* Returns how many asks of an array have not ended. */
-uint32_t domt_count_open(const domt_asking *asks, uint32_t count);
+uint32_t domt_count_unended_asks(const domt_asking *asks, uint32_t count);
 
 #endif

@@ -28,8 +28,8 @@ static size_t decode(domus_slice text, char to[ROOM])
 }
 
 /* Check what each reading function returns for a field with this decoded name and value. */
-static void hold_field(const domus_http_form *form, const char *name, const char *value,
-                       size_t size)
+static void check_field(const domus_http_form *form, const char *name, const char *value,
+                        size_t size)
 {
     char text[ROOM], exact[ROOM];
     int64_t number;
@@ -49,7 +49,7 @@ static void hold_field(const domus_http_form *form, const char *name, const char
 }
 
 /* Write the fields of a form as a new form. */
-static domus_slice write(const domus_http_form *form, uint32_t *ret_count)
+static domus_slice write_form(const domus_http_form *form, uint32_t *ret_count)
 {
     domus_http_parameter field;
     domus_appender to = {0};
@@ -89,12 +89,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             size_t value_size = decode(field.value, value);
             must(name_size <= 40 && value_size <= 200);
             if (strlen(name) == name_size)
-                hold_field(&form, name, value, value_size);
+                check_field(&form, name, value, value_size);
         }
-        domus_slice written = write(&form, &count);
+        domus_slice written = write_form(&form, &count);
         must(count <= limits.fields_max);
         must(domus_http_form_read(written, &limits, &again, NULL) == 0);
-        domus_slice twice = write(&again, &count_again);
+        domus_slice twice = write_form(&again, &count_again);
         must(count == count_again &&
              domus_slice_equals(twice, domus_slice_data(written), written.size));
         domus_slice_free(written);

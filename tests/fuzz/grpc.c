@@ -25,7 +25,7 @@ static void must(bool holds)
 
 /* Store the messages that the reader has complete. Returns as domi_grpc_reader_next(), but never
  * above 0. */
-static int take_all(domi_grpc_reader *reader, domus_appender *to)
+static int store_messages(domi_grpc_reader *reader, domus_appender *to)
 {
     domus_slice message;
     int result;
@@ -52,7 +52,7 @@ static outcome read_body(uint8_t choice, const uint8_t *bytes, size_t size, size
         domus_slice piece;
         must(domus_slice_copy(bytes + at, size - at < step ? size - at : step, &piece) == 0);
         domi_grpc_reader_put(&reader, piece);
-        made.error = take_all(&reader, &messages);
+        made.error = store_messages(&reader, &messages);
     }
     made.is_between = domi_grpc_reader_is_between(&reader);
     domi_grpc_reader_drop(&reader);

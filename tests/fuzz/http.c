@@ -38,7 +38,7 @@ typedef struct answers {
     uint64_t heads;
 } answers;
 
-static void answer(void *context, domus_stage_kit *kit, const domus_stage_message *message)
+static void answer_request(void *context, domus_stage_kit *kit, const domus_stage_message *message)
 {
     answers *all = context;
     const domus_http_request *request = message->payload;
@@ -64,7 +64,7 @@ static void answer(void *context, domus_stage_kit *kit, const domus_stage_messag
 }
 
 /* Check that the answers are responses, and as many as there were requests. */
-static void hold_answers(const answers *all)
+static void check_answers(const answers *all)
 {
     domt_http_read read = {.is_client = true, .heads = all->heads};
     domt_http_read judged = {.is_client = true, .heads = all->heads};
@@ -73,7 +73,7 @@ static void hold_answers(const answers *all)
                             NULL, NULL);
     must(read.error == 0 && read.count == all->count);
     domt_http_read_by_judge(&judged, (const uint8_t *)all->bytes, all->size);
-    domt_http_hold_judged(&read, &judged);
+    domt_http_check_judged(&read, &judged);
     domt_http_read_clear(&read);
     domt_http_read_clear(&judged);
 }
@@ -94,13 +94,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     domt_http_read_by_stage(&whole, choice, data + 1, size - 1, size, NULL, NULL);
     /* An answer may end the connection, so the client perhaps reads fewer answers than there were
      * requests. */
-    domt_http_read_by_stage(&answered, choice, data + 1, size - 1, size, answer, &all);
+    domt_http_read_by_stage(&answered, choice, data + 1, size - 1, size, answer_request, &all);
     domt_http_read_by_stage(&pieces, choice, data + 1, size - 1, step, NULL, NULL);
-    domt_http_hold_same(&whole, &pieces);
+    domt_http_check_same(&whole, &pieces);
     domt_http_read_by_judge(&judged, data + 1, size - 1);
-    domt_http_hold_judged(&whole, &judged);
+    domt_http_check_judged(&whole, &judged);
     if (all.count != 0)
-        hold_answers(&all);
+        check_answers(&all);
     free(all.bytes);
     domt_http_read_clear(&whole);
     domt_http_read_clear(&pieces);

@@ -127,7 +127,7 @@ static void read_by_table(const domus_json_table *table, const domus_json_option
     domus_json_release(&other);
 }
 
-static void look_at(const char *text, size_t size)
+static void check_text(const char *text, size_t size)
 {
     domus_json_error error;
     int result = domus_json_check(NULL, text, size, &error);
@@ -146,8 +146,8 @@ typedef struct fed {
     domus_json_error told;
 } fed;
 
-static fed feed_by(const domus_json_feed_options *options, const char *text, size_t size,
-                   size_t step)
+static fed feed_in_steps(const domus_json_feed_options *options, const char *text, size_t size,
+                         size_t step)
 {
     domus_json_feed *feed;
     domus_json_memory memory;
@@ -181,8 +181,8 @@ static void feed_in_pieces(uint8_t how, const char *text, size_t size)
 
     if ((how & 2) != 0)
         options.bytes_max = 100;
-    fed whole = feed_by(&options, text, size, size + 1);
-    fed cut = feed_by(&options, text, size, 1 + (how >> 2));
+    fed whole = feed_in_steps(&options, text, size, size + 1);
+    fed cut = feed_in_steps(&options, text, size, 1 + (how >> 2));
     must(whole.error == cut.error && whole.count == cut.count && whole.sum == cut.sum);
     if (whole.error == 0)
         return;
@@ -281,7 +281,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_by_table(&loose_table, &small, text, size - 2);
         break;
     case 3:
-        look_at(text, size - 2);
+        check_text(text, size - 2);
         break;
     case 4:
         feed_in_pieces(data[1], text, size - 2);

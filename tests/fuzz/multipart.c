@@ -27,7 +27,7 @@ typedef struct seen {
     bool in_part;
 } seen;
 
-static void add(seen *to, const void *bytes_, size_t size)
+static void hash_bytes(seen *to, const void *bytes_, size_t size)
 {
     const unsigned char *bytes = bytes_;
 
@@ -53,21 +53,21 @@ static void add_event(seen *to, const domus_http_multipart_event *event,
         if (event->filename != NULL) {
             must(event->filename_size <= limits->filename_max);
             must_be_text(event->filename, event->filename_size);
-            add(to, event->filename, event->filename_size + 1);
+            hash_bytes(to, event->filename, event->filename_size + 1);
         }
-        add(to, event->name, event->name_size + 1);
-        add(to, event->type, event->type_size + 1);
+        hash_bytes(to, event->name, event->name_size + 1);
+        hash_bytes(to, event->type, event->type_size + 1);
         to->in_part = true;
         to->parts++;
         break;
     case DOMUS_HTTP_BYTES:
         must(to->in_part && event->size != 0);
-        add(to, event->bytes, event->size);
+        hash_bytes(to, event->bytes, event->size);
         to->bytes += event->size;
         break;
     case DOMUS_HTTP_PART_END:
         must(to->in_part);
-        add(to, "\n", 1);
+        hash_bytes(to, "\n", 1);
         to->in_part = false;
         break;
     case DOMUS_HTTP_DONE:

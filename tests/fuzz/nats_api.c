@@ -18,7 +18,7 @@ static void must(bool holds)
 }
 
 /* Read each byte, so that a sanitizer finds one that lies outside of its memory. */
-static unsigned look_at(domus_slice slice)
+static unsigned read_each_byte(domus_slice slice)
 {
     const char *bytes = domus_slice_data(slice);
     unsigned sum = 0;
@@ -46,7 +46,7 @@ static domus_nats_message make_message(const char *subject, const uint8_t *data,
     return message;
 }
 
-static void hold_message(const domus_nats_stream_message *message)
+static void check_message(const domus_nats_stream_message *message)
 {
     domus_nats_kv_entry entry;
     domus_slice value;
@@ -57,10 +57,10 @@ static void hold_message(const domus_nats_stream_message *message)
     must((uint64_t)message->headers_at + message->headers_size <= message->bytes.size);
     must((uint64_t)message->payload_at + message->payload_size <= message->bytes.size);
     must((uint64_t)message->ack_at + message->ack_size <= message->bytes.size);
-    (void)look_at(domus_nats_stream_subject(message));
-    (void)look_at(domus_nats_stream_payload(message));
+    (void)read_each_byte(domus_nats_stream_subject(message));
+    (void)read_each_byte(domus_nats_stream_payload(message));
     while (domus_nats_stream_header(message, "A", &from, &value) == 0)
-        (void)look_at(value);
+        (void)read_each_byte(value);
     if (domi_kv_read_entry("b", message, &entry) != 0)
         return;
     domus_slice key = domus_nats_kv_key(&entry);
@@ -70,7 +70,7 @@ static void hold_message(const domus_nats_stream_message *message)
     must(memcmp(domus_slice_data(key), "$KV.b.", 6) == 0);
     must(entry.revision == message->sequence && entry.operation <= DOMUS_NATS_KV_PURGE);
     must(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
-    (void)look_at(domus_nats_kv_value(&entry));
+    (void)read_each_byte(domus_nats_kv_value(&entry));
 }
 
 /* Run every reader of answers on one answer. */
@@ -83,7 +83,7 @@ static void read_answer(const uint8_t *data, size_t size)
     domus_nats_stream_ack ack;
 
     if (domi_js_read_message(&answer, &stored) == 0) {
-        hold_message(&stored);
+        check_message(&stored);
         must(stored.ack_size == 0);
         domus_slice_free(stored.bytes);
     }
@@ -112,7 +112,7 @@ static void read_pushed(const uint8_t *data, size_t size)
     message.reply_at = 9;
     message.reply_size = line <= 1024 ? (uint16_t)line : 0;
     if (domi_js_read_pushed(&message, &pushed) == 0) {
-        hold_message(&pushed);
+        check_message(&pushed);
         must(pushed.ack_size == message.reply_size);
     }
     domus_slice_free(message.bytes);
@@ -134,7 +134,7 @@ static void read_texts(const uint8_t *data, size_t size)
     free(bytes);
 }
 
-static void hold_keys(const uint8_t *data, size_t size)
+static void check_keys(const uint8_t *data, size_t size)
 {
     char key[DOMUS_NATS_KV_KEY_MAX + 1], again[DOMUS_NATS_KV_KEY_MAX + 1];
     unsigned char bytes[DOMUS_NATS_KV_KEY_MAX + 1];
@@ -156,7 +156,7 @@ static void hold_keys(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const readers[])(const uint8_t *, size_t) = {read_answer, read_pushed, read_texts,
-                                                               hold_keys};
+                                                               check_keys};
 
     if (size != 0)
         readers[data[0] % 4](data + 1, size - 1);

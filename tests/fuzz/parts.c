@@ -18,7 +18,7 @@ static void must(bool holds)
         abort();
 }
 
-static void hold_names(domus_slice fields)
+static void check_names(domus_slice fields)
 {
     char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
     domus_http_trace trace, again;
@@ -40,7 +40,7 @@ static void hold_names(domus_slice fields)
     domus_slice_free(written);
 }
 
-static void hold_credentials(domus_slice fields)
+static void check_credentials(domus_slice fields)
 {
     domus_http_basic basic;
     domus_slice token;
@@ -56,14 +56,14 @@ static void hold_credentials(domus_slice fields)
     }
 }
 
-static void hold_printable(const char *text, size_t size)
+static void check_printable(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         must(text[i] >= ' ' && text[i] < 0x7f);
 }
 
 /* The record of a request, whose texts are parts of the input. */
-static void hold_lines(const char *bytes, size_t size, domus_slice fields)
+static void check_lines(const char *bytes, size_t size, domus_slice fields)
 {
     char line[DOMI_HTTP_ACCESS_LINE_MAX];
     domus_endpoint peer = {.family = 0};
@@ -82,7 +82,7 @@ static void hold_lines(const char *bytes, size_t size, domus_slice fields)
         access.format = (domus_http_access_format)format;
         size_t length = domi_http_access_write_line(&access, &exchange, note, 1, line);
         must(length > 1 && line[length - 1] == '\n');
-        hold_printable(line, length - 1);
+        check_printable(line, length - 1);
     }
     free(note);
 }
@@ -93,13 +93,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     domus_slice fields;
 
     must(domus_slice_copy(data, size, &fields) == 0);
-    hold_names(fields);
-    hold_credentials(fields);
-    hold_lines((const char *)data, size, fields);
+    check_names(fields);
+    check_credentials(fields);
+    check_lines((const char *)data, size, fields);
     size_t room = size % sizeof text;
     size_t written = domi_http_json_text((const char *)data, size, text, room);
     must(written <= room);
-    hold_printable(text, written);
+    check_printable(text, written);
     domus_slice_free(fields);
     return 0;
 }

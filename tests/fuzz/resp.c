@@ -23,7 +23,7 @@ static void must(bool holds)
 }
 
 /* Answer a command with an array of its arguments. */
-static void answer(domus_stage_kit *kit, const domus_stage_message *message)
+static void answer_command(domus_stage_kit *kit, const domus_stage_message *message)
 {
     const domus_resp_command *command = message->payload;
     domus_resp_builder builder = {.version = command->version};
@@ -54,7 +54,7 @@ static void read_all(const domus_resp_reply *reply)
     must(result == 0);
 }
 
-static bool is_of_2(char mark)
+static bool check_is_resp_2(char mark)
 {
     return mark == '+' || mark == '-' || mark == ':' || mark == '$' || mark == '*';
 }
@@ -80,7 +80,7 @@ static void send_on(const domus_resp_reply *reply)
         must(result >= 0);
         if (result == 0)
             break;
-        must(is_of_2(domus_slice_data(sent)[at]));
+        must(check_is_resp_2(domus_slice_data(sent)[at]));
     }
     domus_slice_free(sent);
     domus_stage_kit_free(kit);
@@ -93,7 +93,7 @@ static int decode(domus_stage_kit *kit)
 
     while ((result = domus_stage_kit_next(kit, &message)) == 1) {
         if (message.type == &domus_resp_command_type) {
-            answer(kit, &message);
+            answer_command(kit, &message);
         } else {
             read_all(message.payload);
             send_on(message.payload);

@@ -50,7 +50,7 @@ static int64_t expiry_of(const char *text, size_t size)
     return strtoll(digits, NULL, 10);
 }
 
-static void hold_sent(const domus_http_keys *ring, const char *text, size_t size)
+static void check_sent(const domus_http_keys *ring, const char *text, size_t size)
 {
     static char value[ROOM];
     int64_t got = domus_http_unsign(ring, "purpose", 1, text, size, value, sizeof value);
@@ -67,7 +67,7 @@ static void hold_sent(const domus_http_keys *ring, const char *text, size_t size
     must(is_same);
 }
 
-static void hold_change(const domus_http_keys *ring, const uint8_t *data, size_t size)
+static void check_change(const domus_http_keys *ring, const uint8_t *data, size_t size)
 {
     static char value[ROOM], text[2 * ROOM];
 
@@ -84,7 +84,7 @@ static void hold_change(const domus_http_keys *ring, const uint8_t *data, size_t
     domus_slice_free(made);
 }
 
-static void hold_keys(const char *text, size_t size)
+static void check_keys(const char *text, size_t size)
 {
     domus_http_keys ring = {.count = 0};
     char words[DOMUS_HTTP_KEYS_WORDS] = "";
@@ -106,10 +106,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     if (data[0] % 3 == 0)
-        hold_sent(&ring, (const char *)data + 1, size - 1);
+        check_sent(&ring, (const char *)data + 1, size - 1);
     else if (data[0] % 3 == 1)
-        hold_change(&ring, data + 1, size - 1);
+        check_change(&ring, data + 1, size - 1);
     else
-        hold_keys((const char *)data + 1, size - 1);
+        check_keys((const char *)data + 1, size - 1);
     return 0;
 }

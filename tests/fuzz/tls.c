@@ -22,7 +22,7 @@ static void must(bool holds)
 }
 
 /* Make a key, a certificate for the key, and both contexts. */
-static void begin(void)
+static void make_contexts(void)
 {
     char path[] = "/tmp/domt-fuzz-tls-XXXXXX";
     FILE *file = fdopen(mkstemp(path), "w");
@@ -80,7 +80,8 @@ static void feed(side *one, const char *bytes, size_t size)
 
 /* Carry the output of one side to the other, and change bytes. Returns whether there was any
  * output. */
-static bool carry(side *from, side *to, const uint8_t **changes, size_t *left, bool *changed)
+static bool carry_and_change(side *from, side *to, const uint8_t **changes, size_t *left,
+                             bool *changed)
 {
     size_t size;
     const char *output = domus_stage_kit_output(from->kit, &size);
@@ -101,7 +102,7 @@ static bool carry(side *from, side *to, const uint8_t **changes, size_t *left, b
     return size != 0;
 }
 
-static void talk(const uint8_t *changes, size_t left)
+static void run_conversation(const uint8_t *changes, size_t left)
 {
     static const char text[] = "hello";
     domus_packet packet;
@@ -115,8 +116,8 @@ static void talk(const uint8_t *changes, size_t left)
     must(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet) == 0);
     domus_slice_free(packet.bytes);
     for (int round = 0; goes_on && round < 20; round++) {
-        goes_on = carry(&client, &server, &changes, &left, &changed);
-        goes_on = carry(&server, &client, &changes, &left, &changed) || goes_on;
+        goes_on = carry_and_change(&client, &server, &changes, &left, &changed);
+        goes_on = carry_and_change(&server, &client, &changes, &left, &changed) || goes_on;
     }
     must(changed || (server.messages == 1 && server.error == 0 && client.error == 0));
     must(server.messages <= 1 && client.messages == 0); /* changed bytes cannot add a message */
@@ -129,11 +130,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     side one;
 
     if (of_server == NULL)
-        begin();
+        make_contexts();
     if (size < 2)
         return 0;
     if (data[0] % 4 == 0) {
-        talk(data + 1, size - 1);
+        run_conversation(data + 1, size - 1);
         return 0;
     }
     open_side(&one, data[0] % 4 == 1 ? of_client : of_server);

@@ -25,7 +25,7 @@ static void must(bool holds)
 }
 
 /* Decompress the whole body with zlib. Returns its bytes; -1 if it is wrong or too large. */
-static int64_t judge(const uint8_t *data, size_t size, unsigned char *to)
+static int64_t inflate_by_zlib(const uint8_t *data, size_t size, unsigned char *to)
 {
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
     int result = Z_STREAM_END;
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     size_t step = 1 + (size_t)data[0] * 8;
     data++, size--;
-    int64_t body = judge(data, size, expected);
+    int64_t body = inflate_by_zlib(data, size, expected);
     must(domus_stage_kit_new(&pipeline, &kit) == 0);
     must(domus_slice_copy("/", 1, &request.target) == 0);
     must(domus_stage_kit_encode(kit, 0, &domus_http_request_type, &request) == 0);

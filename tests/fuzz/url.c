@@ -16,7 +16,7 @@ static void must(bool holds)
 }
 
 /* Write an address from its parts. */
-static domus_slice write(const domus_http_url *url)
+static domus_slice write_url(const domus_http_url *url)
 {
     domus_appender text = {0};
     domus_slice made;
@@ -29,7 +29,7 @@ static domus_slice write(const domus_http_url *url)
 }
 
 /* Check that no byte in the parts of an address can end a line or a header. */
-static void hold_parts(const domus_http_url *url)
+static void check_parts(const domus_http_url *url)
 {
     must(url->host_size != 0 && url->host_size <= DOMUS_HTTP_HOST_MAX && url->port != 0);
     for (uint32_t i = 0; i < url->host_size; i++)
@@ -40,14 +40,14 @@ static void hold_parts(const domus_http_url *url)
 }
 
 /* Parse an address. Returns whether it is valid. */
-static bool hold_address(const char *text, size_t size)
+static bool check_address(const char *text, size_t size)
 {
     domus_http_url url, again;
 
     if (domus_http_url_parse(text, size, &url) != 0)
         return false;
-    hold_parts(&url);
-    domus_slice written = write(&url);
+    check_parts(&url);
+    domus_slice written = write_url(&url);
     if (written.size <= DOMUS_HTTP_URL_MAX) {
         must(domus_http_url_parse(domus_slice_data(written), written.size, &again) == 0);
         must(domus_http_url_same_origin(&url, &again));
@@ -75,9 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t base_size = end != NULL ? (size_t)(end - base) : size;
     size_t rest = end != NULL ? size - base_size - 1 : 0;
 
-    bool is_base = hold_address(base, base_size);
+    bool is_base = check_address(base, base_size);
     domus_slice made = resolve(base, base_size, base + size - rest, rest);
-    if (is_base && hold_address(domus_slice_data(made), made.size)) {
+    if (is_base && check_address(domus_slice_data(made), made.size)) {
         domus_slice once = resolve(base, base_size, domus_slice_data(made), made.size);
         domus_slice twice = resolve(base, base_size, domus_slice_data(once), once.size);
         must(once.size != 0 && domus_slice_equals(twice, domus_slice_data(once), once.size));

@@ -157,7 +157,7 @@ typedef struct streaming {
 } streaming;
 
 /* Returns the text of the message that a call has sent. */
-static domus_slice message_of(domus_stack *stack)
+static domus_slice keep_call_message(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
     domus_slice kept = {NULL, 0, 0};
@@ -184,7 +184,7 @@ DOMUS_SEQUENCE(down, streaming)
     DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
     while (answer->error == 0 && frame->count != 0) {
         frame->count--;
-        DOMUS_AWAIT(domus_grpc_write(stack, message_of(stack), then));
+        DOMUS_AWAIT(domus_grpc_write(stack, keep_call_message(stack), then));
     }
     if (answer->error != 0 || frame->bytes == '!')
         return answer->error != 0 ? answer->error : -ENOENT;
@@ -306,7 +306,7 @@ DOMUS_SEQUENCE(twice, streaming)
     DOMUS_END;
 }
 
-static int wrong(domus_stack *stack, void *self, const void *payload)
+static int begin_stream_in_unary_call(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_grpc_begin(stack, nothing, NULL), -EOPNOTSUPP);
     return domus_grpc_write(stack, nothing, NULL);
@@ -328,8 +328,8 @@ static const domus_grpc_service service = {
             {"/t.T/Late", DOMUS_GRPC_SERVER_STREAMING, pass_late},
             {"/t.T/Begin", DOMUS_GRPC_SERVER_STREAMING, domi_begin_begin},
             {"/t.T/Twice", DOMUS_GRPC_SERVER_STREAMING, domi_twice_begin},
-            {"/t.T/Wrong", DOMUS_GRPC_UNARY, wrong},
-            {"/t.I/Ill", DOMUS_GRPC_UNARY, wrong},
+            {"/t.T/Wrong", DOMUS_GRPC_UNARY, begin_stream_in_unary_call},
+            {"/t.I/Ill", DOMUS_GRPC_UNARY, begin_stream_in_unary_call},
             {"/grpc.health.v1.Health/Check", DOMUS_GRPC_UNARY, domus_grpc_check_health},
             {NULL, DOMUS_GRPC_UNARY, NULL}},
     .message_max = DOMT_CALLED_MAX,

@@ -94,9 +94,9 @@ int32_t domt_called_ask(domt_caller *caller, const char *path, const void *body,
                         const char *const *fields);
 
 /* Advance the time while client and service exchange bytes. */
-void domt_called_pass(domt_caller *caller, uint64_t ns);
+void domt_called_advance(domt_caller *caller, uint64_t ns);
 
-static inline domt_call *domt_called_of(domt_caller *caller, int32_t id)
+static inline domt_call *domt_called_find(domt_caller *caller, int32_t id)
 {
     return &caller->calls[((uint32_t)id - 1) / 2];
 }
@@ -111,7 +111,7 @@ domt_frame domt_called_frame(const char *text, size_t size, bool is_packed);
 
 /* Make a unary call, advance the time by 1 ms, and check that the call has ended with this status
  * and these messages. */
-domt_call *domt_called_hold(domt_caller *caller, const char *path, const void *body, size_t size,
-                            const char *const *fields, int status, const char *text);
+domt_call *domt_called_expect(domt_caller *caller, const char *path, const void *body, size_t size,
+                              const char *const *fields, int status, const char *text);
 
 #endif

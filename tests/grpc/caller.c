@@ -7,44 +7,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void note(char *to, size_t room, const uint8_t *value, size_t size)
+static void copy_field(char *to, size_t room, const uint8_t *value, size_t size)
 {
     snprintf(to, room, "%.*s", (int)size, (const char *)value);
 }
 
-static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name_,
-                       size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
-                       void *caller)
+static int store_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name_,
+                        size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
+                        void *caller)
 {
-    domt_call *call = domt_called_of(caller, frame->hd.stream_id);
+    domt_call *call = domt_called_find(caller, frame->hd.stream_id);
     char name[64];
     char text[64];
 
-    note(name, sizeof name, name_, name_size);
-    note(text, sizeof text, value, size);
+    copy_field(name, sizeof name, name_, name_size);
+    copy_field(text, sizeof text, value, size);
     if (strcmp(name, ":status") == 0)
         call->http = (int)strtol(text, NULL, 10);
     else if (strcmp(name, "grpc-status") == 0)
         call->status = (int)strtol(text, NULL, 10);
     else if (strcmp(name, "grpc-message") == 0)
-        note(call->text, sizeof call->text, value, size);
+        copy_field(call->text, sizeof call->text, value, size);
     else if (strcmp(name, "content-type") == 0)
-        note(call->type, sizeof call->type, value, size);
+        copy_field(call->type, sizeof call->type, value, size);
     else if (strcmp(name, "grpc-encoding") == 0)
-        note(call->encoding, sizeof call->encoding, value, size);
+        copy_field(call->encoding, sizeof call->encoding, value, size);
     else if (strcmp(name, "grpc-accept-encoding") == 0)
-        note(call->accepts, sizeof call->accepts, value, size);
+        copy_field(call->accepts, sizeof call->accepts, value, size);
     else if (strcmp(name, "x-echo") == 0)
-        note(call->before, sizeof call->before, value, size);
+        copy_field(call->before, sizeof call->before, value, size);
     else if (strcmp(name, "x-echo-bin") == 0)
-        note(call->behind, sizeof call->behind, value, size);
+        copy_field(call->behind, sizeof call->behind, value, size);
     return 0;
 }
 
-static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
-                     size_t size, void *caller)
+static int store_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
+                      size_t size, void *caller)
 {
-    domt_call *call = domt_called_of(caller, id);
+    domt_call *call = domt_called_find(caller, id);
 
     ck_assert_uint_le(call->size + size, sizeof call->bytes);
     memcpy(call->bytes + call->size, bytes, size);
@@ -52,29 +52,29 @@ static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const 
     return 0;
 }
 
-static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void *caller)
+static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, void *caller)
 {
     bool is_head = frame->hd.type == NGHTTP2_HEADERS;
 
     if (!is_head && frame->hd.type != NGHTTP2_DATA)
         return 0;
-    domt_call *call = domt_called_of(caller, frame->hd.stream_id);
+    domt_call *call = domt_called_find(caller, frame->hd.stream_id);
     call->heads += is_head;
     call->ended |= (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     return 0;
 }
 
-static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *caller)
+static int record_close(nghttp2_session *session, int32_t id, uint32_t code, void *caller)
 {
-    domt_called_of(caller, id)->closed = true;
-    domt_called_of(caller, id)->code = code;
+    domt_called_find(caller, id)->closed = true;
+    domt_called_find(caller, id)->code = code;
     return 0;
 }
 
 static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
                          uint32_t *flags, nghttp2_data_source *source, void *caller)
 {
-    domt_call *call = domt_called_of(caller, id);
+    domt_call *call = domt_called_find(caller, id);
     size_t part = call->step != 0 && call->step < size ? call->step : size;
 
     if (part > call->body_size)
@@ -119,10 +119,10 @@ void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviou
     ck_assert_int_eq(domus_testkit_run(caller->kit), 0);
     caller->peer = domt_kit_peer(caller->kit, DOMT_CALLED_AT);
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, take_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, store_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, store_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, record_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, record_close);
     ck_assert_int_eq(nghttp2_session_client_new(&caller->session, callbacks, caller), 0);
     nghttp2_session_callbacks_del(callbacks);
     ck_assert_int_eq(nghttp2_submit_settings(caller->session, NGHTTP2_FLAG_NONE, NULL, 0), 0);
@@ -160,11 +160,11 @@ int32_t domt_called_ask(domt_caller *caller, const char *path, const void *body,
                          strlen(all[2 * i]), strlen(all[2 * i + 1]), NGHTTP2_NV_FLAG_NONE};
     int32_t id = nghttp2_submit_request(caller->session, NULL, named, count, &provider, NULL);
     ck_assert_int_gt(id, 0);
-    *domt_called_of(caller, id) = (domt_call){.status = -1, .body = body, .body_size = size};
+    *domt_called_find(caller, id) = (domt_call){.status = -1, .body = body, .body_size = size};
     return id;
 }
 
-void domt_called_pass(domt_caller *caller, uint64_t ns)
+void domt_called_advance(domt_caller *caller, uint64_t ns)
 {
     for (unsigned i = 0; i < 50; i++) {
         const uint8_t *bytes;
@@ -195,13 +195,13 @@ domt_frame domt_called_frame(const char *text, size_t size, bool is_packed)
     return frame;
 }
 
-domt_call *domt_called_hold(domt_caller *caller, const char *path, const void *body, size_t size,
-                            const char *const *fields, int status, const char *text)
+domt_call *domt_called_expect(domt_caller *caller, const char *path, const void *body, size_t size,
+                              const char *const *fields, int status, const char *text)
 {
     int32_t id = domt_called_ask(caller, path, body, size, fields);
-    domt_call *call = domt_called_of(caller, id);
+    domt_call *call = domt_called_find(caller, id);
 
-    domt_called_pass(caller, DOMT_CALLED_MS);
+    domt_called_advance(caller, DOMT_CALLED_MS);
     ck_assert_int_eq(call->http, 200);
     ck_assert_int_eq(call->status, status);
     ck_assert_str_eq(call->type, "application/grpc");

@@ -9,11 +9,13 @@
 static domt_caller caller;
 
 /* Check that a unary call with this text ends with this status and these words. */
-static domt_call *say(const char *text, const char *const *fields, int status, const char *answer)
+static domt_call *expect_answer_to(const char *text, const char *const *fields, int status,
+                                   const char *answer)
 {
     domt_frame frame = domt_called_frame(text, strlen(text), false);
 
-    return domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, status, answer);
+    return domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, status,
+                              answer);
 }
 
 DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
@@ -34,13 +36,15 @@ DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
 
     domt_called_start(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const domt_call *call = say(cases[i].text, NULL, cases[i].status, cases[i].answer);
+        const domt_call *call =
+            expect_answer_to(cases[i].text, NULL, cases[i].status, cases[i].answer);
         ck_assert_str_eq(call->text, cases[i].words);
         ck_assert_uint_eq(call->heads, cases[i].answer != NULL ? 2 : 1);
     }
-    const domt_call *call = say("fail 3  a ", NULL, 3, NULL);
+    const domt_call *call = expect_answer_to("fail 3  a ", NULL, 3, NULL);
     ck_assert_str_eq(call->text, "a%20");
-    domt_called_hold(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL, DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    domt_called_expect(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL, DOMUS_GRPC_UNIMPLEMENTED,
+                       NULL);
     domt_called_end(&caller);
 }
 
@@ -62,10 +66,10 @@ DOMT_TEST(errors_of_handlers_become_statuses)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ck_assert_int_eq((int)domus_grpc_status_of(-rows[i].error), rows[i].status);
         snprintf(text, sizeof text, "error %d", rows[i].error);
-        say(text, NULL, rows[i].status, NULL);
+        expect_answer_to(text, NULL, rows[i].status, NULL);
     }
     ck_assert_int_eq((int)domus_grpc_status_of(0), DOMUS_GRPC_OK);
-    say("well", NULL, DOMUS_GRPC_OK, "well");
+    expect_answer_to("well", NULL, DOMUS_GRPC_OK, "well");
     domt_called_end(&caller);
 }
 
@@ -87,7 +91,7 @@ DOMT_TEST(words_are_cut_at_a_letter)
     domt_called_start(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text, "fail 2 %.*s%s", (int)cases[i].size, letters, cases[i].more);
-        const domt_call *call = say(text, NULL, 2, NULL);
+        const domt_call *call = expect_answer_to(text, NULL, 2, NULL);
         ck_assert_uint_eq(strlen(call->text), cases[i].got);
     }
     domt_called_end(&caller);
@@ -96,8 +100,8 @@ DOMT_TEST(words_are_cut_at_a_letter)
 DOMT_TEST(metadata_has_a_bound)
 {
     domt_called_start(&caller);
-    say("fields 8192", NULL, DOMUS_GRPC_OK, "");
-    say("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
+    expect_answer_to("fields 8192", NULL, DOMUS_GRPC_OK, "");
+    expect_answer_to("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
     domt_called_end(&caller);
 }
 
@@ -110,13 +114,13 @@ DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
     domt_called_start(&caller);
     for (unsigned i = 0; i < DOMT_CALLED_WRONG; i++) {
         snprintf(text, sizeof text, "before %u", i);
-        say(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
+        expect_answer_to(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
         snprintf(text, sizeof text, "behind %u", i);
-        say(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
+        expect_answer_to(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
         snprintf(text, sizeof text, "%u", i);
         domt_frame frame = domt_called_frame(text, strlen(text), false);
-        const domt_call *call = domt_called_hold(&caller, "/t.T/Begin", frame.bytes, frame.size,
-                                                 NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+        const domt_call *call = domt_called_expect(&caller, "/t.T/Begin", frame.bytes, frame.size,
+                                                   NULL, DOMUS_GRPC_NOT_FOUND, NULL);
         ck_assert_uint_eq(call->heads, 1);
     }
     domt_called_end(&caller);
@@ -127,13 +131,13 @@ DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
 DOMT_TEST(more_trailers_than_http_has_are_no_end)
 {
     domt_called_start(&caller);
-    say("many 127", NULL, DOMUS_GRPC_OK, "");
+    expect_answer_to("many 127", NULL, DOMUS_GRPC_OK, "");
     int32_t id = domt_called_ask(&caller, "/t.T/Unary", "\0\0\0\0\10many 128", 13, NULL);
-    domt_called_pass(&caller, DOMT_CALLED_MS);
-    const domt_call *call = domt_called_of(&caller, id);
+    domt_called_advance(&caller, DOMT_CALLED_MS);
+    const domt_call *call = domt_called_find(&caller, id);
     ck_assert(call->closed && !call->ended);
     ck_assert_uint_eq(call->code, NGHTTP2_INTERNAL_ERROR);
-    say("well", NULL, DOMUS_GRPC_OK, "well");
+    expect_answer_to("well", NULL, DOMUS_GRPC_OK, "well");
     domt_called_end(&caller);
 }
 
@@ -148,7 +152,7 @@ DOMT_TEST(metadata_goes_both_ways)
     domt_called_start(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const fields[] = {"x-echo", "one two", "x-echo-bin", cases[i].sent, NULL};
-        const domt_call *call = say("echo", fields, DOMUS_GRPC_OK, "e");
+        const domt_call *call = expect_answer_to("echo", fields, DOMUS_GRPC_OK, "e");
         ck_assert_str_eq(call->before, "one two");
         ck_assert_str_eq(call->behind, cases[i].got);
     }
@@ -197,8 +201,8 @@ DOMT_TEST(streams_of_a_server_have_their_messages)
     domt_called_start(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         domt_frame frame = domt_called_frame(cases[i].text, strlen(cases[i].text), false);
-        const domt_call *call = domt_called_hold(&caller, "/t.T/Down", frame.bytes, frame.size,
-                                                 NULL, cases[i].status, NULL);
+        const domt_call *call = domt_called_expect(&caller, "/t.T/Down", frame.bytes, frame.size,
+                                                   NULL, cases[i].status, NULL);
         ck_assert_uint_eq(call->size, cases[i].messages * frame.size);
         ck_assert_uint_eq(call->heads, cases[i].heads);
         for (uint32_t at = 0; at < cases[i].messages; at++)
@@ -210,8 +214,8 @@ DOMT_TEST(streams_of_a_server_have_their_messages)
 DOMT_TEST(a_stream_begins_once)
 {
     domt_called_start(&caller);
-    const domt_call *call =
-        domt_called_hold(&caller, "/t.T/Twice", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    const domt_call *call = domt_called_expect(&caller, "/t.T/Twice", "\0\0\0\0\1a", 6, NULL,
+                                               DOMUS_GRPC_NOT_FOUND, NULL);
     ck_assert_uint_eq(call->heads, 2);
     domt_called_end(&caller);
 }
@@ -247,8 +251,8 @@ DOMT_TEST(refused_requests_never_reach_a_handler)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t begun = domt_called_now.begun;
         int32_t id = domt_called_ask(&caller, cases[i].path, "\0\0\0\0\1a", 6, cases[i].fields);
-        domt_called_pass(&caller, DOMT_CALLED_MS);
-        const domt_call *call = domt_called_of(&caller, id);
+        domt_called_advance(&caller, DOMT_CALLED_MS);
+        const domt_call *call = domt_called_find(&caller, id);
         ck_assert_int_eq(call->http, cases[i].http);
         ck_assert_int_eq(call->status, cases[i].status);
         ck_assert_uint_eq(domt_called_now.begun - begun, cases[i].status == 0);
@@ -279,14 +283,15 @@ DOMT_TEST(calls_of_http_1_get_words)
 DOMT_TEST(calls_go_through_a_chain)
 {
     domt_called_start_from(&caller, &domt_called_chained_behaviour, 1);
-    say("hello", NULL, DOMUS_GRPC_OK, "hello");
-    say("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
-    domt_called_hold(&caller, "/t.T/Down",
-                     "\0\0\0\0\2"
-                     "2!",
-                     7, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
-    domt_called_hold(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_OK, "1 1");
-    domt_called_hold(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    expect_answer_to("hello", NULL, DOMUS_GRPC_OK, "hello");
+    expect_answer_to("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    domt_called_expect(&caller, "/t.T/Down",
+                       "\0\0\0\0\2"
+                       "2!",
+                       7, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    domt_called_expect(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_OK, "1 1");
+    domt_called_expect(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_UNIMPLEMENTED,
+                       NULL);
     domt_called_end(&caller);
 }
 
@@ -313,8 +318,8 @@ DOMT_TEST(health_is_told)
     domt_called_start(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         domt_frame frame = domt_called_frame(cases[i].text, cases[i].size, false);
-        domt_called_hold(&caller, "/grpc.health.v1.Health/Check", frame.bytes, frame.size, NULL,
-                         cases[i].status, cases[i].answer);
+        domt_called_expect(&caller, "/grpc.health.v1.Health/Check", frame.bytes, frame.size, NULL,
+                           cases[i].status, cases[i].answer);
     }
     domt_called_end(&caller);
 }

@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 /* Make a frame of one message. The caller frees the slice. */
-static domus_slice frame_of(const uint8_t *message, uint32_t size)
+static domus_slice make_frame(const uint8_t *message, uint32_t size)
 {
     const uint8_t head[] = {1, (uint8_t)(size >> 24), (uint8_t)(size >> 16), (uint8_t)(size >> 8),
                             (uint8_t)size};
@@ -59,7 +59,7 @@ DOMT_TEST(blocks_of_nothing_are_read_in_turns)
     for (uint32_t i = 0; i < count; i++)
         memcpy(message + sizeof begin + i * sizeof block, block, sizeof block);
     memcpy(message + size - sizeof end, end, sizeof end);
-    unsigned pauses = read_one(frame_of(message, size), &made);
+    unsigned pauses = read_one(make_frame(message, size), &made);
     ck_assert_uint_eq(made, 0);
     ck_assert_uint_ge(pauses, size / (DOMI_GRPC_SPENT_MAX / DOMI_GRPC_COST_IN + 4096));
     free(message);
@@ -78,7 +78,7 @@ DOMT_TEST(bytes_that_become_many_are_read_in_turns)
     ck_assert_int_eq(deflateInit2(&zlib, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
     ck_assert_int_eq(deflate(&zlib, Z_FINISH), Z_STREAM_END);
     ck_assert_int_eq(deflateEnd(&zlib), Z_OK);
-    unsigned pauses = read_one(frame_of(packed, (uint32_t)zlib.total_out), &made);
+    unsigned pauses = read_one(make_frame(packed, (uint32_t)zlib.total_out), &made);
     ck_assert_uint_eq(made, size);
     ck_assert_uint_ge(pauses, 7);
     free(text);

@@ -46,12 +46,12 @@ static void begin_call(domi_random *random, int32_t *ret_id)
         size = (size_t)domi_random_below(random, size);
     *ret_id = domt_called_ask(&caller, kinds[kind].path, kinds[kind].bytes, size,
                               domi_random_below(random, 2) != 0 ? fields : NULL);
-    domt_call *call = domt_called_of(&caller, *ret_id);
+    domt_call *call = domt_called_find(&caller, *ret_id);
     call->step = 1 + (size_t)domi_random_below(random, 9);
     call->holds_end = domi_random_below(random, 2) != 0;
 }
 
-static void storm(uint64_t seed)
+static void run_storm(uint64_t seed)
 {
     domi_random random;
     int32_t ids[CALLS];
@@ -61,7 +61,7 @@ static void storm(uint64_t seed)
     for (unsigned i = 0; i < CALLS; i++)
         begin_call(&random, &ids[i]);
     for (unsigned round = 0; round < 6; round++) {
-        domt_called_pass(&caller, domi_random_below(&random, 700000));
+        domt_called_advance(&caller, domi_random_below(&random, 700000));
         for (unsigned i = 0; i < CALLS; i++) {
             if (domi_random_below(&random, 5) == 0)
                 (void)nghttp2_submit_rst_stream(caller.session, NGHTTP2_FLAG_NONE, ids[i],
@@ -71,7 +71,7 @@ static void storm(uint64_t seed)
     if (seed % 3 == 0)
         domus_peer_reset(caller.peer);
     else if (seed % 4 != 0)
-        domt_called_pass(&caller, 20 * DOMT_CALLED_MS);
+        domt_called_advance(&caller, 20 * DOMT_CALLED_MS);
     domt_called_end(&caller);
 }
 
@@ -80,7 +80,7 @@ DOMT_TEST(nothing_is_left_of_calls_that_end_at_any_moment)
     uint64_t count = DOMT_SCALE(200, 40) * (domt_is_long() ? 20 : 1);
 
     for (uint64_t seed = 1; seed <= count; seed++)
-        storm(seed);
+        run_storm(seed);
 }
 
 DOMT_SUITE(domt_is_long() ? 900 : 120)

@@ -37,10 +37,10 @@ DOMT_TEST(calls_have_their_time)
         domt_called_start(&caller);
         int32_t id = domt_called_ask(&caller, "/t.T/Unary", frame.bytes, frame.size,
                                      cases[i].timeout != NULL ? fields : NULL);
-        domt_called_pass(&caller, 0);
+        domt_called_advance(&caller, 0);
         uint64_t begun_ns = domus_testkit_now_ns(caller.kit);
-        domt_called_pass(&caller, (cases[i].pass_ms - 1) * DOMT_CALLED_MS);
-        ck_assert_int_eq(domt_called_of(&caller, id)->status, cases[i].status);
+        domt_called_advance(&caller, (cases[i].pass_ms - 1) * DOMT_CALLED_MS);
+        ck_assert_int_eq(domt_called_find(&caller, id)->status, cases[i].status);
         uint64_t left_ns = domt_called_now.deadline_ns - begun_ns;
         ck_assert_uint_le(left_ns, cases[i].deadline_ms * DOMT_CALLED_MS);
         ck_assert_uint_gt(left_ns, (cases[i].deadline_ms - 5) * DOMT_CALLED_MS);
@@ -53,7 +53,7 @@ DOMT_TEST(a_call_without_any_time_is_over_at_once)
     static const char *const fields[] = {"grpc-timeout", "0n", NULL};
 
     domt_called_start(&caller);
-    domt_called_hold(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED, NULL);
+    domt_called_expect(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED, NULL);
     domt_called_end(&caller);
 }
 
@@ -76,16 +76,16 @@ DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
         domt_called_start(&caller);
         int32_t id = domt_called_ask(&caller, paths[i % 3], frame.bytes, cases[i / 3].first,
                                      cases[i / 3].timeout != NULL ? fields : NULL);
-        domt_call *call = domt_called_of(&caller, id);
+        domt_call *call = domt_called_find(&caller, id);
         call->holds_end = true;
         for (uint64_t ms = 0; ms + 500 < cases[i / 3].ms; ms += 500) {
-            /* domt_called_pass() takes somewhat longer */
-            domt_called_pass(&caller, 495 * DOMT_CALLED_MS);
+            /* domt_called_advance() takes somewhat longer */
+            domt_called_advance(&caller, 495 * DOMT_CALLED_MS);
             ck_assert_int_eq(call->http, 0);
             call->body_size += call->body != frame.bytes + frame.size;
             (void)nghttp2_session_resume_data(caller.session, id);
         }
-        domt_called_pass(&caller, 600 * DOMT_CALLED_MS);
+        domt_called_advance(&caller, 600 * DOMT_CALLED_MS);
         ck_assert_msg(call->status == DOMUS_GRPC_DEADLINE_EXCEEDED, "%s, case %zu", paths[i % 3],
                       i / 3);
         domt_called_end(&caller);
@@ -108,9 +108,9 @@ DOMT_TEST(an_answer_that_begins_at_the_deadline_has_a_status)
         snprintf(timeout, sizeof timeout, "%uu", 2800 + i / 4 * 300 / STEPS);
         for (unsigned n = 0; n < 20; n++)
             (void)domt_called_ask(&caller, "/t.T/Late", frame.bytes, frame.size, fields);
-        domt_called_pass(&caller, 20 * DOMT_CALLED_MS);
+        domt_called_advance(&caller, 20 * DOMT_CALLED_MS);
         for (int32_t id = 1; id < 40; id += 2) {
-            const domt_call *call = domt_called_of(&caller, id);
+            const domt_call *call = domt_called_find(&caller, id);
             ck_assert_int_eq(call->http, 200);
             ck_assert(call->ended && call->status >= 0);
             ended[call->status]++;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Take the lines of a log, and replace their times by "T". */
-static const char *taken(domus_http_access *access)
+static const char *take_lines(domus_http_access *access)
 {
     static char text[32768];
     char lines[16384];
@@ -37,7 +37,7 @@ static const char *taken(domus_http_access *access)
     return text;
 }
 
-static domus_testkit *start(domus_http_access *access)
+static domus_testkit *start_with_log(domus_http_access *access)
 {
     static const domus_http_user users[] = {{"ann lee", "a", NULL}, {NULL, NULL, NULL}};
     static const domus_http_auth auth = {.realm = "r", .schemes = DOMUS_HTTP_BASIC, .users = users};
@@ -49,7 +49,7 @@ static domus_testkit *start(domus_http_access *access)
     return domt_chained_start(&domt_chained, parts);
 }
 
-static void end(domus_testkit *kit, domus_http_access *access)
+static void stop_and_free(domus_testkit *kit, domus_http_access *access)
 {
     domt_served_end(kit);
     ck_assert_uint_eq(domus_http_access_dropped(access), 0);
@@ -57,8 +57,8 @@ static void end(domus_testkit *kit, domus_http_access *access)
 }
 
 /* Let a peer at 10.0.0.1 send a request, and return the lines that it adds to the log. */
-static const char *log_of(domus_testkit *kit, domus_http_access *access, const char *line,
-                          const char *fields)
+static const char *request_and_take_lines(domus_testkit *kit, domus_http_access *access,
+                                          const char *line, const char *fields)
 {
     char request[8192];
 
@@ -67,7 +67,7 @@ static const char *log_of(domus_testkit *kit, domus_http_access *access, const c
                    "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n%s\r\n",
                    line, fields);
     (void)domt_chained_send(kit, "10.0.0.1:0", request);
-    return taken(access);
+    return take_lines(access);
 }
 
 #define ANN "Authorization: Basic YW5uIGxlZTph\r\n"
@@ -89,21 +89,22 @@ DOMT_TEST(combined_lines_are_as_others_read_them)
         {"GET  /", "", "10.0.0.1 - - [T] \"-\" 400 12 \"-\" \"-\"\n"},
     };
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_COMBINED};
-    domus_testkit *kit = start(&access);
+    domus_testkit *kit = start_with_log(&access);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(log_of(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
-    end(kit, &access);
+        ck_assert_str_eq(request_and_take_lines(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
+    stop_and_free(kit, &access);
 }
 
 DOMT_TEST(extended_lines_have_time_and_id)
 {
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_EXTENDED, .hides_query = true};
-    domus_testkit *kit = start(&access);
+    domus_testkit *kit = start_with_log(&access);
 
-    ck_assert_str_eq(log_of(kit, &access, "GET /later?secret=1", "Referer: /a?token=2\r\n"),
-                     "10.0.0.1 - - [T] \"GET /later HTTP/1.1\" 200 6 \"/a\" \"-\" 0.010000 me\n");
-    end(kit, &access);
+    ck_assert_str_eq(
+        request_and_take_lines(kit, &access, "GET /later?secret=1", "Referer: /a?token=2\r\n"),
+        "10.0.0.1 - - [T] \"GET /later HTTP/1.1\" 200 6 \"/a\" \"-\" 0.010000 me\n");
+    stop_and_free(kit, &access);
 }
 
 #define TRACE "\"id\":\"me\",\"trace\":\"0af7651916cd43dd8448eb211c80319c\""
@@ -131,11 +132,11 @@ DOMT_TEST(json_lines_are_json)
          "\"duration\":0.000000}\n"},
     };
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_JSON};
-    domus_testkit *kit = start(&access);
+    domus_testkit *kit = start_with_log(&access);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(log_of(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
-    end(kit, &access);
+        ck_assert_str_eq(request_and_take_lines(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
+    stop_and_free(kit, &access);
 }
 
 /* Long texts of strangers are cut, and the line is still complete. */
@@ -312,8 +313,8 @@ DOMT_TEST(names_are_written_as_they_are_read)
 
 /* Returns the names that a request with these fields gets: "id=ours|theirs trace=new|theirs
  * flags=N". "ours" means that the id is the trace. The span is always new. */
-static const char *names_of(const domus_http_request_id_options *options, const char *path,
-                            const char *fields)
+static const char *request_names(const domus_http_request_id_options *options, const char *path,
+                                 const char *fields)
 {
     static char text[256];
     const domus_http_step parts[] = {{&domus_http_request_id, options}, {NULL, NULL}};
@@ -370,7 +371,8 @@ DOMT_TEST(requests_get_their_names)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < 2; j++)
-            ck_assert_str_eq(names_of(rows[i].options, paths[j], rows[i].fields), rows[i].names);
+            ck_assert_str_eq(request_names(rows[i].options, paths[j], rows[i].fields),
+                             rows[i].names);
     }
 }
 
@@ -384,9 +386,9 @@ DOMT_TEST(ids_have_a_bound)
     id[DOMUS_HTTP_REQUEST_ID_MAX] = '\0';
     (void)snprintf(fields, sizeof fields, "X-Request-Id: %s\r\n", id);
     (void)snprintf(names, sizeof names, "id=%s trace=new flags=00", id);
-    ck_assert_str_eq(names_of(NULL, "GET /names", fields), names);
+    ck_assert_str_eq(request_names(NULL, "GET /names", fields), names);
     (void)snprintf(fields, sizeof fields, "X-Request-Id: %si\r\n", id);
-    ck_assert_str_eq(names_of(NULL, "GET /names", fields), "id=ours trace=new flags=00");
+    ck_assert_str_eq(request_names(NULL, "GET /names", fields), "id=ours trace=new flags=00");
 }
 
 DOMT_TEST(wrong_options_of_ids_are_refused)

@@ -22,7 +22,8 @@ static const domus_http_options plain = {.no_date = true};
 #define UPGRADE "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n"
 
 /* Answer a request, and return the bytes that the peer receives. */
-static const char *answer(const char *request, const domus_type *type, const void *payload)
+static const char *answer_and_return_bytes(const char *request, const domus_type *type,
+                                           const void *payload)
 {
     domt_codec http;
 
@@ -37,7 +38,7 @@ static const char *answer(const char *request, const domus_type *type, const voi
 }
 
 /* Answer a request with a wrong response, and return the error. Checks that nothing is sent. */
-static int refused(const char *request, const domus_type *type, const void *payload)
+static int encode_refused(const char *request, const domus_type *type, const void *payload)
 {
     domt_codec http;
 
@@ -71,14 +72,15 @@ DOMT_TEST(whole_answers_have_trailers)
         domus_http_response response = {.status = 200,
                                         .body = domt_http_slice(cases[i].body),
                                         .trailers = domt_http_slice("T: u\r\n")};
-        const char *sent = answer(cases[i].request, &domus_http_response_type, &response);
+        const char *sent =
+            answer_and_return_bytes(cases[i].request, &domus_http_response_type, &response);
         ck_assert_str_eq(strstr(sent, "\r\n") + 2, cases[i].sent);
         domus_http_response_type.release(&response);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         domus_http_response response = {.status = 200, .trailers = domt_http_slice(wrong[i])};
-        ck_assert_int_eq(refused(takes, &domus_http_response_type, &response), -EINVAL);
-        ck_assert_int_eq(refused(GET, &domus_http_response_type, &response), -EINVAL);
+        ck_assert_int_eq(encode_refused(takes, &domus_http_response_type, &response), -EINVAL);
+        ck_assert_int_eq(encode_refused(GET, &domus_http_response_type, &response), -EINVAL);
         domus_http_response_type.release(&response);
     }
 }
@@ -90,27 +92,28 @@ DOMT_TEST(texts_are_answers)
     static const domus_http_text empty = {.status = 204};
 
     ck_assert_str_eq(
-        answer(GET, &domus_http_text_type, &hello),
+        answer_and_return_bytes(GET, &domus_http_text_type, &hello),
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello");
-    ck_assert_str_eq(answer(HEAD, &domus_http_text_type, &hello),
+    ck_assert_str_eq(answer_and_return_bytes(HEAD, &domus_http_text_type, &hello),
                      "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\n");
-    ck_assert_str_eq(answer(GET, &domus_http_text_type, &none),
+    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_text_type, &none),
                      "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    ck_assert_str_eq(answer(GET, &domus_http_text_type, &empty), "HTTP/1.1 204 No Content\r\n\r\n");
+    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_text_type, &empty),
+                     "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
 DOMT_TEST(connection_ends_as_the_peer_has_asked)
 {
     static const domus_http_text empty = {.status = 200};
 
-    ck_assert_str_eq(answer(LAST, &domus_http_text_type, &empty),
+    ck_assert_str_eq(answer_and_return_bytes(LAST, &domus_http_text_type, &empty),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    ck_assert_str_eq(answer(OLD, &domus_http_text_type, &empty),
+    ck_assert_str_eq(answer_and_return_bytes(OLD, &domus_http_text_type, &empty),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    ck_assert_str_eq(answer(KEPT, &domus_http_text_type, &empty),
+    ck_assert_str_eq(answer_and_return_bytes(KEPT, &domus_http_text_type, &empty),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
     domus_http_response closing = {.status = 200, .close = true};
-    ck_assert_str_eq(answer(GET, &domus_http_response_type, &closing),
+    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &closing),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }
 
@@ -124,24 +127,24 @@ DOMT_TEST(responses_have_fields_and_bodies)
     ck_assert_int_eq(domus_http_add_bytes(&fields, "Empty", "", 0), 0);
     ck_assert_int_eq(domus_append_end(&fields, &response.fields), 0);
     response.body = domt_http_slice("body");
-    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 201 Created\r\nContent-Length: 4\r\nContent-Type: a/b\r\n"
                      "Location: /a\tb\r\nX-Number: 12345678901\r\nEmpty: \r\n\r\nbody");
     domus_http_response_type.release(&response);
     response = (domus_http_response){.status = 304, .length = 70};
-    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 304 Not Modified\r\nContent-Length: 70\r\n\r\n");
     response = (domus_http_response){.status = 304};
-    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 304 Not Modified\r\n\r\n");
     response = (domus_http_response){.status = 200, .length = 70};
-    ck_assert_str_eq(answer(HEAD, &domus_http_response_type, &response),
+    ck_assert_str_eq(answer_and_return_bytes(HEAD, &domus_http_response_type, &response),
                      "HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n");
     response = (domus_http_response){.status = 599};
-    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n");
     response = (domus_http_response){.status = 101};
-    ck_assert_str_eq(answer(UPGRADE, &domus_http_response_type, &response),
+    ck_assert_str_eq(answer_and_return_bytes(UPGRADE, &domus_http_response_type, &response),
                      "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\r\n");
 }
 
@@ -154,7 +157,7 @@ DOMT_TEST(long_answers_are_whole)
     memset(text, 'x', 5000);
     response.body = domt_http_slice(text);
     for (int i = 0; i < 2; i++) {
-        const char *sent = answer(GET, &domus_http_response_type, &response);
+        const char *sent = answer_and_return_bytes(GET, &domus_http_response_type, &response);
         const char *body = strstr(sent, "\r\n\r\n");
         ck_assert_ptr_nonnull(strstr(sent, "Content-Length: 5000\r\n"));
         ck_assert_str_eq(body + 4, text);
@@ -165,7 +168,7 @@ DOMT_TEST(long_answers_are_whole)
     }
     domus_http_response_type.release(&response);
     domus_http_text long_text = {200, NULL, text};
-    const char *sent = answer(GET, &domus_http_text_type, &long_text);
+    const char *sent = answer_and_return_bytes(GET, &domus_http_text_type, &long_text);
     ck_assert_str_eq(strstr(sent, "\r\n\r\n") + 4, text);
 }
 
@@ -181,26 +184,26 @@ DOMT_TEST(answers_that_http_cannot_say_are_refused)
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         domus_http_response response = {.status = 200, .fields = domt_http_slice(fields[i])};
-        ck_assert_int_eq(refused(GET, &domus_http_response_type, &response), -EINVAL);
+        ck_assert_int_eq(encode_refused(GET, &domus_http_response_type, &response), -EINVAL);
         domus_http_response_type.release(&response);
     }
     static const unsigned statuses[] = {0, 100, 103, 199, 600, 65535};
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         domus_http_text text = {.status = (uint16_t)statuses[i]};
-        ck_assert_int_eq(refused(GET, &domus_http_text_type, &text), -EINVAL);
+        ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &text), -EINVAL);
     }
     domus_http_text upgrade = {.status = 101};
-    ck_assert_int_eq(refused(GET, &domus_http_text_type, &upgrade), -EINVAL);
+    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &upgrade), -EINVAL);
     domus_http_text body = {.status = 204, .text = "a"};
-    ck_assert_int_eq(refused(GET, &domus_http_text_type, &body), -EINVAL);
+    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &body), -EINVAL);
     body.status = 304;
-    ck_assert_int_eq(refused(GET, &domus_http_text_type, &body), -EINVAL);
+    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &body), -EINVAL);
     domus_http_text media = {.status = 200, .media = "a\r\nb: c"};
-    ck_assert_int_eq(refused(GET, &domus_http_text_type, &media), -EINVAL);
+    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &media), -EINVAL);
     domus_piece piece = {.last = true};
-    ck_assert_int_eq(refused(GET, &domus_piece_type, &piece), -EOPNOTSUPP);
+    ck_assert_int_eq(encode_refused(GET, &domus_piece_type, &piece), -EOPNOTSUPP);
     domus_packet packet = {{NULL, 0, 0}};
-    ck_assert_int_eq(refused(GET, &domus_packet_type, &packet), -EOPNOTSUPP);
+    ck_assert_int_eq(encode_refused(GET, &domus_packet_type, &packet), -EOPNOTSUPP);
 }
 
 DOMT_TEST(fields_of_the_user_are_checked)
@@ -231,7 +234,7 @@ DOMT_TEST(fields_of_the_user_are_checked)
 }
 
 /* Check that of the received fields exactly `made_text` is passed on. */
-static void hold_end_to_end(const char *received_text, const char *made_text)
+static void check_end_to_end(const char *received_text, const char *made_text)
 {
     domus_slice received = domt_http_slice(received_text);
     domus_appender fields = {0};
@@ -246,7 +249,7 @@ static void hold_end_to_end(const char *received_text, const char *made_text)
 
 DOMT_TEST(fields_of_the_connection_are_left_away)
 {
-    hold_end_to_end(
+    check_end_to_end(
         "Host: a\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\nx-own: 2\r\nKeep-Alive: 5\r\n"
         "TE: trailers\r\nTrailer: a\r\nTransfer-Encoding: chunked\r\nUpgrade: b\r\n"
         "Proxy-Connection: c\r\nContent-Length: 5\r\nX-Kept: d\r\n",
@@ -255,9 +258,9 @@ DOMT_TEST(fields_of_the_connection_are_left_away)
 
 DOMT_TEST(all_fields_of_the_connection_name_others)
 {
-    hold_end_to_end("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
-                    "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three",
-                    "X-Kept: a\r\nX-Also: b\r\n");
+    check_end_to_end("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
+                     "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three",
+                     "X-Kept: a\r\nX-Also: b\r\n");
 }
 
 DOMT_TEST(answers_have_a_date)
@@ -310,7 +313,7 @@ static void keep_marks(domus_config *config)
 
 /* Count, in the bytes that a peer has got, the chunks of answers to /give/N (1,000 bytes each), and
  * the answers to /now. */
-static void count(const char *got, uint32_t *ret_chunks, uint32_t *ret_nows)
+static void count_answers(const char *got, uint32_t *ret_chunks, uint32_t *ret_nows)
 {
     *ret_chunks = *ret_nows = 0;
     for (const char *at = got; (at = strstr(at, "\r\n3e8\r\n")) != NULL; at++)
@@ -319,8 +322,8 @@ static void count(const char *got, uint32_t *ret_chunks, uint32_t *ret_nows)
         ++*ret_nows;
 }
 
-static void hold_turns(void (*change)(domus_config *config), uint64_t queue_max, const char *behind,
-                       uint32_t times, uint32_t chunks, uint32_t nows)
+static void check_turns(void (*change)(domus_config *config), uint64_t queue_max,
+                        const char *behind, uint32_t times, uint32_t chunks, uint32_t nows)
 {
     domus_config config;
     char first[128];
@@ -337,14 +340,14 @@ static void hold_turns(void (*change)(domus_config *config), uint64_t queue_max,
     domt_served_send(peer, first);
     for (uint32_t i = 0; i < times; i++)
         domt_served_send(peer, behind);
-    domt_served_pass(kit, TURN);
+    domt_served_advance_silently(kit, TURN);
     const char *bytes = domus_peer_got(peer, &size);
     char *got = malloc(size + 1);
     ck_assert_ptr_nonnull(got);
     for (size_t i = 0; i < size; i++) /* the bodies consist of zeros */
         got[i] = bytes[i] != '\0' ? bytes[i] : '.';
     got[size] = '\0';
-    count(got, &got_chunks, &got_nows);
+    count_answers(got, &got_chunks, &got_nows);
     free(got);
     ck_assert_uint_eq(got_chunks, FIRST / 1000 + chunks);
     ck_assert_uint_eq(got_nows, nows);
@@ -354,19 +357,19 @@ static void hold_turns(void (*change)(domus_config *config), uint64_t queue_max,
 
 DOMT_TEST(streams_behind_a_stream_do_not_hold_it_up)
 {
-    hold_turns(lower_marks, 0, GET_OF("/give/3000"), 8, 24, 0);
+    check_turns(lower_marks, 0, GET_OF("/give/3000"), 8, 24, 0);
 }
 
 DOMT_TEST(whole_answers_behind_a_stream_do_not_hold_it_up)
 {
-    hold_turns(lower_marks, 0, GET_OF("/now"), 50, 0, 50);
+    check_turns(lower_marks, 0, GET_OF("/now"), 50, 0, 50);
 }
 
 /* The marks of the send queue are not reached, but each channel may queue only a small share of
  * what its thread may queue. */
 DOMT_TEST(answers_behind_a_stream_do_not_crowd_it_out)
 {
-    hold_turns(keep_marks, 120000, GET_OF("/give/3000"), 8, 24, 0);
+    check_turns(keep_marks, 120000, GET_OF("/give/3000"), 8, 24, 0);
 }
 
 DOMT_SUITE(20)

@@ -9,8 +9,8 @@ static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT, .host = "a:
 static const domus_http_options hostless = {.role = DOMUS_ROLE_CLIENT};
 
 /* Make a request from these texts. */
-static domus_http_request make(domus_http_method method, const char *target, const char *fields,
-                               const char *body)
+static domus_http_request make_request(domus_http_method method, const char *target,
+                                       const char *fields, const char *body)
 {
     return (domus_http_request){.method = (uint8_t)method,
                                 .target = domt_http_slice(target),
@@ -19,7 +19,7 @@ static domus_http_request make(domus_http_method method, const char *target, con
 }
 
 /* Encode a request, and release it. Returns the error. */
-static int encode(domt_codec *http, domus_http_request *request)
+static int encode_request(domt_codec *http, domus_http_request *request)
 {
     int error = domus_stage_kit_encode(http->kit, 0, &domus_http_request_type, request);
 
@@ -27,54 +27,58 @@ static int encode(domt_codec *http, domus_http_request *request)
     return error;
 }
 
-static void hold_with(const domus_http_options *options, domus_http_request request,
-                      const char *expected)
+static void check_encoded_with(const domus_http_options *options, domus_http_request request,
+                               const char *expected)
 {
     domt_codec http;
     bool closes = request.close;
 
     domt_http_start(&http, options);
-    ck_assert_int_eq(encode(&http, &request), 0);
+    ck_assert_int_eq(encode_request(&http, &request), 0);
     ck_assert_str_eq(domt_codec_sent(&http), expected);
     ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
     domt_codec_stop(&http);
 }
 
-static void hold(domus_http_request request, const char *expected)
+static void check_encoded(domus_http_request request, const char *expected)
 {
-    hold_with(&client, request, expected);
+    check_encoded_with(&client, request, expected);
 }
 
 DOMT_TEST(requests_are_encoded)
 {
-    domus_http_request closing = make(DOMUS_HTTP_DELETE, "/a", "", "");
-    domus_http_request upgrading = make(DOMUS_HTTP_GET, "/a", "Upgrade: b\r\n", "");
+    domus_http_request closing = make_request(DOMUS_HTTP_DELETE, "/a", "", "");
+    domus_http_request upgrading = make_request(DOMUS_HTTP_GET, "/a", "Upgrade: b\r\n", "");
 
-    hold(make(DOMUS_HTTP_GET, "/a?b", "", ""), "GET /a?b HTTP/1.1\r\nHost: a:80\r\n\r\n");
-    hold(make(DOMUS_HTTP_HEAD, "http://b/", "A: b\r\nhost: b\r\n", ""),
-         "HEAD http://b/ HTTP/1.1\r\nA: b\r\nhost: b\r\n\r\n");
-    hold(make(DOMUS_HTTP_OPTIONS, "*", "", ""), "OPTIONS * HTTP/1.1\r\nHost: a:80\r\n\r\n");
-    hold(make(DOMUS_HTTP_POST, "/", "", ""),
-         "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
-    hold(make(DOMUS_HTTP_PUT, "/", "A: b\r\n", "hello"),
-         "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
+    check_encoded(make_request(DOMUS_HTTP_GET, "/a?b", "", ""),
+                  "GET /a?b HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    check_encoded(make_request(DOMUS_HTTP_HEAD, "http://b/", "A: b\r\nhost: b\r\n", ""),
+                  "HEAD http://b/ HTTP/1.1\r\nA: b\r\nhost: b\r\n\r\n");
+    check_encoded(make_request(DOMUS_HTTP_OPTIONS, "*", "", ""),
+                  "OPTIONS * HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    check_encoded(make_request(DOMUS_HTTP_POST, "/", "", ""),
+                  "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
+    check_encoded(make_request(DOMUS_HTTP_PUT, "/", "A: b\r\n", "hello"),
+                  "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
     closing.close = true;
-    hold(closing, "DELETE /a HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n");
+    check_encoded(closing, "DELETE /a HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n");
     upgrading.upgrade = true;
-    hold(upgrading, "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
+    check_encoded(upgrading,
+                  "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
 }
 
 /* A request without a body sends no Expect field: the server could wait for the body. */
 DOMT_TEST(a_body_that_does_not_come_is_not_announced)
 {
     static const char expect[] = "Expect: 100-continue\r\n";
-    domus_http_request without = make(DOMUS_HTTP_PUT, "/", expect, "");
+    domus_http_request without = make_request(DOMUS_HTTP_PUT, "/", expect, "");
     domt_codec http;
 
-    hold(make(DOMUS_HTTP_PUT, "/", expect, "hello"),
-         "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
+    check_encoded(
+        make_request(DOMUS_HTTP_PUT, "/", expect, "hello"),
+        "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
     domt_http_start(&http, &client);
-    ck_assert_int_eq(encode(&http, &without), -EINVAL);
+    ck_assert_int_eq(encode_request(&http, &without), -EINVAL);
     ck_assert_str_eq(domt_codec_sent(&http), "");
     domt_codec_stop(&http);
 }
@@ -86,18 +90,18 @@ DOMT_TEST(an_absolute_target_is_said_as_servers_are_asked)
                                         "http://a@b/", "http://a:0/", "http://a/b#c"};
     domt_codec http;
 
-    hold_with(&origin, make(DOMUS_HTTP_GET, "http://a:80/b?c", "", ""),
-              "GET /b?c HTTP/1.1\r\nHost: a:80\r\n\r\n");
-    hold_with(&origin, make(DOMUS_HTTP_GET, "HTTP://[::1]", "", ""),
-              "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n");
-    hold_with(&origin, make(DOMUS_HTTP_GET, "https://a?b", "host: c\r\n", ""),
-              "GET /?b HTTP/1.1\r\nhost: c\r\n\r\n");
-    hold_with(&origin, make(DOMUS_HTTP_GET, "/b", "host: c\r\n", ""),
-              "GET /b HTTP/1.1\r\nhost: c\r\n\r\n");
+    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "http://a:80/b?c", "", ""),
+                       "GET /b?c HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "HTTP://[::1]", "", ""),
+                       "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n");
+    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "https://a?b", "host: c\r\n", ""),
+                       "GET /?b HTTP/1.1\r\nhost: c\r\n\r\n");
+    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "/b", "host: c\r\n", ""),
+                       "GET /b HTTP/1.1\r\nhost: c\r\n\r\n");
     domt_http_start(&http, &origin);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        domus_http_request request = make(DOMUS_HTTP_OPTIONS, wrong[i], "", "");
-        ck_assert_int_eq(encode(&http, &request), -EINVAL);
+        domus_http_request request = make_request(DOMUS_HTTP_OPTIONS, wrong[i], "", "");
+        ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
     }
     domt_codec_stop(&http);
 }
@@ -114,24 +118,24 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
 
     domt_http_start(&http, &client);
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
-        domus_http_request request = make(DOMUS_HTTP_GET, targets[i], "", "");
-        ck_assert_int_eq(encode(&http, &request), -EINVAL);
+        domus_http_request request = make_request(DOMUS_HTTP_GET, targets[i], "", "");
+        ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
     }
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        domus_http_request request = make(DOMUS_HTTP_GET, "/", fields[i], "");
-        ck_assert_int_eq(encode(&http, &request), -EINVAL);
+        domus_http_request request = make_request(DOMUS_HTTP_GET, "/", fields[i], "");
+        ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
     }
-    domus_http_request request = make(DOMUS_HTTP_CONNECT, "/", "", "");
-    ck_assert_int_eq(encode(&http, &request), -EINVAL);
-    request = make(DOMUS_HTTP_METHODS, "/", "", "");
-    ck_assert_int_eq(encode(&http, &request), -EINVAL);
-    request = make(DOMUS_HTTP_TRACE, "/", "", "a");
-    ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    domus_http_request request = make_request(DOMUS_HTTP_CONNECT, "/", "", "");
+    ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
+    request = make_request(DOMUS_HTTP_METHODS, "/", "", "");
+    ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
+    request = make_request(DOMUS_HTTP_TRACE, "/", "", "a");
+    ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
     domus_http_text text = {.status = 200};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_text_type, &text),
                      -EOPNOTSUPP);
     /* a request as a notice, so that its answer would have no receiver */
-    request = make(DOMUS_HTTP_GET, "/", "", "");
+    request = make_request(DOMUS_HTTP_GET, "/", "", "");
     ck_assert_int_eq(
         domus_stage_kit_encode(http.kit, DOMUS_NO_ID, &domus_http_request_type, &request),
         -EOPNOTSUPP);
@@ -139,16 +143,16 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
     ck_assert_str_eq(domt_codec_sent(&http), "");
     domt_codec_stop(&http);
     domt_http_start(&http, &hostless);
-    request = make(DOMUS_HTTP_GET, "/", "", "");
-    ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    request = make_request(DOMUS_HTTP_GET, "/", "", "");
+    ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
     domt_codec_stop(&http);
 }
 
 /* Encode a request in pieces, and decode it by a server's stage. */
-static const char *streamed(uint64_t length, const char *trailers)
+static const char *encode_stream(uint64_t length, const char *trailers)
 {
     static const domus_http_options server = {.streams = true};
-    domus_http_request head = make(DOMUS_HTTP_PUT, "/", "", "");
+    domus_http_request head = make_request(DOMUS_HTTP_PUT, "/", "", "");
     domus_piece piece = {.bytes = domt_http_slice("hello")};
     const domus_piece last = {.last = true};
     domt_codec http;
@@ -157,7 +161,7 @@ static const char *streamed(uint64_t length, const char *trailers)
     head.length = length;
     domt_http_start(&http, &client);
     domus_stage_kit_stream(http.kit, &word);
-    ck_assert_int_eq(encode(&http, &head), 0);
+    ck_assert_int_eq(encode_request(&http, &head), 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_piece_type, &piece), 0);
     if (trailers != NULL) {
@@ -175,12 +179,13 @@ static const char *streamed(uint64_t length, const char *trailers)
 
 DOMT_TEST(requests_leave_in_pieces)
 {
-    ck_assert_str_eq(streamed(0, NULL), "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
-                                        "0 in pieces: [hellohello]\n");
-    ck_assert_str_eq(streamed(0, "T: u\r\n"), "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
-                                              "0 in pieces: [hellohello] (T: u)\n");
-    ck_assert_str_eq(streamed(10, NULL), "PUT / 1.1 (Host: a:80|Content-Length: 10) "
-                                         "10 in pieces: [hellohello]\n");
+    ck_assert_str_eq(encode_stream(0, NULL), "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
+                                             "0 in pieces: [hellohello]\n");
+    ck_assert_str_eq(encode_stream(0, "T: u\r\n"),
+                     "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
+                     "0 in pieces: [hellohello] (T: u)\n");
+    ck_assert_str_eq(encode_stream(10, NULL), "PUT / 1.1 (Host: a:80|Content-Length: 10) "
+                                              "10 in pieces: [hellohello]\n");
 }
 
 /* --- bodies that wait for 100 Continue -------------------------------------------------------- */
@@ -190,13 +195,13 @@ DOMT_TEST(requests_leave_in_pieces)
 #define NO_CONTENT "HTTP/1.1 204 a\r\n\r\n"
 
 /* Encode a request that announces its body and waits with it: "hello", or a body in pieces. */
-static int announce(domt_codec *http, bool in_pieces, uint64_t length)
+static int encode_announced(domt_codec *http, bool in_pieces, uint64_t length)
 {
-    domus_http_request request = make(DOMUS_HTTP_PUT, "/", "", in_pieces ? "" : "hello");
+    domus_http_request request = make_request(DOMUS_HTTP_PUT, "/", "", in_pieces ? "" : "hello");
 
     request.expects = true;
     request.length = length;
-    return encode(http, &request);
+    return encode_request(http, &request);
 }
 
 static int encode_piece(domt_codec *http, const char *text, bool is_last)
@@ -210,7 +215,7 @@ static int encode_piece(domt_codec *http, const char *text, bool is_last)
 
 /* Feed bytes of the server. Returns the status of the answer in them; 0 without an answer; or the
  * error. */
-static int hear(domt_codec *http, const char *bytes)
+static int feed_answer(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
 
@@ -219,7 +224,7 @@ static int hear(domt_codec *http, const char *bytes)
     return result == 1 ? ((const domus_http_response *)message.payload)->status : result;
 }
 
-static void sent(domt_codec *http, const char *expected)
+static void expect_sent(domt_codec *http, const char *expected)
 {
     ck_assert_str_eq(domt_codec_sent(http), expected);
 }
@@ -229,23 +234,23 @@ DOMT_TEST(a_whole_body_waits)
     domt_codec http;
 
     domt_http_start(&http, &client);
-    ck_assert_int_eq(announce(&http, false, 0), 0);
-    sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
+    expect_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000000);
-    ck_assert_int_eq(hear(&http, "HTTP/1.1 103 a\r\n\r\n"), 0);
-    sent(&http, "");
-    ck_assert_int_eq(hear(&http, CONTINUE CONTINUE), 0);
-    sent(&http, "hello");
+    ck_assert_int_eq(feed_answer(&http, "HTTP/1.1 103 a\r\n\r\n"), 0);
+    expect_sent(&http, "");
+    ck_assert_int_eq(feed_answer(&http, CONTINUE CONTINUE), 0);
+    expect_sent(&http, "hello");
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
-    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
+    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
     /* the body of the second request leaves when its time is over */
-    ck_assert_int_eq(announce(&http, false, 0), 0);
-    sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
+    expect_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
     ck_assert_int_eq(domus_stage_kit_wake(http.kit, false), 0);
-    sent(&http, "hello");
-    ck_assert_int_eq(hear(&http, CONTINUE NO_CONTENT), 204);
-    sent(&http, "");
+    expect_sent(&http, "hello");
+    ck_assert_int_eq(feed_answer(&http, CONTINUE NO_CONTENT), 204);
+    expect_sent(&http, "");
     ck_assert(!domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
 }
@@ -257,26 +262,27 @@ DOMT_TEST(a_body_waits_behind_other_requests)
     domt_codec http;
 
     domt_http_start(&http, &client);
-    hold(make(DOMUS_HTTP_GET, "/", "", ""), "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n");
-    domt_http_ask(&http, "G");
-    ck_assert_int_eq(announce(&http, false, 0), 0);
-    sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
-    ck_assert_int_eq(hear(&http, CONTINUE), 0);
-    sent(&http, "");
-    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
+    check_encoded(make_request(DOMUS_HTTP_GET, "/", "", ""),
+                  "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    domt_http_encode_requests(&http, "G");
+    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
+    expect_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(feed_answer(&http, CONTINUE), 0);
+    expect_sent(&http, "");
+    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    sent(&http, "");
-    ck_assert_int_eq(announce(&http, false, 0), 0);
-    sent(&http, "hello" ANNOUNCED "Content-Length: 5\r\n\r\n");
-    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
+    expect_sent(&http, "");
+    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
+    expect_sent(&http, "hello" ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
     /* this answer comes although the body was not sent */
-    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
+    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
     ck_assert(domus_stage_kit_is_last(http.kit));
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
-    domus_http_request more = make(DOMUS_HTTP_GET, "/", "", "");
-    ck_assert_int_eq(encode(&http, &more), -EPIPE);
-    sent(&http, "");
+    domus_http_request more = make_request(DOMUS_HTTP_GET, "/", "", "");
+    ck_assert_int_eq(encode_request(&http, &more), -EPIPE);
+    expect_sent(&http, "");
     domt_codec_stop(&http);
 }
 
@@ -288,20 +294,20 @@ DOMT_TEST(the_first_piece_of_a_body_waits)
 
         domt_http_start(&http, &client);
         domus_stage_kit_stream(http.kit, &word);
-        ck_assert_int_eq(announce(&http, true, length), 0);
-        sent(&http, length == 0 ? ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n"
-                                : ANNOUNCED "Content-Length: 10\r\n\r\n");
+        ck_assert_int_eq(encode_announced(&http, true, length), 0);
+        expect_sent(&http, length == 0 ? ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n"
+                                       : ANNOUNCED "Content-Length: 10\r\n\r\n");
         if (length != 0)
             ck_assert_int_eq(encode_piece(&http, "more than ten", false), -EMSGSIZE);
         ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
-        sent(&http, "");
-        ck_assert_int_eq(hear(&http, CONTINUE), 0);
-        sent(&http, length == 0 ? "5\r\nhello\r\n" : "hello");
+        expect_sent(&http, "");
+        ck_assert_int_eq(feed_answer(&http, CONTINUE), 0);
+        expect_sent(&http, length == 0 ? "5\r\nhello\r\n" : "hello");
         if (length != 0)
             ck_assert_int_eq(encode_piece(&http, "world!", false), -EMSGSIZE);
         ck_assert_int_eq(encode_piece(&http, "world", false), 0);
         ck_assert_int_eq(encode_piece(&http, "", true), 0);
-        sent(&http, length == 0 ? "5\r\nworld\r\n0\r\n\r\n" : "world");
+        expect_sent(&http, length == 0 ? "5\r\nworld\r\n0\r\n\r\n" : "world");
         domt_codec_stop(&http);
     }
 }
@@ -314,12 +320,13 @@ DOMT_TEST(a_body_that_has_ended_does_not_wait)
 
     domt_http_start(&http, &client);
     domus_stage_kit_stream(http.kit, &word);
-    ck_assert_int_eq(announce(&http, true, 0), 0);
+    ck_assert_int_eq(encode_announced(&http, true, 0), 0);
     ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
     domus_http_trailers end = {domt_http_slice("T: u\r\n")};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_trailers_type, &end), 0);
     domus_slice_free(end.fields);
-    sent(&http, ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nT: u\r\n\r\n");
+    expect_sent(&http,
+                ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nT: u\r\n\r\n");
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
     domt_codec_stop(&http);
 }
@@ -332,17 +339,17 @@ DOMT_TEST(pieces_that_are_not_wanted_never_leave)
 
         domt_http_start(&http, &client);
         domus_stage_kit_stream(http.kit, &word);
-        ck_assert_int_eq(announce(&http, true, 0), 0);
+        ck_assert_int_eq(encode_announced(&http, true, 0), 0);
         (void)domt_codec_sent(&http);
         ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
-        ck_assert_int_eq(hear(&http, "HTTP/1.1 413 a\r\nContent-Length: 0\r\n\r\n"), 413);
+        ck_assert_int_eq(feed_answer(&http, "HTTP/1.1 413 a\r\nContent-Length: 0\r\n\r\n"), 413);
         ck_assert(domus_stage_kit_is_last(http.kit));
         ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
         if (cuts != 0)
             ck_assert_int_eq(domus_stage_kit_cut(http.kit, 0, -ECANCELED), 0);
         else
             ck_assert_int_eq(encode_piece(&http, "", true), 0);
-        sent(&http, "");
+        expect_sent(&http, "");
         domt_codec_stop(&http);
     }
 }
@@ -350,27 +357,28 @@ DOMT_TEST(pieces_that_are_not_wanted_never_leave)
 /* A server that changes the protocol has to receive the body first. */
 DOMT_TEST(no_other_protocol_begins_before_a_body_that_waits)
 {
-    domus_http_request request = make(DOMUS_HTTP_PUT, "/", "Upgrade: b\r\n", "hello");
+    domus_http_request request = make_request(DOMUS_HTTP_PUT, "/", "Upgrade: b\r\n", "hello");
     domt_codec http;
 
     request.upgrade = request.expects = true;
     domt_http_start(&http, &client);
-    ck_assert_int_eq(encode(&http, &request), 0);
-    ck_assert_int_eq(hear(&http, "HTTP/1.1 101 a\r\nUpgrade: b\r\nConnection: upgrade\r\n\r\n"),
-                     -EPROTO);
+    ck_assert_int_eq(encode_request(&http, &request), 0);
+    ck_assert_int_eq(
+        feed_answer(&http, "HTTP/1.1 101 a\r\nUpgrade: b\r\nConnection: upgrade\r\n\r\n"), -EPROTO);
     domt_codec_stop(&http);
 }
 
 DOMT_TEST(a_request_without_a_body_expects_nothing)
 {
     static const uint64_t wrong[] = {1, 999999, UINT64_C(60000000001)};
-    domus_http_request request = make(DOMUS_HTTP_POST, "/", "", "");
-    domus_http_request said = make(DOMUS_HTTP_PUT, "/", "expect: 100-continue\r\n", "a");
+    domus_http_request request = make_request(DOMUS_HTTP_POST, "/", "", "");
+    domus_http_request said = make_request(DOMUS_HTTP_PUT, "/", "expect: 100-continue\r\n", "a");
     domt_codec http;
 
     request.expects = said.expects = true;
-    hold(request, "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
-    hold(said, "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 1\r\nexpect: 100-continue\r\n\r\n");
+    check_encoded(request, "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
+    check_encoded(
+        said, "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 1\r\nexpect: 100-continue\r\n\r\n");
     domus_http_options options = client;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         options.continue_timeout_ns = wrong[i];
@@ -379,13 +387,13 @@ DOMT_TEST(a_request_without_a_body_expects_nothing)
     options.continue_timeout_ns = 1000000;
     ck_assert_int_eq(domus_http_stage.check(&options), 0);
     domt_http_start(&http, &options);
-    ck_assert_int_eq(announce(&http, false, 0), 0);
+    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000);
     domt_codec_stop(&http);
 }
 
 /* An allocation fails while the waiting body is appended: the bytes are kept. */
-static int talk_of_waiting(void *context)
+static int encode_without_memory(void *context)
 {
     const domus_http_request *request = context;
     domt_codec http;
@@ -407,10 +415,10 @@ static int talk_of_waiting(void *context)
 
 DOMT_TEST(bodies_that_wait_end_well_without_memory)
 {
-    domus_http_request request = make(DOMUS_HTTP_PUT, "/", "", "hello");
+    domus_http_request request = make_request(DOMUS_HTTP_PUT, "/", "", "hello");
 
     request.expects = true;
-    domt_fail_allocations(talk_of_waiting, &request);
+    domt_fail_allocations(encode_without_memory, &request);
     domus_http_request_type.release(&request);
 }
 
@@ -423,13 +431,13 @@ DOMT_TEST(requests_without_an_answer_have_a_bound)
     domt_http_start(&http, &client);
     for (int i = 0; i < 3000; i++) {
         domus_http_request request =
-            make(i % 3 == 0 ? DOMUS_HTTP_HEAD : DOMUS_HTTP_GET, "/", "", "");
-        ck_assert_int_eq(encode(&http, &request), i < 1024 ? 0 : -ENOBUFS);
+            make_request(i % 3 == 0 ? DOMUS_HTTP_HEAD : DOMUS_HTTP_GET, "/", "", "");
+        ck_assert_int_eq(encode_request(&http, &request), i < 1024 ? 0 : -ENOBUFS);
     }
     ck_assert_int_eq(domus_stage_kit_feed(http.kit, answer, sizeof answer - 1), 0);
     ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
-    domus_http_request request = make(DOMUS_HTTP_GET, "/", "", "");
-    ck_assert_int_eq(encode(&http, &request), 0);
+    domus_http_request request = make_request(DOMUS_HTTP_GET, "/", "", "");
+    ck_assert_int_eq(encode_request(&http, &request), 0);
     domt_codec_stop(&http);
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Returns "Authorization: Basic " and the base64 of a pair of name and password. */
-static const char *basic_of(const char *pair)
+static const char *make_basic(const char *pair)
 {
     static char text[1024];
     size_t size = strlen(pair);
@@ -66,7 +66,7 @@ DOMT_TEST(basic_is_read_strictly)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_assert_msg(read_basic(rows[i].fields, &basic) == rows[i].error, "%s", rows[i].fields);
-    ck_assert_int_eq(read_basic(basic_of("me:a:b\xc3\xa4"), &basic), 0);
+    ck_assert_int_eq(read_basic(make_basic("me:a:b\xc3\xa4"), &basic), 0);
     ck_assert_str_eq(basic.user, "me");
     ck_assert_str_eq(basic.password, "a:b\xc3\xa4");
 }
@@ -79,16 +79,16 @@ DOMT_TEST(names_and_passwords_have_bounds)
     memset(pair, 'x', sizeof pair);
     pair[sizeof pair - 2] = '\0';
     pair[DOMUS_HTTP_USER_MAX] = ':';
-    ck_assert_int_eq(read_basic(basic_of(pair), &basic), 0);
+    ck_assert_int_eq(read_basic(make_basic(pair), &basic), 0);
     ck_assert_uint_eq(strlen(basic.user), DOMUS_HTTP_USER_MAX);
     ck_assert_uint_eq(strlen(basic.password), DOMUS_HTTP_PASSWORD_MAX);
     pair[DOMUS_HTTP_USER_MAX] = 'x';
     /* the name is one byte too long, the password one byte shorter */
     pair[DOMUS_HTTP_USER_MAX + 1] = ':';
-    ck_assert_int_eq(read_basic(basic_of(pair), &basic), -EMSGSIZE);
+    ck_assert_int_eq(read_basic(make_basic(pair), &basic), -EMSGSIZE);
     pair[DOMUS_HTTP_USER_MAX + 1] = 'x';
     pair[DOMUS_HTTP_USER_MAX - 1] = ':';
-    ck_assert_int_eq(read_basic(basic_of(pair), &basic), -EMSGSIZE);
+    ck_assert_int_eq(read_basic(make_basic(pair), &basic), -EMSGSIZE);
     char more[1024] = "Authorization: Basic ";
     memset(more + 21, 'A', 900);
     ck_assert_int_eq(read_basic(more, &basic), -EMSGSIZE);
@@ -154,12 +154,12 @@ DOMT_TEST(secrets_are_compared_whole)
 static const domus_http_user users[] = {
     {"ann", "right", NULL}, {"bob", NULL, SHA256_OF_TEST}, {NULL, NULL, NULL}};
 
-static int resume(domus_stack *stack, void *self, const domus_answer *answer)
+static int accept_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error : domus_http_go_on(stack, self);
 }
 
-static int resume_wrong(domus_stack *stack, void *self, const domus_answer *answer)
+static int refuse_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const domus_http_auth of_bearer = {.realm = "r", .schemes = DOMUS_HTTP_BEARER};
 
@@ -167,17 +167,17 @@ static int resume_wrong(domus_stack *stack, void *self, const domus_answer *answ
 }
 
 /* Verify a token: "now", "later" and "never" belong to users; "busy" fails. */
-static int verify(domus_stack *stack, domus_http_exchange *exchange,
-                  const domus_http_credentials *given, const void *context)
+static int verify_token(domus_stack *stack, domus_http_exchange *exchange,
+                        const domus_http_credentials *given, const void *context)
 {
     ck_assert_str_eq(context, "context");
     if (given->secret_size == 4 && memcmp(given->secret, "busy", 4) == 0)
         return -EBUSY;
     if (given->secret_size == 5 && memcmp(given->secret, "never", 5) == 0)
-        return domus_sleep(stack, DOMT_SERVED_MS, resume_wrong);
+        return domus_sleep(stack, DOMT_SERVED_MS, refuse_later);
     int error = domus_http_set_user(exchange, given->secret, given->secret_size);
     if (given->secret_size == 5 && memcmp(given->secret, "later", 5) == 0)
-        return domus_sleep(stack, DOMT_SERVED_MS, resume);
+        return domus_sleep(stack, DOMT_SERVED_MS, accept_later);
     return given->secret_size == 3 ? error : -EACCES;
 }
 
@@ -185,7 +185,7 @@ static const domus_http_auth of_table = {.realm = "r", .schemes = DOMUS_HTTP_BAS
 static const domus_http_auth of_both = {.realm = "r",
                                         .schemes = DOMUS_HTTP_BASIC | DOMUS_HTTP_BEARER,
                                         .users = users,
-                                        .verify = verify,
+                                        .verify = verify_token,
                                         .context = "context"};
 
 #define CHALLENGE "WWW-Authenticate: Basic realm=\"r\", charset=\"UTF-8\"\r\n"
@@ -209,7 +209,7 @@ DOMT_TEST(users_of_a_table_come_in)
     domus_testkit *kit = domt_chained_start(&domt_chained, parts);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_chained_ask(kit, "GET /user", basic_of(rows[i].pair)), rows[i].got);
+        ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic(rows[i].pair)), rows[i].got);
     ck_assert_str_eq(domt_chained_ask(kit, "GET /user", ""), UNAUTHORIZED(CHALLENGE));
     ck_assert_str_eq(domt_chained_ask(kit, "GET /none", ""), UNAUTHORIZED(CHALLENGE));
     domt_served_end(kit);
@@ -243,7 +243,7 @@ DOMT_TEST(functions_decide_about_others)
     }
     ck_assert_str_eq(domt_chained_ask(kit, "GET /user", ""),
                      UNAUTHORIZED(CHALLENGE "WWW-Authenticate: Bearer realm=\"r\"\r\n"));
-    ck_assert_str_eq(domt_chained_ask(kit, "GET /user", basic_of("bob:test")), IS("3", "bob"));
+    ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic("bob:test")), IS("3", "bob"));
     domt_served_end(kit);
 }
 

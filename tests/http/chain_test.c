@@ -19,7 +19,8 @@ static const domus_http_step both[] = {
     {&domt_witness_part, &a}, {&domt_witness_part, &b}, {NULL, NULL}};
 
 /* Start a kit with the parts a and b for all requests, and c before /guarded. */
-static domus_testkit *start(const domus_behaviour *behaviour, int of_a, int of_b, int of_c)
+static domus_testkit *start_with_parts(const domus_behaviour *behaviour, int of_a, int of_b,
+                                       int of_c)
 {
     a = (domt_witness){.name = 'a', .result = of_a};
     b = (domt_witness){.name = 'b', .result = of_b};
@@ -30,8 +31,9 @@ static domus_testkit *start(const domus_behaviour *behaviour, int of_a, int of_b
 }
 
 #define OK(size, text) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n\r\n" text
-#define TEXT(start, size, text)                                                                    \
-    "HTTP/1.1 " start "\r\nContent-Length: " size "\r\nContent-Type: text/plain\r\n\r\n" text
+#define TEXT(start_with_parts, size, text)                                                         \
+    "HTTP/1.1 " start_with_parts "\r\nContent-Length: " size                                       \
+    "\r\nContent-Type: text/plain\r\n\r\n" text
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
 
 DOMT_TEST(every_answer_goes_through_the_chain)
@@ -65,7 +67,7 @@ DOMT_TEST(every_answer_goes_through_the_chain)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_testkit *kit = start(&domt_chained, 0, 0, 0);
+        domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
         ck_assert_str_eq(domt_chained_ask(kit, rows[i].line, ""), rows[i].got);
         domt_served_end(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
@@ -92,7 +94,8 @@ DOMT_TEST(a_part_decides_whether_it_goes_on)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_testkit *kit = start(&domt_chained, rows[i].of_a, rows[i].of_b, rows[i].of_c);
+        domus_testkit *kit =
+            start_with_parts(&domt_chained, rows[i].of_a, rows[i].of_b, rows[i].of_c);
         const char *got = domt_chained_ask(kit, "GET /guarded", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
         domt_served_end(kit);
@@ -102,11 +105,12 @@ DOMT_TEST(a_part_decides_whether_it_goes_on)
 
 DOMT_TEST(a_part_that_waits_is_waited_for)
 {
-    domus_testkit *kit = start(&domt_chained, 0, DOMUS_PARKED, 0); /* part b waits for 5 ms */
+    domus_testkit *kit =
+        start_with_parts(&domt_chained, 0, DOMUS_PARKED, 0); /* part b waits for 5 ms */
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, "GET /guarded HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_served_pass(kit, DOMT_SERVED_MS);
+    domt_served_advance_silently(kit, DOMT_SERVED_MS);
     ck_assert_str_eq(domt_witness_notes, "+a +b ");
     domt_served_expect(kit, peer, OK("4", "now\n"));
     domt_served_end(kit);
@@ -116,7 +120,7 @@ DOMT_TEST(a_part_that_waits_is_waited_for)
 /* The parts can tell apart the answers to requests that came in one packet. */
 DOMT_TEST(requests_of_one_connection_are_told_apart)
 {
-    domus_testkit *kit = start(&domt_chained, 0, 0, 0);
+    domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
     const char *got = domt_chained_send(kit, NULL,
                                         "GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
                                         "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -132,7 +136,7 @@ DOMT_TEST(requests_of_one_connection_are_told_apart)
 
 DOMT_TEST(bytes_that_are_no_request_are_seen)
 {
-    domus_testkit *kit = start(&domt_chained, 0, 0, 0);
+    domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
     a.adds = b.fills = true;
     const char *got = domt_chained_send(kit, NULL, "no request\r\n\r\n");
 
@@ -159,7 +163,7 @@ DOMT_TEST(parts_add_fields_and_bodies_of_errors)
                      "Content-Type: text/plain\r\nX-b: yes\r\nX-a: yes\r\n"
                      "Allow: GET, HEAD, POST, OPTIONS\r\n\r\nmade by b\n"},
     };
-    domus_testkit *kit = start(&domt_chained, 0, 0, 0);
+    domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
 
     a.adds = b.adds = a.fills = b.fills = true;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -183,7 +187,7 @@ DOMT_TEST(own_handlers_enter_the_chain)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_testkit *kit = start(&domt_chained_own, 0, rows[i].of_b, 0);
+        domus_testkit *kit = start_with_parts(&domt_chained_own, 0, rows[i].of_b, 0);
         const char *got = domt_chained_ask(kit, "GET /", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
         domt_served_end(kit);
@@ -194,7 +198,7 @@ DOMT_TEST(own_handlers_enter_the_chain)
 /* An answer is never sent if its handler has not entered the chain. */
 DOMT_TEST(nobody_goes_around_the_chain)
 {
-    domus_testkit *kit = start(&domt_chained_around, 0, 0, 0);
+    domus_testkit *kit = start_with_parts(&domt_chained_around, 0, 0, 0);
 
     ck_assert_str_eq(domt_chained_ask(kit, "GET /", ""),
                      TEXT("500 Internal Server Error", "22", "Internal Server Error\n"));
@@ -202,7 +206,7 @@ DOMT_TEST(nobody_goes_around_the_chain)
     ck_assert_str_eq(domt_witness_notes, "-b500 -a500 .b500/22 .a500/22 ");
 }
 
-static int check(const domus_http_chain *chain)
+static int check_chain(const domus_http_chain *chain)
 {
     domus_http_options options = {.chain = chain};
     domus_pipeline_stage stages[] = {{&domus_http_stage, &options}, {NULL, NULL}};
@@ -215,8 +219,8 @@ static int check(const domus_http_chain *chain)
 }
 
 /* A handler that is never called, for chains that are only checked. */
-static int handle(domus_stack *stack, void *self, const domus_http_request *request,
-                  const domus_http_match *match)
+static int handle_never(domus_stack *stack, void *self, const domus_http_request *request,
+                        const domus_http_match *match)
 {
     return 0;
 }
@@ -224,22 +228,22 @@ static int handle(domus_stack *stack, void *self, const domus_http_request *requ
 DOMT_TEST(wrong_chains_are_refused)
 {
     domus_http_step parts[DOMUS_HTTP_PARTS_MAX + 1];
-    domus_http_row rows[2] = {{{1, "/", 0}, handle, NULL}, {{0, NULL, 0}, NULL, NULL}};
+    domus_http_row rows[2] = {{{1, "/", 0}, handle_never, NULL}, {{0, NULL, 0}, NULL, NULL}};
     const domus_http_step one[] = {{&domt_witness_part, &a}, {NULL, NULL}};
     const domus_http_step wrong[] = {{&domt_witness_part, NULL}, {NULL, NULL}};
 
     for (size_t i = 0; i < DOMUS_HTTP_PARTS_MAX; i++)
         parts[i] = one[0];
     parts[DOMUS_HTTP_PARTS_MAX] = one[1];
-    ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), 0);
-    ck_assert_int_eq(check(&(domus_http_chain){wrong, rows}), -EINVAL);
+    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), 0);
+    ck_assert_int_eq(check_chain(&(domus_http_chain){wrong, rows}), -EINVAL);
     rows[0].parts = one; /* one part more than allowed */
-    ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), -EINVAL);
+    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), -EINVAL);
     parts[DOMUS_HTTP_PARTS_MAX - 1] = one[1];
-    ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), 0);
+    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), 0);
     rows[0].handle = NULL;
-    ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), -EINVAL);
-    ck_assert_int_eq(check(&(domus_http_chain){NULL, NULL}), 0);
+    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), -EINVAL);
+    ck_assert_int_eq(check_chain(&(domus_http_chain){NULL, NULL}), 0);
 }
 
 static const char *const two[] = {"https://a.example", "http://b.example:8080", NULL};
@@ -428,12 +432,12 @@ DOMT_TEST(chains_hear_of_the_protocol)
         domus_peer_close(peer);
     }
     domt_h2_begin(&h2, kit);
-    domt_h2_hold_well(&h2);
+    domt_h2_check_connection(&h2);
     hold_last("HTTP/2.0", "http2", 3);
     /* a refused request does not enter the chain */
     int32_t wrong = domt_h2_ask(&h2, "GET", "/a\xff", 0, NULL);
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold(&h2, wrong, 400, NULL);
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_answer(&h2, wrong, 400, NULL);
     ck_assert_uint_eq(seen_ended, 4);
     domt_h2_finish(&h2);
 }

@@ -18,7 +18,7 @@ char domt_witness_notes[1024];
 
 #define WORD UINT64_C(0x1234)
 
-static void note(const char *format, char name, unsigned status, uint64_t sent)
+static void record_call(const char *format, char name, unsigned status, uint64_t sent)
 {
     size_t size = strlen(domt_witness_notes);
 
@@ -39,7 +39,7 @@ static int witness_enter(domus_stack *stack, domus_http_exchange *exchange,
     ck_assert(exchange->has_entered && *exchange->word == 0);
     ck_assert_ptr_eq(domus_http_exchange_of(stack, request), exchange);
     *exchange->word = WORD;
-    note("+%c ", witness->name, 0, 0);
+    record_call("+%c ", witness->name, 0, 0);
     if (witness->result == DOMUS_PARKED)
         return domus_sleep(stack, 5 * DOMT_SERVED_MS, go_on_later);
     if (witness->result == DOMUS_HTTP_ANSWERED)
@@ -55,7 +55,7 @@ static void witness_leave(domus_http_exchange *exchange, domus_http_leaving *lea
     char text[32];
 
     ck_assert_uint_eq(*exchange->word, exchange->has_entered ? WORD : 0);
-    note("-%c%u ", witness->name, leaving->status, 0);
+    record_call("-%c%u ", witness->name, leaving->status, 0);
     if (witness->adds)
         (void)domus_http_add(leaving->added, name, "yes");
     if (witness->breaks && leaving->error == 0)
@@ -69,8 +69,8 @@ static void witness_leave(domus_http_exchange *exchange, domus_http_leaving *lea
 static void witness_end(domus_http_exchange *exchange, const void *options)
 {
     ck_assert_uint_eq(*exchange->word, exchange->has_entered ? WORD : 0);
-    note(exchange->is_cut ? ".%c%u/%llu! " : ".%c%u/%llu ", ((const domt_witness *)options)->name,
-         exchange->status, exchange->sent);
+    record_call(exchange->is_cut ? ".%c%u/%llu! " : ".%c%u/%llu ",
+                ((const domt_witness *)options)->name, exchange->status, exchange->sent);
 }
 
 static int witness_check(const void *options)
@@ -145,7 +145,7 @@ static int answer_pieces(domus_stack *stack, void *self, const domus_http_reques
     return domi_pieces_begin(stack, self, request);
 }
 
-static int hang_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int never_go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
@@ -153,7 +153,7 @@ static int hang_on(domus_stack *stack, void *self, const domus_answer *answer)
 static int answer_never(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
-    return domus_sleep(stack, 3600 * DOMT_SERVED_S, hang_on);
+    return domus_sleep(stack, 3600 * DOMT_SERVED_S, never_go_on);
 }
 
 static int answer_error(domus_stack *stack, void *self, const domus_http_request *request,
@@ -291,7 +291,7 @@ static int enter_self(domus_stack *stack, void *self, const void *payload)
     return reply_text(stack, "own\n");
 }
 
-static int go_around(domus_stack *stack, void *self, const void *payload)
+static int answer_without_chain(domus_stack *stack, void *self, const void *payload)
 {
     return reply_text(stack, "secret\n");
 }
@@ -308,7 +308,7 @@ static int go_around(domus_stack *stack, void *self, const void *payload)
 
 const domus_behaviour domt_chained = CHAINED(domus_http_dispatch);
 const domus_behaviour domt_chained_own = CHAINED(enter_self);
-const domus_behaviour domt_chained_around = CHAINED(go_around);
+const domus_behaviour domt_chained_around = CHAINED(answer_without_chain);
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
@@ -331,7 +331,7 @@ const char *domt_chained_send(domus_testkit *kit, const char *from, const char *
 
     ck_assert_int_eq(domus_peer_connect(kit, DOMT_SERVED_AT, from, &peer), 0);
     domt_kit_send(peer, bytes);
-    domt_served_pass(kit, 100 * DOMT_SERVED_MS);
+    domt_served_advance_silently(kit, 100 * DOMT_SERVED_MS);
     const char *data = domus_peer_got(peer, &size);
     ck_assert_uint_lt(size, sizeof got);
     memcpy(got, data, size);

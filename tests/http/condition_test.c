@@ -21,7 +21,8 @@ static const domus_http_version version = {
 static const domus_http_version weak = {.etag = "W/\"a\"", .is_there = true};
 static const domus_http_version none = {.is_there = false};
 
-static unsigned check(domus_http_method method, const char *fields, const domus_http_version *of)
+static unsigned check_condition(domus_http_method method, const char *fields,
+                                const domus_http_version *of)
 {
     domus_http_request request = {.method = (uint8_t)method, .fields = domt_http_slice(fields)};
     unsigned status = domus_http_check_conditions(&request, of);
@@ -53,34 +54,39 @@ DOMT_TEST(sender_has_it_already)
     };
 
     for (size_t i = 0; i < sizeof has / sizeof has[0]; i++) {
-        ck_assert_uint_eq(check(DOMUS_HTTP_GET, has[i], &version), 304);
-        ck_assert_uint_eq(check(DOMUS_HTTP_HEAD, has[i], &version), 304);
-        ck_assert_uint_eq(check(DOMUS_HTTP_GET, has[i], &none), 0);
-        ck_assert_uint_eq(check(DOMUS_HTTP_PUT, has[i], &version), i < 5 ? 412 : 0);
+        ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, has[i], &version), 304);
+        ck_assert_uint_eq(check_condition(DOMUS_HTTP_HEAD, has[i], &version), 304);
+        ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, has[i], &none), 0);
+        ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, has[i], &version), i < 5 ? 412 : 0);
     }
     for (size_t i = 0; i < sizeof has_not / sizeof has_not[0]; i++)
-        ck_assert_uint_eq(check(DOMUS_HTTP_GET, has_not[i], &version), 0);
-    ck_assert_uint_eq(check(DOMUS_HTTP_GET, "If-None-Match: \"a\"\r\n", &weak), 304);
-    ck_assert_uint_eq(check(DOMUS_HTTP_GET, "If-Modified-Since: " NOV_7 "\r\n", &weak), 0);
+        ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, has_not[i], &version), 0);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, "If-None-Match: \"a\"\r\n", &weak), 304);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, "If-Modified-Since: " NOV_7 "\r\n", &weak),
+                      0);
 }
 
 DOMT_TEST(sender_means_another_version)
 {
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: \"a\"\r\n", &version), 0);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: *\r\n", &version), 0);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: *\r\n", &none), 412);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: \"b\"\r\n", &version), 412);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &version), 412);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &weak), 412);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_5 "\r\n", &version), 412);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_6 "\r\n", &version), 0);
-    ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-None-Match: *\r\n", &none), 0);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: \"a\"\r\n", &version), 0);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: *\r\n", &version), 0);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: *\r\n", &none), 412);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: \"b\"\r\n", &version), 412);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &version), 412);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &weak), 412);
     ck_assert_uint_eq(
-        check(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_5 "\r\nIf-Match: \"a\"\r\n", &version),
-        0);
+        check_condition(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_5 "\r\n", &version), 412);
+    ck_assert_uint_eq(
+        check_condition(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_6 "\r\n", &version), 0);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-None-Match: *\r\n", &none), 0);
+    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT,
+                                      "If-Unmodified-Since: " NOV_5 "\r\nIf-Match: \"a\"\r\n",
+                                      &version),
+                      0);
 }
 
-static bool may(domus_http_method method, const char *fields, const domus_http_version *of)
+static bool may_use_range(domus_http_method method, const char *fields,
+                          const domus_http_version *of)
 {
     domus_http_request request = {.method = (uint8_t)method, .fields = domt_http_slice(fields)};
     bool result = domus_http_may_range(&request, of);
@@ -91,18 +97,18 @@ static bool may(domus_http_method method, const char *fields, const domus_http_v
 
 DOMT_TEST(range_is_heeded_of_the_same_version)
 {
-    ck_assert(may(DOMUS_HTTP_GET, "", &version));
-    ck_assert(!may(DOMUS_HTTP_HEAD, "", &version));
-    ck_assert(may(DOMUS_HTTP_GET, "If-Range: \"a\"\r\n", &version));
-    ck_assert(!may(DOMUS_HTTP_GET, "If-Range: \"b\"\r\n", &version));
-    ck_assert(!may(DOMUS_HTTP_GET, "If-Range: W/\"a\"\r\n", &weak));
-    ck_assert(!may(DOMUS_HTTP_GET, "If-Range: *\r\n", &version));
-    ck_assert(may(DOMUS_HTTP_GET, "If-Range: " NOV_6 "\r\n", &version));
-    ck_assert(!may(DOMUS_HTTP_GET, "If-Range: " NOV_7 "\r\n", &version));
-    ck_assert(!may(DOMUS_HTTP_GET, "If-Range: " NOV_6 "\r\n", &weak));
+    ck_assert(may_use_range(DOMUS_HTTP_GET, "", &version));
+    ck_assert(!may_use_range(DOMUS_HTTP_HEAD, "", &version));
+    ck_assert(may_use_range(DOMUS_HTTP_GET, "If-Range: \"a\"\r\n", &version));
+    ck_assert(!may_use_range(DOMUS_HTTP_GET, "If-Range: \"b\"\r\n", &version));
+    ck_assert(!may_use_range(DOMUS_HTTP_GET, "If-Range: W/\"a\"\r\n", &weak));
+    ck_assert(!may_use_range(DOMUS_HTTP_GET, "If-Range: *\r\n", &version));
+    ck_assert(may_use_range(DOMUS_HTTP_GET, "If-Range: " NOV_6 "\r\n", &version));
+    ck_assert(!may_use_range(DOMUS_HTTP_GET, "If-Range: " NOV_7 "\r\n", &version));
+    ck_assert(!may_use_range(DOMUS_HTTP_GET, "If-Range: " NOV_6 "\r\n", &weak));
 }
 
-static void hold_date(int64_t seconds, const char *expected)
+static void check_date(int64_t seconds, const char *expected)
 {
     char text[DOMUS_HTTP_DATE_SIZE + 1];
     int64_t read;
@@ -117,13 +123,13 @@ DOMT_TEST(dates_are_written)
 {
     char text[DOMUS_HTTP_DATE_SIZE + 1];
 
-    hold_date(0, "Thu, 01 Jan 1970 00:00:00 GMT");
-    hold_date(784111777, "Sun, 06 Nov 1994 08:49:37 GMT");
-    hold_date(951782399, "Mon, 28 Feb 2000 23:59:59 GMT");
-    hold_date(951782400, "Tue, 29 Feb 2000 00:00:00 GMT");
-    hold_date(951868800, "Wed, 01 Mar 2000 00:00:00 GMT");
-    hold_date(4107542400, "Mon, 01 Mar 2100 00:00:00 GMT");
-    hold_date(253402300799, "Fri, 31 Dec 9999 23:59:59 GMT");
+    check_date(0, "Thu, 01 Jan 1970 00:00:00 GMT");
+    check_date(784111777, "Sun, 06 Nov 1994 08:49:37 GMT");
+    check_date(951782399, "Mon, 28 Feb 2000 23:59:59 GMT");
+    check_date(951782400, "Tue, 29 Feb 2000 00:00:00 GMT");
+    check_date(951868800, "Wed, 01 Mar 2000 00:00:00 GMT");
+    check_date(4107542400, "Mon, 01 Mar 2100 00:00:00 GMT");
+    check_date(253402300799, "Fri, 31 Dec 9999 23:59:59 GMT");
     domus_http_date(-1, text);
     ck_assert_str_eq(text, "Thu, 01 Jan 1970 00:00:00 GMT");
     domus_http_date(INT64_MAX, text);
@@ -264,7 +270,7 @@ DOMT_TEST(files_have_media_types)
     ck_assert_str_eq(domus_http_media_of("html"), "application/octet-stream");
 }
 
-static bool is(const char *value, const char *type)
+static bool has_media_type(const char *value, const char *type)
 {
     domus_slice slice = domt_http_slice(value);
     bool result = domus_http_is_media(slice, type);
@@ -275,11 +281,11 @@ static bool is(const char *value, const char *type)
 
 DOMT_TEST(parameters_do_not_change_a_type)
 {
-    ck_assert(is("application/json", "application/json"));
-    ck_assert(is("Application/JSON ; charset=utf-8", "application/json"));
-    ck_assert(!is("application/json2", "application/json"));
-    ck_assert(!is("", "application/json"));
-    ck_assert(!is(";application/json", "application/json"));
+    ck_assert(has_media_type("application/json", "application/json"));
+    ck_assert(has_media_type("Application/JSON ; charset=utf-8", "application/json"));
+    ck_assert(!has_media_type("application/json2", "application/json"));
+    ck_assert(!has_media_type("", "application/json"));
+    ck_assert(!has_media_type(";application/json", "application/json"));
 }
 
 DOMT_TEST(json_has_a_name_and_an_ending)

@@ -53,7 +53,7 @@ static domus_slice trace_form(const domus_http_request *request)
                                                 request->body.size, 0, 100));
 }
 
-static void answer(domt_codec *http, const domus_stage_message *message)
+static void answer_request(domt_codec *http, const domus_stage_message *message)
 {
     const domus_http_request *request = message->payload;
     domus_http_response response = {.status = 200, .media = "text/plain", .body = request->body};
@@ -102,7 +102,7 @@ static void serve_connection(int fd)
            (size = recv(fd, bytes, sizeof bytes, 0)) > 0) {
         ck_assert_int_eq(domus_stage_kit_feed(http.kit, bytes, (size_t)size), 0);
         while ((result = domus_stage_kit_next(http.kit, &message)) == 1)
-            answer(&http, &message);
+            answer_request(&http, &message);
         if (result < 0)
             (void)domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, result);
         if (!send_output(&http, fd))
@@ -115,7 +115,7 @@ static void serve_connection(int fd)
 static pid_t child;
 static unsigned port;
 
-static void start(void)
+static void start_server(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
@@ -138,7 +138,7 @@ static void start(void)
     (void)close(fd);
 }
 
-static void stop(void)
+static void stop_server(void)
 {
     (void)kill(child, SIGKILL);
     (void)waitpid(child, NULL, 0);
@@ -147,7 +147,7 @@ static void stop(void)
 /* --- the judges ------------------------------------------------------------------------------- */
 
 /* Returns whether a program is installed. */
-static bool has(const char *program)
+static bool has_program(const char *program)
 {
     char line[128];
 
@@ -160,7 +160,7 @@ static bool has(const char *program)
 
 /* Check that a shell command succeeds; "$URL" is the address of the service, $IN a file of a
  * million bytes, and $OUT a file for the answer. */
-static void hold(const char *command)
+static void run_command_well(const char *command)
 {
     char line[2048];
 
@@ -174,95 +174,104 @@ static void hold(const char *command)
 
 DOMT_TEST(curl_understands_the_answers)
 {
-    if (!has("curl"))
+    if (!has_program("curl"))
         return;
-    start();
-    hold("test \"$(curl -sS -d hello $URL/)\" = hello");
-    hold("curl -sS --data-binary @$IN $URL/ | cmp - $IN");
-    hold("curl -sS --data-binary @$IN -H 'Expect: 100-continue' $URL/ | cmp - $IN");
-    hold("curl -sS --data-binary @$IN $URL/pieces | cmp - $IN");
-    hold("curl -sS -X POST -T - $URL/ <$IN | cmp - $IN");
-    hold("curl -sS -T $IN $URL/pieces | cmp - $IN");
-    hold("curl -sS -0 --data-binary @$IN $URL/pieces | cmp - $IN");
-    hold("curl -sS -0 -d hello -H 'Connection: keep-alive' $URL/ | grep -q '^hello$'");
-    hold("curl -sSI $URL/pieces >$OUT && grep -q '^Transfer-Encoding: chunked' $OUT");
-    hold("test $(curl -sS -o $OUT -w '%{http_code}' $URL/none) = 204");
-    hold("test $(curl -sS -o $OUT -w '%{http_code}' -H 'Host: a b' $URL/) = 400");
-    hold("test $(curl -sS -o $OUT -w '%{http_code}' -X BREW $URL/) = 501");
-    hold("test $(curl -sS -o $OUT -w '%{http_code}' $URL/$(head -c 12000 $IN | tr -d '\\n')) "
-         "= 414");
-    stop();
+    start_server();
+    run_command_well("test \"$(curl -sS -d hello $URL/)\" = hello");
+    run_command_well("curl -sS --data-binary @$IN $URL/ | cmp - $IN");
+    run_command_well("curl -sS --data-binary @$IN -H 'Expect: 100-continue' $URL/ | cmp - $IN");
+    run_command_well("curl -sS --data-binary @$IN $URL/pieces | cmp - $IN");
+    run_command_well("curl -sS -X POST -T - $URL/ <$IN | cmp - $IN");
+    run_command_well("curl -sS -T $IN $URL/pieces | cmp - $IN");
+    run_command_well("curl -sS -0 --data-binary @$IN $URL/pieces | cmp - $IN");
+    run_command_well("curl -sS -0 -d hello -H 'Connection: keep-alive' $URL/ | grep -q '^hello$'");
+    run_command_well("curl -sSI $URL/pieces >$OUT && grep -q '^Transfer-Encoding: chunked' $OUT");
+    run_command_well("test $(curl -sS -o $OUT -w '%{http_code}' $URL/none) = 204");
+    run_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -H 'Host: a b' $URL/) = 400");
+    run_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -X BREW $URL/) = 501");
+    run_command_well(
+        "test $(curl -sS -o $OUT -w '%{http_code}' $URL/$(head -c 12000 $IN | tr -d '\\n')) "
+        "= 414");
+    stop_server();
 }
 
 DOMT_TEST(curl_decompresses_the_answers)
 {
-    if (!has("curl"))
+    if (!has_program("curl"))
         return;
-    start();
-    hold("curl -sS --compressed --data-binary @$IN $URL/ | cmp - $IN");
-    hold("curl -sS --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
-    hold("curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/ | gzip -d | cmp - $IN");
-    hold("curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/pieces | gzip -d | "
-         "cmp - $IN");
-    hold("test $(curl -sS --compressed --data-binary @$IN -o $OUT -w '%{size_download}' $URL/) -lt "
-         "600000");
-    hold("curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
-    stop();
+    start_server();
+    run_command_well("curl -sS --compressed --data-binary @$IN $URL/ | cmp - $IN");
+    run_command_well("curl -sS --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    run_command_well(
+        "curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/ | gzip -d | cmp - $IN");
+    run_command_well(
+        "curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/pieces | gzip -d | "
+        "cmp - $IN");
+    run_command_well(
+        "test $(curl -sS --compressed --data-binary @$IN -o $OUT -w '%{size_download}' $URL/) -lt "
+        "600000");
+    run_command_well("curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    stop_server();
 }
 
 DOMT_TEST(curl_keeps_the_connection)
 {
-    if (!has("curl"))
+    if (!has_program("curl"))
         return;
-    start();
-    hold("test \"$(curl -sS -w '%{num_connects} ' -d a $URL/ -o $OUT $URL/pieces -o $OUT "
-         "$URL/none -o $OUT $URL/ -o $OUT)\" = '1 0 0 0 '");
-    hold("test \"$(curl -sS -w '%{num_connects} ' -H 'Connection: close' -d a $URL/ -o $OUT $URL/ "
-         "-o $OUT)\" = '1 1 '");
-    stop();
+    start_server();
+    run_command_well(
+        "test \"$(curl -sS -w '%{num_connects} ' -d a $URL/ -o $OUT $URL/pieces -o $OUT "
+        "$URL/none -o $OUT $URL/ -o $OUT)\" = '1 0 0 0 '");
+    run_command_well(
+        "test \"$(curl -sS -w '%{num_connects} ' -H 'Connection: close' -d a $URL/ -o $OUT $URL/ "
+        "-o $OUT)\" = '1 1 '");
+    stop_server();
 }
 
 /* curl sends forms as browsers do; it writes a quote in a name as %22, and before version 7.81 as
  * \". */
 DOMT_TEST(forms_of_curl_are_understood)
 {
-    if (!has("curl"))
+    if (!has_program("curl"))
         return;
-    start();
-    hold("printf 'one\\r\\n--two\\r' >$T/f; printf 'a [x y]\\nf \"q\"\\\\é.txt\" c/d "
-         "[one\\r\\n--two\\r]"
-         "\\ne \"\" application/octet-stream []\\nDONE\\n' >$T/want; : >$T/e; "
-         "curl -sS -F 'a=x y' -F \"f=@$T/f;type=c/d;filename=\\\"q\\\\\\\"\\\\\\\\é.txt\\\"\" "
-         "-F \"e=@$T/e;filename=\\\"\\\"\" $URL/form >$OUT; cmp $OUT $T/want || { cat -A $OUT "
-         "$T/want; exit 1; }");
-    hold("head -c 30000 $IN >$T/f; curl -sS -F f=@$T/f $URL/form | tail -c +33 | head -c 30000 | "
-         "cmp - $T/f");
-    stop();
+    start_server();
+    run_command_well(
+        "printf 'one\\r\\n--two\\r' >$T/f; printf 'a [x y]\\nf \"q\"\\\\é.txt\" c/d "
+        "[one\\r\\n--two\\r]"
+        "\\ne \"\" application/octet-stream []\\nDONE\\n' >$T/want; : >$T/e; "
+        "curl -sS -F 'a=x y' -F \"f=@$T/f;type=c/d;filename=\\\"q\\\\\\\"\\\\\\\\é.txt\\\"\" "
+        "-F \"e=@$T/e;filename=\\\"\\\"\" $URL/form >$OUT; cmp $OUT $T/want || { cat -A $OUT "
+        "$T/want; exit 1; }");
+    run_command_well(
+        "head -c 30000 $IN >$T/f; curl -sS -F f=@$T/f $URL/form | tail -c +33 | head -c 30000 | "
+        "cmp - $T/f");
+    stop_server();
 }
 
 DOMT_TEST(python_understands_the_answers)
 {
-    if (!has("python3"))
+    if (!has_program("python3"))
         return;
-    start();
-    hold("python3 - $URL $IN <<'END'\n"
-         "import http.client, sys\n"
-         "c = http.client.HTTPConnection(sys.argv[1][7:], timeout=10)\n"
-         "data = open(sys.argv[2], 'rb').read()\n"
-         "for path, body in (('/', data), ('/pieces', data), ('/', iter([b'a', b'bc'])),\n"
-         "                   ('/none', None), ('/pieces', b'x'), ('/', None)):\n"
-         "    c.request('POST', path, body)\n"
-         "    r = c.getresponse()\n"
-         "    got = r.read()\n"
-         "    want = b'abc' if type(body).__name__ == 'list_iterator' else body or b''\n"
-         "    assert got == want and r.status == (204 if path == '/none' else 200)\n"
-         "c.request('HEAD', '/')\n"
-         "r = c.getresponse()\n"
-         "assert r.read() == b'' and r.getheader('Date').endswith(' GMT')\n"
-         "c.request('GET', '/')\n"
-         "assert c.getresponse().status == 200\n"
-         "END\n");
-    stop();
+    start_server();
+    run_command_well(
+        "python3 - $URL $IN <<'END'\n"
+        "import http.client, sys\n"
+        "c = http.client.HTTPConnection(sys.argv[1][7:], timeout=10)\n"
+        "data = open(sys.argv[2], 'rb').read()\n"
+        "for path, body in (('/', data), ('/pieces', data), ('/', iter([b'a', b'bc'])),\n"
+        "                   ('/none', None), ('/pieces', b'x'), ('/', None)):\n"
+        "    c.request('POST', path, body)\n"
+        "    r = c.getresponse()\n"
+        "    got = r.read()\n"
+        "    want = b'abc' if type(body).__name__ == 'list_iterator' else body or b''\n"
+        "    assert got == want and r.status == (204 if path == '/none' else 200)\n"
+        "c.request('HEAD', '/')\n"
+        "r = c.getresponse()\n"
+        "assert r.read() == b'' and r.getheader('Date').endswith(' GMT')\n"
+        "c.request('GET', '/')\n"
+        "assert c.getresponse().status == 200\n"
+        "END\n");
+    stop_server();
 }
 
 DOMT_SUITE(60)

@@ -24,8 +24,8 @@
 
 /* Let a client send `text`, stop the system 50 ms later, and check that the client has got `before`
  * by then, `after` from then on, and then the end of the connection. */
-static void hold_stop(const domus_behaviour *behaviour, const char *text, const char *before,
-                      const char *after)
+static void check_stop(const domus_behaviour *behaviour, const char *text, const char *before,
+                       const char *after)
 {
     domus_testkit *kit = domt_served_start(NULL, behaviour, 1);
     domus_peer *peer = domt_served_peer(kit);
@@ -33,7 +33,7 @@ static void hold_stop(const domus_behaviour *behaviour, const char *text, const 
 
     domt_served_send(peer, text);
     domt_served_expect(kit, peer, before);
-    domt_served_pass(kit, 50 * MS);
+    domt_served_advance_silently(kit, 50 * MS);
     (void)domus_peer_got(peer, &size);
     ck_assert_uint_eq(size, 0);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
@@ -49,27 +49,27 @@ DOMT_TEST(requests_under_way_are_answered_and_the_last_one_says_close)
 {
     const domus_behaviour *by = &domt_served_by_whole;
 
-    hold_stop(by, GET("/sleep/100"), "", DOMT_SERVED_LAST("6", "slept\n"));
-    hold_stop(by, GET("/now") GET("/sleep/100"), GOT, DOMT_SERVED_LAST("6", "slept\n"));
-    hold_stop(by, GET("/sleep/100") GET("/sleep/200") GET("/sleep/300"), "",
-              SLEPT SLEPT DOMT_SERVED_LAST("6", "slept\n"));
-    hold_stop(by, OLD("/now") OLD("/sleep/100"), KEPT, DOMT_SERVED_LAST("6", "slept\n"));
-    hold_stop(by, GET("/sleep/100") "GET", "", DOMT_SERVED_LAST("6", "slept\n"));
+    check_stop(by, GET("/sleep/100"), "", DOMT_SERVED_LAST("6", "slept\n"));
+    check_stop(by, GET("/now") GET("/sleep/100"), GOT, DOMT_SERVED_LAST("6", "slept\n"));
+    check_stop(by, GET("/sleep/100") GET("/sleep/200") GET("/sleep/300"), "",
+               SLEPT SLEPT DOMT_SERVED_LAST("6", "slept\n"));
+    check_stop(by, OLD("/now") OLD("/sleep/100"), KEPT, DOMT_SERVED_LAST("6", "slept\n"));
+    check_stop(by, GET("/sleep/100") "GET", "", DOMT_SERVED_LAST("6", "slept\n"));
 }
 
 DOMT_TEST(idle_connections_are_closed_without_a_word)
 {
-    hold_stop(&domt_served_by_whole, "", "", "");
-    hold_stop(&domt_served_by_whole, GET("/now"), GOT, "");
-    hold_stop(&domt_served_by_whole, OLD("/now"), KEPT, "");
-    hold_stop(&domt_served_by_whole, GET("/now") "GET", GOT, "");
+    check_stop(&domt_served_by_whole, "", "", "");
+    check_stop(&domt_served_by_whole, GET("/now"), GOT, "");
+    check_stop(&domt_served_by_whole, OLD("/now"), KEPT, "");
+    check_stop(&domt_served_by_whole, GET("/now") "GET", GOT, "");
 }
 
 /* The answer to the last request was encoded before the drain began, so it has no "Connection:
  * close". */
 DOMT_TEST(an_answer_that_waits_is_not_changed)
 {
-    hold_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
+    check_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
 }
 
 static const char body_head[] = "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
@@ -82,13 +82,13 @@ DOMT_TEST(bodies_and_requests_that_wait_are_read)
     char text[256];
 
     snprintf(text, sizeof text, GET("/sleep/100") "%sabcde", body_head);
-    hold_stop(&domt_served_by_streams, text, "", SLEPT DOMT_SERVED_OK("2", "5\n"));
+    check_stop(&domt_served_by_streams, text, "", SLEPT DOMT_SERVED_OK("2", "5\n"));
     domt_served_configure(&config);
     config.channel.requests_max = 1;
     domus_testkit *kit = domt_served_start(&config, &domt_served_by_streams, 1);
     domus_peer *peer = domt_served_peer(kit);
     domt_served_send(peer, text);
-    domt_served_pass(kit, 50 * MS);
+    domt_served_advance_silently(kit, 50 * MS);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     domt_served_expect(kit, peer, SLEPT DOMT_SERVED_LAST("2", "5\n"));
     domus_testkit_free(kit);
@@ -102,7 +102,7 @@ DOMT_TEST(streams_that_have_begun_go_on_to_their_end)
 
     domus_peer_pause(peer);
     domt_served_send(peer, GET("/give/3000000"));
-    domt_served_pass(kit, 50 * MS);
+    domt_served_advance_silently(kit, 50 * MS);
     domus_peer_resume(peer);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     const char *got = domus_peer_got(peer, &size);
@@ -121,7 +121,7 @@ DOMT_TEST(a_connection_that_is_too_old_closes_with_an_answer)
     config.pace.age_jitter_percent = 0;
     domus_testkit *kit = domt_served_start(&config, &domt_served_by_whole, 1);
     domus_peer *peer = domt_served_peer(kit);
-    domt_served_pass(kit, 9500 * MS);
+    domt_served_advance_silently(kit, 9500 * MS);
     domt_served_send(peer, GET("/sleep/1000") GET("/sleep/2000"));
     domt_served_expect(kit, peer, SLEPT DOMT_SERVED_LAST("6", "slept\n"));
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
@@ -143,7 +143,7 @@ typedef struct visitor {
 
 /* Remove the whole answers that have come, and check that only the last one says "close". When the
  * connection is over, no partial answer may be left. */
-static void take_answers(visitor *client, bool is_over)
+static void remove_whole_answers(visitor *client, bool is_over)
 {
     size_t size;
     const char *got = domus_peer_got(client->peer, &size);
@@ -221,25 +221,25 @@ static int stop_under_load(uint64_t seed, void *context)
         clients[i].peer = domt_served_peer(kit);
     for (uint64_t i = 0; i < deeds; i++) {
         visitor *one = &clients[domi_random_below(&random, CLIENTS)];
-        take_answers(one, false);
+        remove_whole_answers(one, false);
         if (one->answered == one->sent)
             send_some(&random, one);
         if (domi_random_below(&random, 4) == 0)
-            domt_served_pass(kit, domi_random_below(&random, 8) * MS);
+            domt_served_advance_silently(kit, domi_random_below(&random, 8) * MS);
         for (uint64_t steps = domi_random_below(&random, 12); steps != 0; steps--)
             (void)domus_testkit_step(kit);
     }
     /* runs until all requests have come, and some wait in the sockets */
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        take_answers(&clients[i], false);
+        remove_whole_answers(&clients[i], false);
         clients[i].owed = clients[i].answered != clients[i].sent;
     }
     int error = domus_testkit_stop(kit);
     uint32_t sent = 0, answered = 0;
     for (uint32_t i = 0; i < CLIENTS; i++) {
         visitor *one = &clients[i];
-        take_answers(one, true);
+        remove_whole_answers(one, true);
         if (one->answered != one->sent || !domus_peer_has_end(one->peer) ||
             domus_peer_error(one->peer) != 0)
             one->problem = "a request was not answered, or there was no end";
@@ -279,11 +279,11 @@ DOMT_TEST(every_request_is_answered_when_it_stops_under_load)
 #define LATENCY (100 * MS)
 
 /* Check that these bytes come, and then the end of the connection. The link may be slow. */
-static void hold_rest(domus_testkit *kit, domus_peer *peer, const char *text)
+static void expect_rest(domus_testkit *kit, domus_peer *peer, const char *text)
 {
     size_t size;
 
-    domt_served_pass(kit, 2 * LATENCY);
+    domt_served_advance_silently(kit, 2 * LATENCY);
     const char *got = domus_peer_got(peer, &size);
     ck_assert_msg(size == strlen(text) && memcmp(got, text, size) == 0, "%.*s instead of %s",
                   (int)size, got, text);
@@ -293,8 +293,8 @@ static void hold_rest(domus_testkit *kit, domus_peer *peer, const char *text)
 
 /* Let a client send `first` and get `before`, then stop the system; `rest` comes after the stop has
  * begun. Checks that the client gets `after`, and then the end. */
-static void hold_stop_within(const domus_behaviour *behaviour, const char *first,
-                             const char *before, const char *rest, const char *after)
+static void check_stop_within(const domus_behaviour *behaviour, const char *first,
+                              const char *before, const char *rest, const char *after)
 {
     static const domus_net_faults slow = {.latency_min_ns = LATENCY, .latency_max_ns = LATENCY};
     domus_testkit *kit = domt_served_start(NULL, behaviour, 1);
@@ -302,12 +302,12 @@ static void hold_stop_within(const domus_behaviour *behaviour, const char *first
 
     domt_served_send(peer, first);
     domt_served_expect(kit, peer, before);
-    domt_served_pass(kit, 10 * MS);
+    domt_served_advance_silently(kit, 10 * MS);
     ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
     if (*rest != '\0')
         domt_served_send(peer, rest);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
-    hold_rest(kit, peer, after);
+    expect_rest(kit, peer, after);
     domus_testkit_free(kit);
 }
 
@@ -329,10 +329,10 @@ DOMT_TEST(a_body_that_is_under_way_may_end)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        hold_stop_within(&domt_served_by_whole, cases[i].first, cases[i].before, cases[i].rest,
-                         cases[i].after);
-        hold_stop_within(&domt_served_by_streams, cases[i].first, cases[i].before, cases[i].rest,
-                         cases[i].after);
+        check_stop_within(&domt_served_by_whole, cases[i].first, cases[i].before, cases[i].rest,
+                          cases[i].after);
+        check_stop_within(&domt_served_by_streams, cases[i].first, cases[i].before, cases[i].rest,
+                          cases[i].after);
     }
 }
 
@@ -350,11 +350,11 @@ DOMT_TEST(a_body_of_a_request_that_waits_may_end)
         domus_testkit *kit = domt_served_start(&config, behaviours[i], 1);
         domus_peer *peer = domt_served_peer(kit);
         domt_served_send(peer, GET("/sleep/500") COUNTED "ab");
-        domt_served_pass(kit, 10 * MS);
+        domt_served_advance_silently(kit, 10 * MS);
         ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
         domt_served_send(peer, "cde");
         ck_assert_int_eq(domus_testkit_stop(kit), 0);
-        hold_rest(kit, peer, SLEPT_NOT FIVE);
+        expect_rest(kit, peer, SLEPT_NOT FIVE);
         domus_testkit_free(kit);
     }
 }
@@ -367,10 +367,10 @@ DOMT_TEST(a_large_body_may_end)
 
     ck_assert_ptr_nonnull(rest);
     memset(rest, 'a', size - 1);
-    hold_stop_within(&domt_served_by_whole, POST("Content-Length: 200000") "a", "", rest,
-                     DOMT_SERVED_LAST("7", "200000\n"));
-    hold_stop_within(&domt_served_by_streams, POST("Content-Length: 200000") "a", "", rest,
-                     DOMT_SERVED_LAST("7", "200000\n"));
+    check_stop_within(&domt_served_by_whole, POST("Content-Length: 200000") "a", "", rest,
+                      DOMT_SERVED_LAST("7", "200000\n"));
+    check_stop_within(&domt_served_by_streams, POST("Content-Length: 200000") "a", "", rest,
+                      DOMT_SERVED_LAST("7", "200000\n"));
     free(rest);
 }
 
@@ -381,21 +381,21 @@ DOMT_TEST(a_part_of_a_head_is_not_awaited)
                                         "POST /bytes HTTP/1.1\r\nContent-Length: 5\r\n"};
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        hold_stop_within(&domt_served_by_whole, parts[i], "", "", "");
+        check_stop_within(&domt_served_by_whole, parts[i], "", "", "");
 }
 
 /* The end of a body comes in one piece with the begin of the next request. The body of that request
  * is not awaited: otherwise a peer could prolong the drain for ever. */
 DOMT_TEST(the_next_body_is_not_awaited)
 {
-    hold_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" COUNTED "ab",
-                     DOMT_SERVED_OK("2", "5\n"));
-    hold_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" CHUNKED "5\r\nab",
-                     DOMT_SERVED_OK("2", "5\n"));
+    check_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" COUNTED "ab",
+                      DOMT_SERVED_OK("2", "5\n"));
+    check_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" CHUNKED "5\r\nab",
+                      DOMT_SERVED_OK("2", "5\n"));
     /* a request with a body in pieces is not begun */
-    hold_stop_within(&domt_served_by_streams, COUNTED "ab", "", "cde" COUNTED "ab", FIVE);
-    hold_stop_within(&domt_served_by_streams, CHUNKED "5\r\nab", "",
-                     "cde\r\n0\r\n\r\n" CHUNKED "5\r\nab\r\n", FIVE);
+    check_stop_within(&domt_served_by_streams, COUNTED "ab", "", "cde" COUNTED "ab", FIVE);
+    check_stop_within(&domt_served_by_streams, CHUNKED "5\r\nab", "",
+                      "cde\r\n0\r\n\r\n" CHUNKED "5\r\nab\r\n", FIVE);
     ck_assert_uint_eq(domt_served_now.begun, 1);
 }
 
@@ -421,10 +421,10 @@ DOMT_TEST(a_body_that_does_not_come_has_its_time)
         domus_testkit *kit = domt_served_start(&config, cases[i].behaviour, 1);
         domus_peer *peer = domt_served_peer(kit);
         domt_served_send(peer, COUNTED "ab");
-        domt_served_pass(kit, 10 * MS);
+        domt_served_advance_silently(kit, 10 * MS);
         ck_assert_int_eq(domus_testkit_stop(kit), cases[i].after == NULL);
         if (cases[i].after != NULL)
-            hold_rest(kit, peer, cases[i].after);
+            expect_rest(kit, peer, cases[i].after);
         else
             ck_assert_int_eq(domus_peer_error(peer), -ECONNRESET);
         domus_testkit_free(kit);
@@ -438,10 +438,10 @@ DOMT_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, COUNTED "ab");
-    domt_served_pass(kit, 10 * MS);
+    domt_served_advance_silently(kit, 10 * MS);
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
-    hold_rest(kit, peer, "");
+    expect_rest(kit, peer, "");
     domus_testkit_free(kit);
 }
 

@@ -53,7 +53,7 @@ DOMT_TEST(forms_are_looked_through)
     }
 }
 
-static int error_of(const char *text)
+static int read_form_error(const char *text)
 {
     domus_slice body = domt_http_slice(text);
     domus_http_form form;
@@ -69,19 +69,19 @@ DOMT_TEST(defaults_are_reached_exactly)
 
     memset(text, 'v', 2 + 65537);
     memcpy(text, "a=", 2);
-    ck_assert_int_eq(error_of(text), -EMSGSIZE);
+    ck_assert_int_eq(read_form_error(text), -EMSGSIZE);
     text[2 + 65536] = '\0';
-    ck_assert_int_eq(error_of(text), 0);
+    ck_assert_int_eq(read_form_error(text), 0);
     memset(text, 'n', 129);
     text[129] = '\0';
-    ck_assert_int_eq(error_of(text), -EMSGSIZE);
+    ck_assert_int_eq(read_form_error(text), -EMSGSIZE);
     text[128] = '\0';
-    ck_assert_int_eq(error_of(text), 0);
+    ck_assert_int_eq(read_form_error(text), 0);
     for (size_t i = 0; i < 101; i++)
         memcpy(text + 2 * i, "a&", 3);
-    ck_assert_int_eq(error_of(text), -EMSGSIZE);
+    ck_assert_int_eq(read_form_error(text), -EMSGSIZE);
     text[2 * 100] = '\0';
-    ck_assert_int_eq(error_of(text), 0);
+    ck_assert_int_eq(read_form_error(text), 0);
 }
 
 DOMT_TEST(texts_are_decoded)
@@ -199,7 +199,7 @@ DOMT_TEST(forms_have_a_media_type)
 }
 
 /* Check decoding in place and to another buffer. */
-static void hold(const char *text, bool form, const char *expected)
+static void check_decoding(const char *text, bool form, const char *expected)
 {
     char to[64];
     char copy[64];
@@ -218,9 +218,9 @@ DOMT_TEST(escapes_are_decoded)
                                         "%%41", "% 41", "%-1", "%+1"};
     char to[16];
 
-    hold("", false, "");
-    hold("a+b%20c%2B%2f%C3%a4", false, "a+b c+/\xc3\xa4");
-    hold("a+b%20c%2B", true, "a b c+");
+    check_decoding("", false, "");
+    check_decoding("a+b%20c%2B%2f%C3%a4", false, "a+b c+/\xc3\xa4");
+    check_decoding("a+b%20c%2B", true, "a b c+");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_http_decode(to, wrong[i], strlen(wrong[i]), false), -EINVAL);
     ck_assert_int_eq(domus_http_decode(to, "%00", 3, false), 1);
@@ -314,7 +314,7 @@ DOMT_TEST(cookies_are_found)
     domus_slice_free(fields);
 }
 
-static void hold_cookie(const domus_http_set_cookie *cookie, const char *expected)
+static void check_cookie(const domus_http_set_cookie *cookie, const char *expected)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -338,11 +338,11 @@ DOMT_TEST(cookies_are_set)
                                   .site = DOMUS_HTTP_SITE_STRICT};
     domus_http_set_cookie gone = {.name = "a", .value = "", .max_age = -1};
 
-    hold_cookie(&plain, "Set-Cookie: a=b\r\n");
-    hold_cookie(&full,
-                "Set-Cookie: a=b=c; Path=/d; Domain=e.f; Max-Age=60; SameSite=Strict; Secure; "
-                "HttpOnly\r\n");
-    hold_cookie(&gone, "Set-Cookie: a=; Max-Age=0\r\n");
+    check_cookie(&plain, "Set-Cookie: a=b\r\n");
+    check_cookie(&full,
+                 "Set-Cookie: a=b=c; Path=/d; Domain=e.f; Max-Age=60; SameSite=Strict; Secure; "
+                 "HttpOnly\r\n");
+    check_cookie(&gone, "Set-Cookie: a=; Max-Age=0\r\n");
 }
 
 DOMT_TEST(wrong_set_cookies_are_refused)

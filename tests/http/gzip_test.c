@@ -79,7 +79,7 @@ static bool take_output(domt_codec *http)
 }
 
 /* Answer a request. Returns whether the answer is compressed. */
-static bool answer(const char *request, const domus_type *type, const void *payload)
+static bool answer_request(const char *request, const domus_type *type, const void *payload)
 {
     domt_codec http;
 
@@ -91,7 +91,7 @@ static bool answer(const char *request, const domus_type *type, const void *payl
     return is_packed;
 }
 
-static bool says(const char *line)
+static bool has_head_line(const char *line)
 {
     char whole[256];
 
@@ -99,8 +99,8 @@ static bool says(const char *line)
     return strstr(head, whole) != NULL;
 }
 
-/* Bodies for the tests: easy() can be compressed, hard() cannot. */
-static const char *easy(size_t size)
+/* Bodies for the tests: make_compressible() can be compressed, make_incompressible() cannot. */
+static const char *make_compressible(size_t size)
 {
     static char bytes[2u << 20];
 
@@ -110,7 +110,7 @@ static const char *easy(size_t size)
     return bytes;
 }
 
-static const char *hard(size_t size)
+static const char *make_incompressible(size_t size)
 {
     static char bytes[70000];
     uint32_t chance = 1;
@@ -127,21 +127,21 @@ static bool answer_text(const char *request, const char *media, const char *byte
 {
     const domus_http_text made = {200, media, bytes};
 
-    return answer(request, &domus_http_text_type, &made);
+    return answer_request(request, &domus_http_text_type, &made);
 }
 
 DOMT_TEST(whole_body_is_compressed_for_those_who_accept_it)
 {
-    const char *bytes = easy(5000);
+    const char *bytes = make_compressible(5000);
 
     ck_assert(answer_text(GET("gzip"), "text/plain", bytes));
-    ck_assert(says("Vary: Accept-Encoding"));
+    ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_uint_lt(body_size, 200);
     ck_assert_uint_eq(text_size, 5000);
     ck_assert_int_eq(memcmp(text, bytes, 5000), 0);
     char length[64];
     snprintf(length, sizeof length, "Content-Length: %zu", body_size);
-    ck_assert(says(length));
+    ck_assert(has_head_line(length));
     static const char *const accepting[] = {GET("br, gzip;q=0.1"), GET("*"), GET("GZIP"),
                                             GET("identity;q=0.5, gzip"), OLD};
     for (size_t i = 0; i < sizeof accepting / sizeof accepting[0]; i++) {
@@ -153,7 +153,7 @@ DOMT_TEST(whole_body_is_compressed_for_those_who_accept_it)
                                            GET("gzipp"), GET("deflate")};
     for (size_t i = 0; i < sizeof refusing / sizeof refusing[0]; i++) {
         ck_assert_msg(!answer_text(refusing[i], "text/plain", bytes), "%s", refusing[i]);
-        ck_assert(says("Vary: Accept-Encoding") && says("Content-Length: 5000"));
+        ck_assert(has_head_line("Vary: Accept-Encoding") && has_head_line("Content-Length: 5000"));
         ck_assert_uint_eq(body_size, 5000);
     }
     domus_http_gzip_trim(&gzip);
@@ -169,24 +169,24 @@ DOMT_TEST(only_media_that_become_smaller_are_compressed)
     static const char *const other[] = {"image/png", "application/zip", "application/octet-stream",
                                         "text",      "text/",           "application/jsonx",
                                         "+json",     "video/mp4",       NULL};
-    const char *bytes = easy(1000);
+    const char *bytes = make_compressible(1000);
 
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
         ck_assert_msg(answer_text(GET("gzip"), small[i], bytes), "%s", small[i]);
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
         ck_assert(!answer_text(GET("gzip"), other[i], bytes));
-        ck_assert(!says("Vary: Accept-Encoding"));
+        ck_assert(!has_head_line("Vary: Accept-Encoding"));
     }
-    ck_assert(!answer_text(GET("gzip"), "text/plain", easy(511)));
-    ck_assert(!says("Vary: Accept-Encoding"));
-    ck_assert(answer_text(GET("gzip"), "text/plain", easy(512)));
-    ck_assert(!answer_text(GET("gzip"), "text/plain", easy(65537)));
+    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(511)));
+    ck_assert(!has_head_line("Vary: Accept-Encoding"));
+    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(512)));
+    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(65537)));
     ck_assert_uint_eq(body_size, 65537);
-    ck_assert(answer_text(GET("gzip"), "text/plain", easy(65536)));
+    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(65536)));
     ck_assert_uint_eq(text_size, 65536);
     /* compression would make it larger */
-    ck_assert(!answer_text(GET("gzip"), "text/plain", hard(1000)));
-    ck_assert(says("Vary: Accept-Encoding") && says("Content-Length: 1000"));
+    ck_assert(!answer_text(GET("gzip"), "text/plain", make_incompressible(1000)));
+    ck_assert(has_head_line("Vary: Accept-Encoding") && has_head_line("Content-Length: 1000"));
     domus_http_gzip_trim(&gzip);
 }
 
@@ -196,8 +196,9 @@ static bool answer_with(const char *request, uint16_t status, const char *fields
     bool has_body = status != 204 && status != 304;
     domus_http_response response = {.status = status,
                                     .fields = domt_http_slice(fields),
-                                    .body = domt_http_slice(has_body ? easy(1000) : "")};
-    bool is_packed = answer(request, &domus_http_response_type, &response);
+                                    .body =
+                                        domt_http_slice(has_body ? make_compressible(1000) : "")};
+    bool is_packed = answer_request(request, &domus_http_response_type, &response);
 
     domus_http_response_type.release(&response);
     return is_packed;
@@ -208,17 +209,17 @@ static bool answer_with(const char *request, uint16_t status, const char *fields
 DOMT_TEST(fields_are_those_of_the_form_that_is_sent)
 {
     ck_assert(answer_with(GET("gzip"), 200, "ETag: \"a\"\r\n" TYPE));
-    ck_assert(says("ETag: W/\"a\"") && says("Content-Type: text/plain"));
+    ck_assert(has_head_line("ETag: W/\"a\"") && has_head_line("Content-Type: text/plain"));
     ck_assert(!answer_with(PLAIN, 200, "ETag: \"a\"\r\n" TYPE));
-    ck_assert(says("ETag: \"a\""));
+    ck_assert(has_head_line("ETag: \"a\""));
     ck_assert(answer_with(GET("gzip"), 404, TYPE "etag:W/\"a\"\r\n"));
-    ck_assert(says("etag:W/\"a\""));
+    ck_assert(has_head_line("etag:W/\"a\""));
     ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: Origin\r\n"));
-    ck_assert(says("Vary: Origin") && says("Vary: Accept-Encoding"));
+    ck_assert(has_head_line("Vary: Origin") && has_head_line("Vary: Accept-Encoding"));
     ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: a, accept-encoding\r\n"));
-    ck_assert(!says("Vary: Accept-Encoding"));
+    ck_assert(!has_head_line("Vary: Accept-Encoding"));
     ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: a\r\nVary: *\r\n"));
-    ck_assert(!says("Vary: Accept-Encoding"));
+    ck_assert(!has_head_line("Vary: Accept-Encoding"));
     static const char *const kept[] = {TYPE "Content-Encoding: br\r\n",
                                        TYPE "Content-Encoding: identity\r\n",
                                        TYPE "Content-Range: bytes 0-999/1000\r\n",
@@ -227,13 +228,13 @@ DOMT_TEST(fields_are_those_of_the_form_that_is_sent)
                                        ""};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         ck_assert(!answer_with(GET("gzip"), 200, kept[i]));
-        ck_assert(!says("Vary: Accept-Encoding"));
+        ck_assert(!has_head_line("Vary: Accept-Encoding"));
         ck_assert_uint_eq(body_size, 1000);
     }
     ck_assert(!answer_with(GET("gzip"), 206, TYPE));
     ck_assert(!answer_with(GET("gzip"), 204, TYPE));
     ck_assert(!answer_with(GET("gzip"), 304, "ETag: \"a\"\r\n"));
-    ck_assert(says("Vary: Accept-Encoding"));
+    ck_assert(has_head_line("Vary: Accept-Encoding"));
     domus_http_gzip_trim(&gzip);
 }
 
@@ -248,7 +249,7 @@ DOMT_TEST(wrong_fields_are_refused_as_before)
             uint64_t word = 0;
             domus_http_response response = {.status = 200, .fields = domt_http_slice(wrong[i])};
             if (way == 0)
-                response.body = domt_http_slice(easy(1000));
+                response.body = domt_http_slice(make_compressible(1000));
             domt_http_start(&http, &options);
             uint64_t id = domt_http_feed(&http, GET("gzip"));
             if (way == 1)
@@ -267,18 +268,18 @@ DOMT_TEST(wrong_fields_are_refused_as_before)
 
 DOMT_TEST(head_says_what_get_would_say)
 {
-    ck_assert(answer_text(HEAD, "text/plain", easy(5000)));
-    ck_assert(says("Vary: Accept-Encoding"));
+    ck_assert(answer_text(HEAD, "text/plain", make_compressible(5000)));
+    ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_ptr_null(strstr(head, "Content-Length"));
     ck_assert_uint_eq(body_size, 0);
-    ck_assert(!answer_text(HEAD, "text/plain", easy(65537)));
-    ck_assert(says("Content-Length: 65537"));
+    ck_assert(!answer_text(HEAD, "text/plain", make_compressible(65537)));
+    ck_assert(has_head_line("Content-Length: 65537"));
     const domus_http_response file = {.status = 200, .media = "text/plain", .length = 5000};
-    ck_assert(answer(HEAD, &domus_http_response_type, &file));
+    ck_assert(answer_request(HEAD, &domus_http_response_type, &file));
     ck_assert_ptr_null(strstr(head, "Content-Length"));
     const domus_http_response picture = {.status = 200, .media = "image/png", .length = 5000};
-    ck_assert(!answer(HEAD, &domus_http_response_type, &picture));
-    ck_assert(says("Content-Length: 5000"));
+    ck_assert(!answer_request(HEAD, &domus_http_response_type, &picture));
+    ck_assert(has_head_line("Content-Length: 5000"));
     ck_assert_uint_eq(gzip.streams, 0);
 }
 
@@ -320,7 +321,9 @@ DOMT_TEST(each_piece_leaves_at_once)
 
     for (size_t i = 0; i <= sizeof sizes / sizeof sizes[0]; i++) {
         bool is_last = i == sizeof sizes / sizeof sizes[0];
-        const char *bytes = is_last ? "" : sizes[i] == 70000 ? hard(69999) : easy(sizes[i]);
+        const char *bytes = is_last             ? ""
+                            : sizes[i] == 70000 ? make_incompressible(69999)
+                                                : make_compressible(sizes[i]);
         ck_assert_int_eq(encode_piece(&http, id, bytes, is_last), 0);
         memcpy(expected + expected_size, bytes, strlen(bytes));
         expected_size += strlen(bytes);
@@ -349,7 +352,7 @@ DOMT_TEST(promised_length_has_to_be_met)
     domus_http_trailers trailers = {domt_http_slice("A: b\r\n")};
 
     uint64_t id = begin_stream(&http, GET("gzip"), 1000, &word);
-    ck_assert_int_eq(encode_piece(&http, id, easy(999), false), 0);
+    ck_assert_int_eq(encode_piece(&http, id, make_compressible(999), false), 0);
     ck_assert_int_eq(encode_piece(&http, id, "", true), -EINVAL);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_trailers_type, &trailers),
                      -EINVAL);
@@ -364,13 +367,13 @@ DOMT_TEST(promised_length_has_to_be_met)
     ck_assert(!take_output(&http));
     domt_codec_stop(&http);
     id = begin_stream(&http, OLD, 0, &word);
-    ck_assert(!take_output(&http) && says("Vary: Accept-Encoding"));
+    ck_assert(!take_output(&http) && has_head_line("Vary: Accept-Encoding"));
     domt_codec_stop(&http);
     id = begin_stream(&http, HEAD, 1000, &word);
-    ck_assert_int_eq(encode_piece(&http, id, easy(1000), false), -EPIPE);
+    ck_assert_int_eq(encode_piece(&http, id, make_compressible(1000), false), -EPIPE);
     ck_assert_int_eq(encode_piece(&http, id, "", true), 0);
     ck_assert(take_output(&http));
-    ck_assert(says("Transfer-Encoding: chunked"));
+    ck_assert(has_head_line("Transfer-Encoding: chunked"));
     domt_codec_stop(&http);
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
@@ -385,19 +388,19 @@ DOMT_TEST(streams_are_bounded_and_come_back)
     gzip.streams_max = 10;
     for (int i = 0; i < 12; i++) {
         ids[i] = begin_stream(&open[i], GET("gzip"), 0, &words[i]);
-        ck_assert_int_eq(encode_piece(&open[i], ids[i], easy(100), false), 0);
+        ck_assert_int_eq(encode_piece(&open[i], ids[i], make_compressible(100), false), 0);
         ck_assert_int_eq(take_output(&open[i]), i < 10);
-        ck_assert(says("Vary: Accept-Encoding"));
+        ck_assert(has_head_line("Vary: Accept-Encoding"));
     }
-    ck_assert(!answer_text(GET("gzip"), "text/plain", easy(1000)));
+    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
     ck_assert_uint_eq(body_size, 1000);
     domt_codec_stop(&open[0]); /* closing the connection frees its stream */
-    ck_assert(answer_text(GET("gzip"), "text/plain", easy(1000)));
+    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
     ids[0] = begin_stream(&open[0], GET("gzip"), 0, &words[0]);
-    ck_assert(!answer_text(GET("gzip"), "text/plain", easy(1000)));
+    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
     domus_stage_kit_stream(open[1].kit, &words[1]);
     ck_assert_int_lt(domus_stage_kit_cut(open[1].kit, ids[1], -EPIPE), 0);
-    ck_assert(answer_text(GET("gzip"), "text/plain", easy(1000)));
+    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
     for (int i = 2; i < 12; i++)
         ck_assert_int_eq(encode_piece(&open[i], ids[i], "", true), 0);
     for (int i = 0; i < 12; i++)
@@ -444,7 +447,7 @@ static int answer_both_ways(domus_stage_kit *kit, const domus_stage_message *mes
     domus_piece pieces[2] = {{.last = false}, {.last = true}};
     uint64_t word = 0;
 
-    int error = domus_slice_copy(easy(50000), 50000, &pieces[0].bytes);
+    int error = domus_slice_copy(make_compressible(50000), 50000, &pieces[0].bytes);
     if (error == 0)
         error = domus_slice_keep(pieces[0].bytes, &whole.body);
     if (error == 0)
@@ -473,11 +476,11 @@ DOMT_TEST(memory_may_run_out)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
     zlib_fails = true;
-    ck_assert(!answer_text(GET("gzip"), "text/plain", easy(1000)));
-    ck_assert(says("Vary: Accept-Encoding"));
+    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_uint_eq(gzip.streams, 0);
     zlib_fails = false;
-    ck_assert(answer_text(GET("gzip"), "text/plain", easy(1000)));
+    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
     domus_http_gzip_trim(&gzip);
 }
 

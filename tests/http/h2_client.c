@@ -122,13 +122,13 @@ void domt_h2c_expect_error(domt_h2c *h2c, int error)
     ok(h2c, domus_probe_expect_error(h2c->probe, error, 5 * DOMT_SERVED_S));
 }
 
-void domt_h2c_hold(domt_h2c *h2c, const char *url, unsigned status, const char *body)
+void domt_h2c_get_and_expect(domt_h2c *h2c, const char *url, unsigned status, const char *body)
 {
     domt_h2c_get(h2c, url);
     domt_h2c_expect(h2c, status, body);
 }
 
-int domt_h2c_take(domt_h2c *h2c, uint64_t within_ns)
+int domt_h2c_receive_outcome(domt_h2c *h2c, uint64_t within_ns)
 {
     static const int errors[] = {-ETIMEDOUT, -EPIPE,  -ENOTCONN,     -ECONNRESET, -EINVAL,
                                  -ENOBUFS,   -EPROTO, -ECONNREFUSED, -ENOMEM};

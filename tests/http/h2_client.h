@@ -47,11 +47,11 @@ size_t domt_h2c_expect(domt_h2c *h2c, unsigned status, const char *body);
 void domt_h2c_expect_error(domt_h2c *h2c, int error);
 
 /* Get `url`, and check that the answer has this status and body. */
-void domt_h2c_hold(domt_h2c *h2c, const char *url, unsigned status, const char *body);
+void domt_h2c_get_and_expect(domt_h2c *h2c, const char *url, unsigned status, const char *body);
 
 /* Receive one outcome of a request. Returns its status; its error, if a lost connection, time,
  * memory or a wrong request explains the error; 0 if no outcome has come in time. */
-int domt_h2c_take(domt_h2c *h2c, uint64_t within_ns);
+int domt_h2c_receive_outcome(domt_h2c *h2c, uint64_t within_ns);
 
 #define DOMT_H2C_URL(path) "http://127.0.0.1" path
 

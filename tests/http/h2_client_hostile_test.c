@@ -17,40 +17,40 @@
 static domt_h2c h2c;
 static domt_h2s script;
 
-static void begin(void)
+static void set_up(void)
 {
     domt_h2s_begin(
         &script, &h2c,
         &(domus_http_client_options){.connection = &domt_h2c_small, .connections_max = 1});
 }
 
-static void ask(domus_http_method method)
+static void send_request(domus_http_method method)
 {
     domt_h2c_ask(&h2c, method, DOMT_H2S_URL("/a"), "", 0);
 }
 
 /* Begin with one POST or other request that is never sent again. */
-static void begin_asked(domus_http_method method)
+static void set_up_with_request(domus_http_method method)
 {
-    begin();
-    ask(method);
+    set_up();
+    send_request(method);
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 1000 * MS); /* wait until the counts of the last second are over */
+    domt_h2s_advance(&script, 1000 * MS); /* wait until the counts of the last second are over */
     ck_assert_uint_eq(script.asked, 1);
 }
 
 /* Check that the connection still works: a further request is answered on it. */
-static void hold_well(void)
+static void check_connection(void)
 {
-    ask(DOMUS_HTTP_POST);
-    domt_h2s_pass(&script, 0);
-    domt_h2s_hold(&script, &h2c, script.last, "well");
+    send_request(DOMUS_HTTP_POST);
+    domt_h2s_advance(&script, 0);
+    domt_h2s_answer_and_expect(&script, &h2c, script.last, "well");
     ck_assert(!script.is_away);
 }
 
-static void hold_away(uint32_t code)
+static void expect_goaway(uint32_t code)
 {
-    domt_h2s_pass(&script, 10 * MS);
+    domt_h2s_advance(&script, 10 * MS);
     ck_assert(script.is_away);
     ck_assert_uint_eq(script.away, code);
     ck_assert(domus_peer_has_end(script.peer) || domus_peer_error(script.peer) != 0);
@@ -87,10 +87,10 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin_asked(cases[i].method);
+        set_up_with_request(cases[i].method);
         for (const frame *at = cases[i].frames; at->bytes != NULL; at++)
             domt_h2s_send(&script, at->type, at->flags, 1, at->bytes, at->size);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         /* a request that may be repeated is sent once more */
         if (cases[i].method == DOMUS_HTTP_HEAD) {
             ck_assert_int_eq(script.last, 3);
@@ -101,7 +101,7 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
         }
         ck_assert_msg(script.reset_code == NGHTTP2_PROTOCOL_ERROR && script.reset_id == 1,
                       "%zu: %u", i, script.reset_code);
-        hold_well();
+        check_connection();
         domt_h2c_end(&h2c);
     }
 }
@@ -124,7 +124,7 @@ DOMT_TEST(the_limits_of_a_head_hold)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t head[2048] = {0x88, 0x00, 1, 'a', 0x7f};
         size_t size = 5, value = cases[i].value;
-        begin_asked(DOMUS_HTTP_POST);
+        set_up_with_request(DOMUS_HTTP_POST);
         if (value > 127) {
             head[size++] = (uint8_t)(((value - 127) & 0x7f) | 0x80);
             head[size++] = (uint8_t)((value - 127) >> 7);
@@ -138,13 +138,13 @@ DOMT_TEST(the_limits_of_a_head_hold)
             size += 5;
         }
         domt_h2s_send(&script, HEADERS, WHOLE | LAST, 1, head, size);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         if (cases[i].holds)
             domt_h2c_expect(&h2c, 200, "");
         else
             domt_h2c_expect_error(&h2c, -EPIPE);
         ck_assert_uint_eq(script.resets, !cases[i].holds);
-        hold_well();
+        check_connection();
         domt_h2c_end(&h2c);
     }
 }
@@ -155,16 +155,16 @@ DOMT_TEST(the_window_of_a_stream_holds)
     static char bytes[DOMT_H2C_SMALL_WINDOW + 1];
 
     for (unsigned more = 0; more < 2; more++) {
-        begin_asked(DOMUS_HTTP_POST);
+        set_up_with_request(DOMUS_HTTP_POST);
         domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
         domt_h2s_send(&script, DATA, LAST, 1, bytes, DOMT_H2C_SMALL_WINDOW + more);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         if (more == 0) {
             ck_assert_uint_eq(domt_h2c_expect(&h2c, 200, NULL), DOMT_H2C_SMALL_WINDOW);
-            hold_well();
+            check_connection();
         } else {
             domt_h2c_expect_error(&h2c, -EPIPE);
-            domt_h2s_pass(&script, 0);
+            domt_h2s_advance(&script, 0);
             ck_assert(script.reset_code == NGHTTP2_FLOW_CONTROL_ERROR ||
                       script.away == NGHTTP2_FLOW_CONTROL_ERROR);
         }
@@ -254,21 +254,21 @@ DOMT_TEST(floods_end_the_connection)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin_asked(DOMUS_HTTP_POST);
+        set_up_with_request(DOMUS_HTTP_POST);
         if (cases[i].is_answered) {
-            domt_h2s_hold(&script, &h2c, 1, "ab");
+            domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
         }
         if (cases[i].has_head)
             domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
-        domt_h2s_pass(&script, 1000 * MS);
+        domt_h2s_advance(&script, 1000 * MS);
         for (unsigned n = 0; n < DOMT_H2C_SMALL_CONTROLS; n++)
             cases[i].send();
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         ck_assert_msg(!script.is_away, "%zu", i);
         cases[i].send();
-        domt_h2s_pass(&script, 10 * MS);
+        domt_h2s_advance(&script, 10 * MS);
         ck_assert_msg(script.is_away, "%zu", i);
-        hold_away(NGHTTP2_ENHANCE_YOUR_CALM);
+        expect_goaway(NGHTTP2_ENHANCE_YOUR_CALM);
         if (!cases[i].is_answered)
             domt_h2c_expect_error(&h2c, -EPIPE);
         domt_h2c_end(&h2c);
@@ -300,10 +300,10 @@ DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin_asked(DOMUS_HTTP_POST);
+        set_up_with_request(DOMUS_HTTP_POST);
         domt_h2s_send(&script, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
                       cases[i].size);
-        domt_h2s_pass(&script, 10 * MS);
+        domt_h2s_advance(&script, 10 * MS);
         ck_assert_msg(script.is_away && script.away == cases[i].code, "%zu: %u", i, script.away);
         domt_h2c_expect_error(&h2c, -EPIPE);
         domt_h2c_end(&h2c);
@@ -313,12 +313,12 @@ DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
 /* Bytes that were under way when the client reset their stream are not counted as a flood. */
 DOMT_TEST(late_bytes_do_no_harm)
 {
-    begin_asked(DOMUS_HTTP_POST);
-    domt_h2s_hold(&script, &h2c, 1, "ab");
+    set_up_with_request(DOMUS_HTTP_POST);
+    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
     for (unsigned n = 0; n < 10 * DOMT_H2C_SMALL_CONTROLS; n++)
         domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
-    domt_h2s_pass(&script, 0);
-    hold_well();
+    domt_h2s_advance(&script, 0);
+    check_connection();
     domt_h2c_end(&h2c);
 }
 
@@ -326,17 +326,17 @@ DOMT_TEST(late_bytes_do_no_harm)
 DOMT_TEST(the_frames_of_a_head_are_bounded)
 {
     for (unsigned more = 0; more < 2; more++) {
-        begin_asked(DOMUS_HTTP_POST);
+        set_up_with_request(DOMUS_HTTP_POST);
         domt_h2s_send(&script, HEADERS, LAST, 1, BYTES(S200));
         for (unsigned i = 0; i < 7 + more; i++)
             domt_h2s_send(&script, NGHTTP2_CONTINUATION, 0, 1, NULL, 0);
         domt_h2s_send(&script, NGHTTP2_CONTINUATION, WHOLE, 1, NULL, 0);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         if (more == 0) {
             domt_h2c_expect(&h2c, 200, "");
-            hold_well();
+            check_connection();
         } else {
-            hold_away(NGHTTP2_ENHANCE_YOUR_CALM);
+            expect_goaway(NGHTTP2_ENHANCE_YOUR_CALM);
             domt_h2c_expect_error(&h2c, -EPIPE);
         }
         domt_h2c_end(&h2c);
@@ -345,18 +345,19 @@ DOMT_TEST(the_frames_of_a_head_are_bounded)
 
 DOMT_TEST(a_head_without_an_end_ends_the_connection)
 {
-    begin_asked(DOMUS_HTTP_POST);
+    set_up_with_request(DOMUS_HTTP_POST);
     domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
     for (unsigned i = 0; i < 30; i++)
         domt_h2s_send(&script, NGHTTP2_CONTINUATION, 0, 1, BYTES(FIELD("\001a", "\001b")));
-    domt_h2s_pass(&script, 10 * MS);
+    domt_h2s_advance(&script, 10 * MS);
     domt_h2c_expect_error(&h2c, -EPIPE);
     domt_h2c_end(&h2c);
-    begin_asked(DOMUS_HTTP_POST); /* without more frames, the time-out ends the connection */
+    set_up_with_request(
+        DOMUS_HTTP_POST); /* without more frames, the time-out ends the connection */
     domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
-    domt_h2s_pass(&script, 9000 * MS);
+    domt_h2s_advance(&script, 9000 * MS);
     ck_assert(!domus_peer_has_end(script.peer));
-    domt_h2s_pass(&script, 3000 * MS);
+    domt_h2s_advance(&script, 3000 * MS);
     domt_h2c_expect_error(&h2c, -EPIPE);
     domt_h2c_end(&h2c);
 }
@@ -372,14 +373,14 @@ DOMT_TEST(a_server_of_another_protocol_gets_no_request)
                  {NULL, -ENOTCONN}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin();
-        ask(DOMUS_HTTP_POST);
+        set_up();
+        send_request(DOMUS_HTTP_POST);
         ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
         if (cases[i].text != NULL)
             ck_assert_int_eq(domus_peer_send(script.peer, cases[i].text, strlen(cases[i].text)), 0);
         else
             domus_peer_finish(script.peer);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         domus_peer_close(script.peer);
         domt_h2c_expect_error(&h2c, cases[i].error);
         ck_assert_uint_eq(script.asked, 0);

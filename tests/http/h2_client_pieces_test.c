@@ -23,7 +23,7 @@ static domt_h2s script;
 static domus_address asker;
 
 /* Begin a kit with callers, whose requests go to the address `at`. */
-static void begin(const char *at, bool is_pooled)
+static void set_up(const char *at, bool is_pooled)
 {
     domt_h2c_begin(&h2c, &domt_h2_by_streams, NULL);
     domt_h2s_listen(&script, &h2c);
@@ -35,14 +35,14 @@ static void begin(const char *at, bool is_pooled)
     ck_assert_int_eq(domus_testkit_run(h2c.kit), 0);
 }
 
-static void ask(domt_call_up what)
+static void send_request(domt_call_up what)
 {
     what.method = DOMUS_HTTP_POST;
     what.fields = "Host: a\r\n";
     ck_assert_int_eq(domus_probe_ask(h2c.probe, asker, &domt_up_type, &what), 0);
 }
 
-static domt_outcome expect(void)
+static domt_outcome expect_outcome(void)
 {
     return domt_outcome_expect(h2c.kit, h2c.probe);
 }
@@ -65,12 +65,12 @@ DOMT_TEST(bodies_come_whole_both_ways)
     };
 
     for (unsigned pooled = 0; pooled < 2; pooled++) {
-        begin(DOMT_SERVED_AT, pooled != 0);
+        set_up(DOMT_SERVED_AT, pooled != 0);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            ask(cases[i].what);
+            send_request(cases[i].what);
         uint64_t sum = 0, wanted = 0;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            domt_outcome made = expect();
+            domt_outcome made = expect_outcome();
             ck_assert_int_eq(made.error, 0);
             ck_assert_int_eq(made.read_error, 0);
             ck_assert_uint_eq(made.status, 200);
@@ -92,26 +92,26 @@ DOMT_TEST(credit_follows_the_reader)
     const domt_call_up slow = {.path = "/slow", .pause_ms = 10};
     const domt_call_up quick = {.path = "/quick"};
 
-    begin(DOMT_H2C_SCRIPT, true);
-    ask(slow);
+    set_up(DOMT_H2C_SCRIPT, true);
+    send_request(slow);
     domt_h2s_accept(&script);
     domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
     for (unsigned i = 0; i < 3; i++)
         domt_h2s_send(&script, DATA, 0, 1, bytes, sizeof bytes);
     domt_h2s_send(&script, DATA, 0, 1, bytes, 16383);
-    domt_h2s_pass(&script, 900 * MS);
+    domt_h2s_advance(&script, 900 * MS);
     ck_assert_uint_eq(script.credit, 0);
-    ask(quick);
-    domt_h2s_pass(&script, 0);
+    send_request(quick);
+    domt_h2s_advance(&script, 0);
     domt_h2s_answer(&script, 3, "ab");
-    domt_h2s_pass(&script, 0);
-    domt_outcome made = expect();
+    domt_h2s_advance(&script, 0);
+    domt_outcome made = expect_outcome();
     ck_assert_uint_eq(made.down, 2);
-    domt_h2s_pass(&script, 10 * SECOND);
+    domt_h2s_advance(&script, 10 * SECOND);
     ck_assert_uint_ge(script.credit, 32768);
     ck_assert_uint_le(script.credit, 65535);
     domt_h2s_send(&script, DATA, LAST, 1, NULL, 0);
-    made = expect();
+    made = expect_outcome();
     ck_assert_uint_eq(made.down, 65535);
     ck_assert_int_eq(made.read_error, 0);
     domt_h2c_end(&h2c);
@@ -122,20 +122,20 @@ DOMT_TEST(a_writer_waits_for_credit)
 {
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
-    begin(DOMT_H2C_SCRIPT, true);
-    ask(up);
+    set_up(DOMT_H2C_SCRIPT, true);
+    send_request(up);
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 5 * SECOND);
+    domt_h2s_advance(&script, 5 * SECOND);
     ck_assert_uint_eq(script.data, 65535);
     for (unsigned i = 0; i < 20; i++) {
         domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\1\0\0", 4);
         domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
     }
     ck_assert_uint_eq(script.data, 400 * PIECE);
     ck_assert_uint_eq(script.ended, 1);
     domt_h2s_answer(&script, 1, "ab");
-    domt_outcome made = expect();
+    domt_outcome made = expect_outcome();
     ck_assert_int_eq(made.error, 0);
     ck_assert_uint_eq(made.down, 2);
     domt_h2c_end(&h2c);
@@ -146,18 +146,18 @@ DOMT_TEST(a_cut_resets_the_stream_alone)
     const domt_call_up cut = {.path = "/cut", .up = 2 * PIECE, .cuts = true};
     const domt_call_up other = {.path = "/other"};
 
-    begin(DOMT_H2C_SCRIPT, true);
-    ask(other);
+    set_up(DOMT_H2C_SCRIPT, true);
+    send_request(other);
     domt_h2s_accept(&script);
-    ask(cut);
-    domt_h2s_pass(&script, SECOND);
-    domt_outcome made = expect();
+    send_request(cut);
+    domt_h2s_advance(&script, SECOND);
+    domt_outcome made = expect_outcome();
     ck_assert_int_eq(made.error, -EPIPE);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
     ck_assert_int_eq(script.reset_id, 3);
     domt_h2s_answer(&script, 1, "ab");
-    made = expect();
+    made = expect_outcome();
     ck_assert_uint_eq(made.down, 2);
     ck_assert(!script.is_away);
     domt_h2c_end(&h2c);
@@ -169,24 +169,24 @@ DOMT_TEST(an_early_answer_ends_the_body)
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
     for (unsigned resets = 0; resets < 2; resets++) {
-        begin(DOMT_H2C_SCRIPT, true);
-        ask(up);
+        set_up(DOMT_H2C_SCRIPT, true);
+        send_request(up);
         domt_h2s_accept(&script);
-        domt_h2s_pass(&script, SECOND);
+        domt_h2s_advance(&script, SECOND);
         domt_h2s_answer(&script, 1, "ab");
         if (resets != 0)
             domt_h2s_reset(&script, 1, NGHTTP2_NO_ERROR);
-        domt_h2s_pass(&script, SECOND);
-        domt_outcome made = expect();
+        domt_h2s_advance(&script, SECOND);
+        domt_outcome made = expect_outcome();
         ck_assert_int_eq(made.write_error, -EALREADY);
         ck_assert_int_eq(made.error, 0);
         ck_assert_uint_eq(made.status, 200);
         const domt_call_up next = {.path = "/next"};
         domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
-        ask(next);
-        domt_h2s_pass(&script, 0);
+        send_request(next);
+        domt_h2s_advance(&script, 0);
         domt_h2s_answer(&script, 3, "abc");
-        made = expect();
+        made = expect_outcome();
         ck_assert_uint_eq(made.down, 3);
         ck_assert_int_eq(made.error, 0);
         domt_h2c_end(&h2c);
@@ -200,20 +200,20 @@ DOMT_TEST(a_slow_reader_holds_up_nobody)
     const domt_call_up slow = {.path = "/slow", .pause_ms = 100};
     const domt_call_up quick = {.path = "/quick"};
 
-    begin(DOMT_H2C_SCRIPT, true);
-    ask(slow);
+    set_up(DOMT_H2C_SCRIPT, true);
+    send_request(slow);
     domt_h2s_accept(&script);
     memset(bytes, 'x', sizeof bytes - 1);
     domt_h2s_answer(&script, 1, bytes);
-    domt_h2s_pass(&script, 300 * MS);
+    domt_h2s_advance(&script, 300 * MS);
     for (int32_t id = 3; id < 9; id += 2) {
-        ask(quick);
-        domt_h2s_pass(&script, 0);
+        send_request(quick);
+        domt_h2s_advance(&script, 0);
         ck_assert_int_eq(script.last, id);
         domt_h2s_answer(&script, id, "ab");
-        ck_assert_uint_eq(expect().down, 2);
+        ck_assert_uint_eq(expect_outcome().down, 2);
     }
-    ck_assert_uint_eq(expect().down, 5000);
+    ck_assert_uint_eq(expect_outcome().down, 5000);
     domt_h2c_end(&h2c);
 }
 
@@ -222,12 +222,12 @@ DOMT_TEST(a_refused_body_is_not_sent_again)
 {
     const domt_call_up up = {.path = "/up", .up = PIECE};
 
-    begin(DOMT_H2C_SCRIPT, true);
-    ask(up);
+    set_up(DOMT_H2C_SCRIPT, true);
+    send_request(up);
     domt_h2s_accept(&script);
     domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
-    domt_h2s_pass(&script, SECOND);
-    ck_assert_int_eq(expect().error, -EPIPE);
+    domt_h2s_advance(&script, SECOND);
+    ck_assert_int_eq(expect_outcome().error, -EPIPE);
     ck_assert_int_eq(script.last, 1);
     domt_h2c_end(&h2c);
 }
@@ -236,14 +236,14 @@ DOMT_TEST(trailers_of_an_answer_are_given)
 {
     const domt_call_up get = {.path = "/a"};
 
-    begin(DOMT_H2C_SCRIPT, true);
-    ask(get);
+    set_up(DOMT_H2C_SCRIPT, true);
+    send_request(get);
     domt_h2s_accept(&script);
     domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
     domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
     domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
                   "\x00\x01x\x01y", 5);
-    domt_outcome made = expect();
+    domt_outcome made = expect_outcome();
     ck_assert_uint_eq(made.down, 2);
     ck_assert_uint_eq(made.trailers, strlen("x: y\r\n"));
     domt_h2c_end(&h2c);
@@ -251,7 +251,7 @@ DOMT_TEST(trailers_of_an_answer_are_given)
 
 static domus_http_proxy proxy = {.name = "edge"};
 
-static int pass(domus_stack *stack, void *self, const void *payload)
+static int advance(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &proxy);
 }
@@ -264,7 +264,7 @@ static const domus_behaviour edge_channel = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_edge,
     .on_peer = (const domus_on_peer[]){
-        {&domus_http_request_type, pass, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}}};
+        {&domus_http_request_type, advance, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}}};
 
 static int listen_on_mount(domus_stack *stack, void *self)
 {
@@ -290,7 +290,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
     domus_address made;
     char text[1000];
 
-    begin(DOMT_SERVED_AT, true);
+    set_up(DOMT_SERVED_AT, true);
     proxy.upstream = domt_caller_to;
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(h2c.kit), 1, &edge, NULL, &made),
                      0);
@@ -299,7 +299,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
         ck_assert_int_eq(domus_peer_connect(h2c.kit, "127.0.0.1:81", NULL, &peers[i]), 0);
         domt_served_send(peers[i], requests[i]);
     }
-    domt_served_pass(h2c.kit, SECOND);
+    domt_served_advance_silently(h2c.kit, SECOND);
     for (unsigned i = 0; i < 3; i++) {
         size_t size;
         const char *got = domus_peer_got(peers[i], &size);
@@ -318,17 +318,17 @@ DOMT_TEST(a_body_that_is_cut_fails_its_reader)
 {
     for (unsigned way = 0; way < 2; way++) {
         const domt_call_up get = {.path = "/a"};
-        begin(DOMT_H2C_SCRIPT, true);
-        ask(get);
+        set_up(DOMT_H2C_SCRIPT, true);
+        send_request(get);
         domt_h2s_accept(&script);
         domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
         domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         if (way == 0)
             domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);
         else
             domus_peer_reset(script.peer);
-        domt_outcome made = expect();
+        domt_outcome made = expect_outcome();
         ck_assert_int_lt(made.read_error, 0);
         domt_h2c_end(&h2c);
     }

@@ -11,73 +11,73 @@
 static domt_h2c h2c;
 static domt_h2s script;
 
-static void begin(const domus_behaviour *connection)
+static void set_up(const domus_behaviour *connection)
 {
     domt_h2s_begin(&script, &h2c,
                    &(domus_http_client_options){.connection = connection, .connections_max = 4});
 }
 
-static void get(void)
+static void send_get(void)
 {
     domt_h2c_get(&h2c, DOMT_H2S_URL("/a"));
 }
 
-static void post(void)
+static void send_post(void)
 {
     domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 1);
 }
 
 /* Send `asks` requests, and let the server read them. */
-static void begin_with(const domus_behaviour *connection, unsigned asks)
+static void set_up_with_requests(const domus_behaviour *connection, unsigned asks)
 {
-    begin(connection);
+    set_up(connection);
     for (unsigned i = 0; i < asks; i++)
-        get();
+        send_get();
     domt_h2s_accept(&script);
 }
 
 DOMT_TEST(asks_wait_for_the_settings_of_the_server)
 {
-    begin(NULL);
-    get();
+    set_up(NULL);
+    send_get();
     ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
-    domt_h2s_pass(&script, 50 * MS);
+    domt_h2s_advance(&script, 50 * MS);
     ck_assert(script.has_preface);
     ck_assert_uint_eq(script.asked, 0);
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_uint_eq(script.asked, 1);
-    domt_h2s_hold(&script, &h2c, 1, "ab");
+    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
     domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(answers_come_in_any_order)
 {
-    begin_with(NULL, 3);
+    set_up_with_requests(NULL, 3);
     ck_assert_uint_eq(script.asked, 3);
-    domt_h2s_hold(&script, &h2c, 5, "five");
-    domt_h2s_hold(&script, &h2c, 1, "one");
-    domt_h2s_hold(&script, &h2c, 3, "three");
-    get();
-    domt_h2s_pass(&script, 0);
+    domt_h2s_answer_and_expect(&script, &h2c, 5, "five");
+    domt_h2s_answer_and_expect(&script, &h2c, 1, "one");
+    domt_h2s_answer_and_expect(&script, &h2c, 3, "three");
+    send_get();
+    domt_h2s_advance(&script, 0);
     ck_assert_int_eq(script.last, 7);
-    domt_h2s_hold(&script, &h2c, 7, "");
+    domt_h2s_answer_and_expect(&script, &h2c, 7, "");
     domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(a_request_out_of_time_resets_its_stream_alone)
 {
-    begin_with(NULL, 1);
+    set_up_with_requests(NULL, 1);
     domt_h2c_ask_of(&h2c, h2c.client, &(domus_http_request){.method = DOMUS_HTTP_GET},
                     DOMT_H2S_URL("/b"), "", 0, 200 * MS);
-    domt_h2s_pass(&script, 100 * MS);
+    domt_h2s_advance(&script, 100 * MS);
     ck_assert_uint_eq(script.resets, 0);
-    domt_h2s_pass(&script, 200 * MS);
+    domt_h2s_advance(&script, 200 * MS);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
     ck_assert_int_eq(script.reset_id, 3);
-    domt_h2s_hold(&script, &h2c, 1, "ab");
+    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
     ck_assert(!script.is_away);
     domt_h2c_end(&h2c);
 }
@@ -87,20 +87,20 @@ DOMT_TEST(a_body_waits_until_it_is_wanted)
 {
     domus_http_request request = {.method = DOMUS_HTTP_POST, .expects = true};
 
-    begin_with(NULL, 1);
+    set_up_with_requests(NULL, 1);
     ck_assert_int_eq(domus_slice_copy(DOMT_H2S_URL("/b"), 17, &request.target), 0);
     ck_assert_int_eq(domus_slice_copy("hello", 5, &request.body), 0);
     ck_assert_int_eq(domus_probe_ask(h2c.probe, h2c.client, &domus_http_request_type, &request), 0);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_int_eq(script.last, 3);
     domt_h2s_send(&script, HEADERS, WHOLE, 3, "\010\003103", 5);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_uint_eq(script.data, 0);
     domt_h2s_send(&script, HEADERS, WHOLE, 3, "\010\003100", 5);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_uint_eq(script.data, 5);
-    domt_h2s_hold(&script, &h2c, 3, "ab");
-    domt_h2s_hold(&script, &h2c, 1, "cd");
+    domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
+    domt_h2s_answer_and_expect(&script, &h2c, 1, "cd");
     domt_h2c_end(&h2c);
 }
 
@@ -108,35 +108,35 @@ DOMT_TEST(a_body_waits_until_it_is_wanted)
  * whatever its method is. */
 DOMT_TEST(a_refused_stream_is_asked_again)
 {
-    begin(NULL);
-    post();
+    set_up(NULL);
+    send_post();
     domt_h2s_accept(&script);
     domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_int_eq(script.last, 3);
-    domt_h2s_hold(&script, &h2c, 3, "ab");
-    post();
-    domt_h2s_pass(&script, 0);
+    domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
+    send_post();
+    domt_h2s_advance(&script, 0);
     domt_h2s_reset(&script, 5, NGHTTP2_REFUSED_STREAM);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     domt_h2s_reset(&script, 7, NGHTTP2_REFUSED_STREAM);
     domt_h2c_expect_error(&h2c, -EPIPE);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_int_eq(script.last, 7);
     domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
 {
-    begin_with(NULL, 1);
-    post();
-    domt_h2s_pass(&script, 0);
+    set_up_with_requests(NULL, 1);
+    send_post();
+    domt_h2s_advance(&script, 0);
     domt_h2s_reset(&script, 3, NGHTTP2_INTERNAL_ERROR);
     domt_h2c_expect_error(&h2c, -EPIPE);
     domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_int_eq(script.last, 5);
-    domt_h2s_hold(&script, &h2c, 5, "ab");
+    domt_h2s_answer_and_expect(&script, &h2c, 5, "ab");
     domt_h2c_end(&h2c);
 }
 
@@ -144,35 +144,35 @@ DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
  * requests, go to another connection. */
 DOMT_TEST(goaway_moves_requests_to_another_connection)
 {
-    begin(NULL);
-    post();
+    set_up(NULL);
+    send_post();
     domt_h2s_accept(&script);
-    post();
-    domt_h2s_pass(&script, 0);
+    send_post();
+    domt_h2s_advance(&script, 0);
     domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
     domt_h2s old = script;
     domt_h2s_accept(&script);
     ck_assert_uint_eq(script.asked, 1);
-    domt_h2s_hold(&script, &h2c, 1, "new");
-    domt_h2s_hold(&old, &h2c, 1, "old");
+    domt_h2s_answer_and_expect(&script, &h2c, 1, "new");
+    domt_h2s_answer_and_expect(&old, &h2c, 1, "old");
     ck_assert_int_eq(domus_peer_error(old.peer), 0);
-    domt_h2s_pass(&old, 10 * MS);
+    domt_h2s_advance(&old, 10 * MS);
     ck_assert(domus_peer_has_end(old.peer));
-    get();
-    domt_h2s_pass(&script, 0);
-    domt_h2s_hold(&script, &h2c, 3, "");
+    send_get();
+    domt_h2s_advance(&script, 0);
+    domt_h2s_answer_and_expect(&script, &h2c, 3, "");
     domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(a_lost_connection_fails_each_request_once)
 {
     for (unsigned way = 0; way < 3; way++) {
-        begin(NULL);
-        post();
+        set_up(NULL);
+        send_post();
         domt_h2s_accept(&script);
         for (unsigned i = 0; i < 9; i++)
-            post();
-        domt_h2s_pass(&script, 0);
+            send_post();
+        domt_h2s_advance(&script, 0);
         ck_assert_uint_eq(script.asked, 10);
         if (way == 0)
             domus_peer_reset(script.peer);
@@ -195,13 +195,13 @@ DOMT_TEST(the_limit_of_the_server_holds)
 
     domt_h2s_begin(&script, &h2c, &(domus_http_client_options){.connections_max = 1});
     for (unsigned i = 0; i < 5; i++)
-        get();
+        send_get();
     ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, one, sizeof one);
     for (int32_t id = 1; id < 11; id += 2) {
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         ck_assert_uint_le(script.asked, (unsigned)(id + 1) / 2 + 1);
-        domt_h2s_hold(&script, &h2c, id, "ab");
+        domt_h2s_answer_and_expect(&script, &h2c, id, "ab");
     }
     domt_h2c_end(&h2c);
 }
@@ -212,16 +212,16 @@ DOMT_TEST(a_full_connection_has_others_beside_it)
 {
     domt_h2s other[3];
 
-    begin(&domt_h2c_small);
+    set_up(&domt_h2c_small);
     for (unsigned i = 0; i < 5; i++)
-        get();
+        send_get();
     for (unsigned n = 0; n < 3; n++) {
         domt_h2s_accept(&script);
         ck_assert_uint_eq(script.asked, n < 2 ? 2 : 1);
         other[n] = script;
     }
     for (unsigned n = 0; n < 5; n++) {
-        domt_h2s_hold(&other[n / 2], &h2c, n % 2 == 0 ? 1 : 3, "ab");
+        domt_h2s_answer_and_expect(&other[n / 2], &h2c, n % 2 == 0 ? 1 : 3, "ab");
     }
     domt_h2c_end(&h2c);
 }
@@ -232,13 +232,13 @@ DOMT_TEST(the_own_limit_of_streams_holds)
         &script, &h2c,
         &(domus_http_client_options){.connection = &domt_h2c_small, .connections_max = 1});
     for (unsigned i = 0; i < DOMT_H2C_SMALL_STREAMS + 1; i++)
-        get();
+        send_get();
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 10 * MS);
+    domt_h2s_advance(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, DOMT_H2C_SMALL_STREAMS);
     for (int32_t id = 1; id < 7; id += 2) {
-        domt_h2s_hold(&script, &h2c, id, "ab");
-        domt_h2s_pass(&script, 0);
+        domt_h2s_answer_and_expect(&script, &h2c, id, "ab");
+        domt_h2s_advance(&script, 0);
     }
     domt_h2c_end(&h2c);
 }
@@ -256,7 +256,7 @@ DOMT_TEST(a_request_that_is_too_large_fails)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size = 0;
-        begin_with(NULL, 1);
+        set_up_with_requests(NULL, 1);
         for (unsigned n = 0; n < cases[i].fields; n++) {
             memset(fields + size, 'a', cases[i].name);
             size += cases[i].name;
@@ -264,14 +264,14 @@ DOMT_TEST(a_request_that_is_too_large_fails)
             size += 5;
         }
         domt_h2c_ask(&h2c, DOMUS_HTTP_GET, DOMT_H2S_URL("/b"), fields, 0);
-        domt_h2s_pass(&script, 0);
+        domt_h2s_advance(&script, 0);
         ck_assert_uint_eq(script.asked, cases[i].fits ? 2 : 1);
         if (cases[i].fits) {
-            domt_h2s_hold(&script, &h2c, 3, "ab");
+            domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
         } else {
             domt_h2c_expect_error(&h2c, -E2BIG);
         }
-        domt_h2s_hold(&script, &h2c, 1, "cd");
+        domt_h2s_answer_and_expect(&script, &h2c, 1, "cd");
         domt_h2c_end(&h2c);
     }
 }

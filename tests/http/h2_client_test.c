@@ -23,7 +23,7 @@ static domt_h2c h2c;
 DOMT_TEST(requests_share_one_connection)
 {
     domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
-    domt_h2c_hold(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+    domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
     for (unsigned i = 0; i < 60; i++)
         domt_h2c_get(&h2c, DOMT_H2C_URL("/sleep/100"));
     ck_assert_int_eq(domus_probe_expect_nothing(h2c.probe, 99 * MS), 0);
@@ -98,17 +98,17 @@ DOMT_TEST(an_allocation_that_fails_is_got_over)
 
     for (int64_t n = 0; n < ALLOCATIONS; n++) {
         domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
-        domt_h2c_hold(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+        domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
         domt_h2c_ask_of(&h2c, h2c.client, &(domus_http_request){.method = DOMUS_HTTP_POST},
                         DOMT_H2C_URL("/bytes"), "", BODY, DOMT_SERVED_S);
         domi_memory_fail_after(n, 0);
-        domt_served_pass(h2c.kit, 10 * MS);
+        domt_served_advance_silently(h2c.kit, 10 * MS);
         domi_memory_fail_after(-1, 0);
-        int outcome = domt_h2c_take(&h2c, 5 * DOMT_SERVED_S);
+        int outcome = domt_h2c_receive_outcome(&h2c, 5 * DOMT_SERVED_S);
         ck_assert_msg(outcome != 0 && outcome != -EINVAL, "%s", domus_testkit_error(h2c.kit));
         harmed += outcome != 200;
-        domt_served_pass(h2c.kit, 5 * DOMT_SERVED_S);
-        domt_h2c_hold(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+        domt_served_advance_silently(h2c.kit, 5 * DOMT_SERVED_S);
+        domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
         domt_h2c_end(&h2c);
     }
     ck_assert_uint_gt(harmed, 2);
@@ -133,9 +133,9 @@ static void ask_in_storm(unsigned n)
 
 /* Receive one outcome: an answer, or an error explained by a lost connection or time. Returns
  * whether it is an answer. */
-static bool take_outcome(void)
+static bool receive_outcome(void)
 {
-    int outcome = domt_h2c_take(&h2c, 10 * DOMT_SERVED_S);
+    int outcome = domt_h2c_receive_outcome(&h2c, 10 * DOMT_SERVED_S);
 
     ck_assert_msg(outcome == 200 || outcome == 404 || outcome < 0, "%d: %s", outcome,
                   domus_testkit_error(h2c.kit));
@@ -165,13 +165,13 @@ DOMT_TEST(each_request_has_one_answer)
             for (unsigned i = 0; i < AT_ONE; i++)
                 ask_in_storm(n + i);
             for (unsigned i = 0; i < AT_ONE; i++)
-                answered += take_outcome();
+                answered += receive_outcome();
         }
         ck_assert_uint_gt(answered, ASKS / 3);
         ck_assert_uint_gt(domus_testkit_net_totals(h2c.kit).connections, 10);
         ck_assert_int_eq(domus_testkit_net_set(h2c.kit, NULL), 0);
-        domt_served_pass(h2c.kit, 5 * DOMT_SERVED_S);
-        domt_h2c_hold(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+        domt_served_advance_silently(h2c.kit, 5 * DOMT_SERVED_S);
+        domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
         domt_h2c_end(&h2c);
     }
 }
@@ -187,7 +187,7 @@ DOMT_TEST(resets_do_not_use_up_the_window)
         domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 0);
         if (n == 0)
             domt_h2s_accept(&script);
-        domt_h2s_pass(&script, 10 * MS);
+        domt_h2s_advance(&script, 10 * MS);
         domt_h2s_send(&script, HEADERS, WHOLE, script.last, "\x88", 1);
         domt_h2s_send(&script, DATA, 0, script.last, bytes, sizeof bytes);
         domt_h2s_reset(&script, script.last, NGHTTP2_INTERNAL_ERROR);
@@ -293,7 +293,7 @@ DOMT_TEST(an_early_answer_is_kept_behind_the_end)
         domt_h2s_begin(&script, &h2c, NULL);
         domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 200000);
         domt_h2s_accept(&script);
-        domt_h2s_pass(&script, 100 * MS);
+        domt_h2s_advance(&script, 100 * MS);
         ck_assert_uint_eq(script.asked, 1);
         ck_assert_uint_eq(script.ended, 0);
         domt_h2s_answer(&script, 1, "ab");
@@ -301,26 +301,26 @@ DOMT_TEST(an_early_answer_is_kept_behind_the_end)
             domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
         domus_peer_finish(script.peer);
         domt_h2c_expect(&h2c, 200, "ab");
-        domt_h2s_pass(&script, 10 * MS);
+        domt_h2s_advance(&script, 10 * MS);
         ck_assert(domus_peer_has_end(script.peer));
         domt_h2c_end(&h2c);
     }
 }
 
-static void begin(void)
+static void set_up(void)
 {
     domt_h2s_begin(&script, &h2c, &(domus_http_client_options){.connections_max = 1});
 }
 
-static void ask_within(domus_http_method method, uint64_t within_ns)
+static void send_request_within(domus_http_method method, uint64_t within_ns)
 {
     domt_h2c_ask_of(&h2c, h2c.client, &(domus_http_request){.method = (uint8_t)method},
                     DOMT_H2S_URL("/a"), "", 0, within_ns);
 }
 
-static void answer(void)
+static void answer_last_stream(void)
 {
-    domt_h2s_hold(&script, &h2c, script.last, "well");
+    domt_h2s_answer_and_expect(&script, &h2c, script.last, "well");
 }
 
 /* Accept a connection, and answer its first request. */
@@ -328,19 +328,19 @@ static void accept_and_answer(void)
 {
     domt_h2s_accept(&script);
     ck_assert_uint_eq(script.asked, 1);
-    answer();
+    answer_last_stream();
 }
 
 /* Begin with one request that is answered, and one that reaches its time-out. */
-static void begin_silent(uint64_t within_ns)
+static void set_up_silent_server(uint64_t within_ns)
 {
-    begin();
-    ask_within(DOMUS_HTTP_POST, SECOND);
+    set_up();
+    send_request_within(DOMUS_HTTP_POST, SECOND);
     accept_and_answer();
-    ask_within(DOMUS_HTTP_POST, within_ns);
-    domt_h2s_pass(&script, within_ns);
+    send_request_within(DOMUS_HTTP_POST, within_ns);
+    domt_h2s_advance(&script, within_ns);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_uint_eq(script.asked, 2);
     ck_assert_uint_eq(script.pongs, 1);
 }
@@ -360,15 +360,15 @@ DOMT_TEST(a_server_that_is_gone_is_left)
     } cases[] = {{DOMUS_HTTP2_SILENCE_NS - 50 * MS, false}, {DOMUS_HTTP2_SILENCE_NS + MS, true}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin_silent(SECOND);
-        domt_h2s_pass(&script, cases[i].later_ns);
-        ask_within(DOMUS_HTTP_POST, 5 * SECOND);
-        domt_h2s_pass(&script, 10 * MS);
+        set_up_silent_server(SECOND);
+        domt_h2s_advance(&script, cases[i].later_ns);
+        send_request_within(DOMUS_HTTP_POST, 5 * SECOND);
+        domt_h2s_advance(&script, 10 * MS);
         ck_assert_uint_eq(script.asked, cases[i].is_left ? 2 : 3);
         if (cases[i].is_left)
             accept_and_answer();
         else
-            answer();
+            answer_last_stream();
         domt_h2c_end(&h2c);
     }
 }
@@ -378,17 +378,17 @@ DOMT_TEST(few_requests_are_lost)
 {
     unsigned lost = 0;
 
-    begin_silent(100 * MS);
+    set_up_silent_server(100 * MS);
     while (domus_testkit_net_totals(h2c.kit).connections == 1) {
         ck_assert_uint_lt(lost++, 25);
-        ask_within(DOMUS_HTTP_GET, 100 * MS);
-        domt_served_pass(h2c.kit, 100 * MS);
+        send_request_within(DOMUS_HTTP_GET, 100 * MS);
+        domt_served_advance_silently(h2c.kit, 100 * MS);
         domt_h2c_expect_error(&h2c, -ETIMEDOUT);
     }
     ck_assert_uint_ge(lost, 15);
-    ask_within(DOMUS_HTTP_GET, 5 * SECOND);
+    send_request_within(DOMUS_HTTP_GET, 5 * SECOND);
     domt_h2s_accept(&script);
-    answer();
+    answer_last_stream();
     domt_h2c_end(&h2c);
 }
 
@@ -396,17 +396,17 @@ DOMT_TEST(few_requests_are_lost)
 DOMT_TEST(a_server_that_is_slow_is_not_left)
 {
     for (unsigned way = 0; way < 2; way++) {
-        begin_silent(SECOND);
+        set_up_silent_server(SECOND);
         for (unsigned i = 0; i < 3; i++) {
             if (way == 0)
                 send_pong();
             else
                 domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
-            domt_h2s_pass(&script, 10 * SECOND);
-            ask_within(DOMUS_HTTP_POST, SECOND);
-            domt_h2s_pass(&script, SECOND);
+            domt_h2s_advance(&script, 10 * SECOND);
+            send_request_within(DOMUS_HTTP_POST, SECOND);
+            domt_h2s_advance(&script, SECOND);
             domt_h2c_expect_error(&h2c, -ETIMEDOUT);
-            domt_h2s_pass(&script, 0);
+            domt_h2s_advance(&script, 0);
             ck_assert_uint_eq(script.asked, 3 + i);
             ck_assert_uint_eq(script.pongs, 2 + i);
         }
@@ -419,20 +419,20 @@ DOMT_TEST(a_server_that_is_slow_is_not_left)
  * none either. */
 DOMT_TEST(a_server_that_is_heard_gets_no_ping)
 {
-    begin();
-    ask_within(DOMUS_HTTP_POST, SECOND);
+    set_up();
+    send_request_within(DOMUS_HTTP_POST, SECOND);
     accept_and_answer();
-    ask_within(DOMUS_HTTP_POST, SECOND);
-    domt_h2s_pass(&script, 100 * MS);
+    send_request_within(DOMUS_HTTP_POST, SECOND);
+    domt_h2s_advance(&script, 100 * MS);
     domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
-    domt_h2s_pass(&script, SECOND);
+    domt_h2s_advance(&script, SECOND);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
-    domt_h2s_pass(&script, 10 * SECOND);
-    ask_within(DOMUS_HTTP_POST, 5 * SECOND);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 10 * SECOND);
+    send_request_within(DOMUS_HTTP_POST, 5 * SECOND);
+    domt_h2s_advance(&script, 0);
     ck_assert_uint_eq(script.asked, 3);
     ck_assert_uint_eq(script.pongs, 0);
-    answer();
+    answer_last_stream();
     domt_h2c_end(&h2c);
 }
 

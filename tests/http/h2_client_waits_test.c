@@ -20,14 +20,14 @@ static domt_h2c h2c;
 static domt_h2s script;
 static domus_address pool;
 
-static void ask(const char *fields, size_t body, uint64_t within_ns)
+static void send_request(const char *fields, size_t body, uint64_t within_ns)
 {
     domt_h2c_ask_of(&h2c, pool, &(domus_http_request){.method = DOMUS_HTTP_POST}, "/a", fields,
                     body, within_ns);
 }
 
 /* Begin with a pool of one connection. */
-static void begin(const domus_behaviour *behaviour)
+static void set_up_pool(const domus_behaviour *behaviour)
 {
     const domus_pool_options options = {
         .behaviour = behaviour, .on_demand = true, .connections_max = 1};
@@ -38,61 +38,61 @@ static void begin(const domus_behaviour *behaviour)
         0);
 }
 
-static void begin_answered(void)
+static void set_up_answered(void)
 {
-    begin(&domt_h2c_small);
-    ask(GOOD, 0, 0);
+    set_up_pool(&domt_h2c_small);
+    send_request(GOOD, 0, 0);
     domt_h2s_accept(&script);
-    domt_h2s_hold(&script, &h2c, 1, "ab");
+    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
 }
 
 /* Answer `count` streams, from stream `first` on. */
-static void answer(int32_t first, unsigned count)
+static void answer_streams(int32_t first, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        domt_h2s_hold(&script, &h2c, first + 2 * (int32_t)i, "well");
+        domt_h2s_answer_and_expect(&script, &h2c, first + 2 * (int32_t)i, "well");
     }
 }
 
 /* --- the ways in which the stream 3, one of two, becomes free ------------------------------------
  */
 
-static void reset(void)
+static void reset_stream_3(void)
 {
     domt_h2s_reset(&script, 3, NGHTTP2_INTERNAL_ERROR);
     domt_h2c_expect_error(&h2c, -EPIPE);
 }
 
 /* End stream 3 by an empty last frame, as many servers do. */
-static void end_empty(void)
+static void end_stream_by_empty_frame(void)
 {
     domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
     domt_h2s_send(&script, DATA, 0, 3, "ab", 2);
     domt_h2c_expect(&h2c, 200, "ab");
-    domt_h2s_pass(&script, 10 * MS);
+    domt_h2s_advance(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, 3);
     domt_h2s_send(&script, DATA, LAST, 3, NULL, 0);
 }
 
 /* Answer stream 3, and then give credit for the last byte of its request. */
-static void give_credit(void)
+static void answer_and_give_credit(void)
 {
-    domt_h2s_hold(&script, &h2c, 3, "ab");
-    domt_h2s_pass(&script, 10 * MS);
+    domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
+    domt_h2s_advance(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, 3);
     domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
     domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 3, "\0\1\0\0", 4);
 }
 
 /* Send an answer that is complete by its length, and never end the stream. */
-static void end_never(void)
+static void answer_without_end(void)
 {
     domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
     domt_h2s_send(&script, DATA, 0, 3, "ab", 2);
     domt_h2c_expect(&h2c, 200, "ab");
-    domt_h2s_pass(&script, 900 * MS);
+    domt_h2s_advance(&script, 900 * MS);
     ck_assert_uint_eq(script.resets, 0);
-    domt_h2s_pass(&script, 200 * MS);
+    domt_h2s_advance(&script, 200 * MS);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
 }
@@ -102,19 +102,22 @@ DOMT_TEST(a_stream_that_is_free_goes_to_the_next_request)
     static const struct {
         void (*end)(void);
         size_t body;
-    } cases[] = {{reset, 0}, {end_empty, 0}, {give_credit, 70000}, {end_never, 0}};
+    } cases[] = {{reset_stream_3, 0},
+                 {end_stream_by_empty_frame, 0},
+                 {answer_and_give_credit, 70000},
+                 {answer_without_end, 0}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin_answered();
-        ask(GOOD, cases[i].body, 0);
-        ask(GOOD, 0, 0);
-        ask(GOOD, 0, 0);
-        domt_h2s_pass(&script, 1000 * MS);
+        set_up_answered();
+        send_request(GOOD, cases[i].body, 0);
+        send_request(GOOD, 0, 0);
+        send_request(GOOD, 0, 0);
+        domt_h2s_advance(&script, 1000 * MS);
         ck_assert_uint_eq(script.asked, 1 + DOMT_H2C_SMALL_STREAMS);
         cases[i].end();
-        domt_h2s_pass(&script, 10 * MS);
+        domt_h2s_advance(&script, 10 * MS);
         ck_assert_msg(script.asked == 2 + DOMT_H2C_SMALL_STREAMS, "%zu: %u", i, script.asked);
-        answer(5, 2);
+        answer_streams(5, 2);
         domt_h2c_end(&h2c);
     }
 }
@@ -124,25 +127,25 @@ DOMT_TEST(a_stream_that_is_free_goes_to_the_next_request)
 DOMT_TEST(requests_that_are_none_take_no_stream)
 {
     for (unsigned used = 0; used < 2; used++) {
-        begin_answered();
+        set_up_answered();
         if (used != 0) {
-            ask(GOOD, 0, 0);
-            ask(GOOD, 0, 0);
-            domt_h2s_pass(&script, 0);
-            answer(3, 2);
+            send_request(GOOD, 0, 0);
+            send_request(GOOD, 0, 0);
+            domt_h2s_advance(&script, 0);
+            answer_streams(3, 2);
         }
         for (unsigned i = 0; i < 3; i++) {
             for (unsigned n = 0; n < DOMT_H2C_SMALL_STREAMS + 2; n++)
-                ask(WRONG, 0, 0);
+                send_request(WRONG, 0, 0);
             for (unsigned n = 0; n < DOMT_H2C_SMALL_STREAMS + 2; n++)
                 domt_h2c_expect_error(&h2c, -EINVAL);
         }
         uint32_t before = script.asked;
         for (unsigned n = 0; n < DOMT_H2C_SMALL_STREAMS; n++)
-            ask(GOOD, 0, 0);
-        domt_h2s_pass(&script, 10 * MS);
+            send_request(GOOD, 0, 0);
+        domt_h2s_advance(&script, 10 * MS);
         ck_assert_uint_eq(script.asked, before + DOMT_H2C_SMALL_STREAMS);
-        answer(script.last - 2, 2);
+        answer_streams(script.last - 2, 2);
         domt_h2c_end(&h2c);
     }
 }
@@ -151,21 +154,21 @@ DOMT_TEST(requests_that_are_none_take_no_stream)
 DOMT_TEST(requests_out_of_time_on_their_way_take_no_stream)
 {
     for (unsigned steps = 1; steps < 40; steps++) {
-        begin_answered();
-        ask(GOOD, 0, 50 * MS);
-        ask(GOOD, 0, 50 * MS);
+        set_up_answered();
+        send_request(GOOD, 0, 50 * MS);
+        send_request(GOOD, 0, 50 * MS);
         for (unsigned i = 0; i < steps; i++)
             (void)domus_testkit_step(h2c.kit);
         ck_assert_int_eq(domus_testkit_jump(h2c.kit, 100 * MS), 0);
-        domt_h2s_pass(&script, 1000 * MS);
+        domt_h2s_advance(&script, 1000 * MS);
         domt_h2c_expect_error(&h2c, -ETIMEDOUT);
         domt_h2c_expect_error(&h2c, -ETIMEDOUT);
         uint32_t before = script.asked;
-        ask(GOOD, 0, 0);
-        ask(GOOD, 0, 0);
-        domt_h2s_pass(&script, 10 * MS);
+        send_request(GOOD, 0, 0);
+        send_request(GOOD, 0, 0);
+        domt_h2s_advance(&script, 10 * MS);
         ck_assert_msg(script.asked == before + 2, "%u steps", steps);
-        answer(script.last - 2, 2);
+        answer_streams(script.last - 2, 2);
         domt_h2c_end(&h2c);
     }
 }
@@ -174,21 +177,21 @@ DOMT_TEST(requests_out_of_time_on_their_way_take_no_stream)
  * time-out: the next request goes to another connection. */
 DOMT_TEST(a_server_without_streams_is_left)
 {
-    begin(&domt_h2c_whole);
-    ask(GOOD, 0, 5 * SECOND);
+    set_up_pool(&domt_h2c_whole);
+    send_request(GOOD, 0, 5 * SECOND);
     ck_assert_int_eq(domus_peer_accept(script.listener, SECOND, &script.peer), 0);
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
-    domt_h2s_pass(&script, 4 * SECOND);
+    domt_h2s_advance(&script, 4 * SECOND);
     ck_assert(!domus_peer_has_end(script.peer));
-    domt_h2s_pass(&script, 2 * SECOND);
+    domt_h2s_advance(&script, 2 * SECOND);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
     ck_assert_uint_eq(script.asked, 0);
     ck_assert(domus_peer_has_end(script.peer));
     domus_peer_close(script.peer);
-    ask(GOOD, 0, 0);
+    send_request(GOOD, 0, 0);
     domt_h2s_accept(&script);
     ck_assert_uint_eq(script.asked, 1);
-    answer(1, 1);
+    answer_streams(1, 1);
     domt_h2c_end(&h2c);
 }
 
@@ -196,28 +199,28 @@ DOMT_TEST(a_server_without_streams_is_left)
  * streams again. */
 DOMT_TEST(a_request_waits_for_the_streams_of_the_server)
 {
-    begin(&domt_h2c_whole);
-    ask(GOOD, 0, 5 * SECOND);
+    set_up_pool(&domt_h2c_whole);
+    send_request(GOOD, 0, 5 * SECOND);
     ck_assert_int_eq(domus_peer_accept(script.listener, SECOND, &script.peer), 0);
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
-    domt_h2s_pass(&script, 3 * SECOND);
+    domt_h2s_advance(&script, 3 * SECOND);
     ck_assert_uint_eq(script.asked, 0);
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\1", 6);
-    domt_h2s_pass(&script, 0);
+    domt_h2s_advance(&script, 0);
     ck_assert_uint_eq(script.asked, 1);
-    answer(1, 1);
+    answer_streams(1, 1);
     domt_h2c_end(&h2c);
 }
 
 static uint32_t open_channels;
 
-static int note_open(domus_stack *stack, void *self, const void *payload)
+static int count_opened(domus_stack *stack, void *self, const void *payload)
 {
     open_channels++;
     return 0;
 }
 
-static int note_close(domus_stack *stack, void *self, const void *payload)
+static int count_closed(domus_stack *stack, void *self, const void *payload)
 {
     open_channels--;
     return 0;
@@ -229,23 +232,23 @@ DOMT_TEST(a_burst_gives_its_places_back)
 {
     domus_behaviour counted = domt_h2c_whole;
 
-    counted.on_open.handle = note_open;
-    counted.on_close.handle = note_close;
+    counted.on_open.handle = count_opened;
+    counted.on_close.handle = count_closed;
     open_channels = 0;
-    begin(&counted);
+    set_up_pool(&counted);
     for (unsigned i = 0; i < 21; i++)
-        ask(GOOD, 0, 0);
+        send_request(GOOD, 0, 0);
     domt_h2s_accept(&script);
-    answer(1, 20);
+    answer_streams(1, 20);
     ck_assert_uint_eq(open_channels, 1 + 21);
-    domt_h2s_pass(&script, DOMUS_INNER_REST_NS - 100 * MS);
+    domt_h2s_advance(&script, DOMUS_INNER_REST_NS - 100 * MS);
     ck_assert_uint_eq(open_channels, 1 + 21);
-    ask(GOOD, 0, 0); /* this request uses the channel of an earlier one */
-    domt_h2s_pass(&script, 200 * MS);
+    send_request(GOOD, 0, 0); /* this request uses the channel of an earlier one */
+    domt_h2s_advance(&script, 200 * MS);
     ck_assert_uint_eq(open_channels, 1 + 2);
-    domt_h2s_pass(&script, 5 * SECOND);
+    domt_h2s_advance(&script, 5 * SECOND);
     ck_assert_uint_eq(open_channels, 1 + 2);
-    answer(41, 2);
+    answer_streams(41, 2);
     domt_h2c_end(&h2c);
 }
 
@@ -260,7 +263,7 @@ static domt_h2s script;
 static domus_address pool;
 static unsigned asked, seed;
 
-static unsigned draw(unsigned below)
+static unsigned draw_below(unsigned below)
 {
     seed = seed * 1103515245u + 12345;
     return (seed >> 16) % below;
@@ -268,20 +271,20 @@ static unsigned draw(unsigned below)
 
 static void ask_anything(void)
 {
-    const char *fields = draw(5) == 0 ? "Host: a\r\nx y: z\r\n" : "Host: a\r\n";
-    uint64_t within_ns = draw(3) * 30 * MS;
-    const domus_http_request like = {.method = draw(2) ? DOMUS_HTTP_POST : DOMUS_HTTP_GET};
-    size_t body = like.method == DOMUS_HTTP_POST && draw(3) == 0 ? 100000 : 0;
+    const char *fields = draw_below(5) == 0 ? "Host: a\r\nx y: z\r\n" : "Host: a\r\n";
+    uint64_t within_ns = draw_below(3) * 30 * MS;
+    const domus_http_request like = {.method = draw_below(2) ? DOMUS_HTTP_POST : DOMUS_HTTP_GET};
+    size_t body = like.method == DOMUS_HTTP_POST && draw_below(3) == 0 ? 100000 : 0;
 
     domt_h2c_ask_of(&h2c, pool, &like, "/a", fields, body, within_ns);
     asked++;
 }
 
 /* Receive the outcomes that have come. */
-static void take_outcomes(void)
+static void receive_outcomes(void)
 {
     for (int outcome = 1; asked != 0 && outcome != 0; asked -= outcome != 0) {
-        outcome = domt_h2c_take(&h2c, 0);
+        outcome = domt_h2c_receive_outcome(&h2c, 0);
         ck_assert_int_ne(outcome, -ENOMEM);
     }
 }
@@ -293,15 +296,15 @@ static void send_settings(unsigned most)
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, entry, sizeof entry);
 }
 
-static void do_something(void)
+static void do_random_action(void)
 {
     static const uint32_t codes[] = {NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR,
                                      NGHTTP2_REFUSED_STREAM, NGHTTP2_CANCEL,
                                      NGHTTP2_ENHANCE_YOUR_CALM};
-    int32_t id = 1 + 2 * (int32_t)draw(6);
-    uint32_t code = codes[draw(sizeof codes / sizeof *codes)];
+    int32_t id = 1 + 2 * (int32_t)draw_below(6);
+    uint32_t code = codes[draw_below(sizeof codes / sizeof *codes)];
 
-    switch (draw(12)) {
+    switch (draw_below(12)) {
     case 0:
         domt_h2s_send(&script, HEADERS, WHOLE, id, BYTES(S200));
         break;
@@ -324,27 +327,27 @@ static void do_something(void)
         domt_h2s_reset(&script, id, code);
         break;
     case 7:
-        send_settings(draw(4));
+        send_settings(draw_below(4));
         break;
     case 8:
-        domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, draw(2) ? id : 0, "\0\1\0\0", 4);
+        domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, draw_below(2) ? id : 0, "\0\1\0\0", 4);
         break;
     case 9:
-        if (draw(4) == 0)
+        if (draw_below(4) == 0)
             domt_h2s_go_away(&script, id, code);
         break;
     case 10:
         ask_anything();
         break;
     default:
-        domt_h2s_pass(&script, draw(20) * MS);
+        domt_h2s_advance(&script, draw_below(20) * MS);
     }
-    for (unsigned i = draw(3) == 0 ? draw(8) : 0; i != 0; i--)
+    for (unsigned i = draw_below(3) == 0 ? draw_below(8) : 0; i != 0; i--)
         (void)domus_testkit_step(h2c.kit);
 }
 
 /* Serve as a normal server: accept connections, and reset each open stream once. */
-static void be_well(void)
+static void reset_each_stream(void)
 {
     int32_t reset = -1;
 
@@ -356,10 +359,10 @@ static void be_well(void)
             domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
             reset = -1;
         }
-        domt_h2s_pass(&script, 20 * MS);
+        domt_h2s_advance(&script, 20 * MS);
         while (reset < script.last)
             domt_h2s_reset(&script, reset += 2, NGHTTP2_INTERNAL_ERROR);
-        take_outcomes();
+        receive_outcomes();
     }
 }
 
@@ -381,13 +384,13 @@ DOMT_TEST(each_request_has_an_outcome)
         for (unsigned i = 0; i < 5; i++)
             ask_anything();
         ck_assert_int_eq(domus_peer_accept(script.listener, 1000 * MS, &script.peer), 0);
-        if (draw(2))
-            send_settings(draw(4));
+        if (draw_below(2))
+            send_settings(draw_below(4));
         else
             domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
         for (unsigned i = 0; i < DEEDS; i++)
-            do_something();
-        be_well();
+            do_random_action();
+        reset_each_stream();
         ck_assert_msg(asked == 0, "schedule %u: %u requests have no outcome: %s", n, asked,
                       domus_testkit_error(h2c.kit));
         domt_h2c_end(&h2c);

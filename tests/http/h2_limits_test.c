@@ -10,7 +10,7 @@
 
 static domt_h2 h2;
 
-static void begin(void)
+static void set_up(void)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
 }
@@ -19,16 +19,16 @@ DOMT_TEST(so_many_streams_are_served_at_a_time)
 {
     int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
 
-    begin();
-    domt_h2_pass(&h2, 0);
+    set_up();
+    domt_h2_advance(&h2, 0);
     /* nghttp2 as the client sends no more streams than the limit */
     for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
         ids[i] = domt_h2_ask(&h2, "GET", "/sleep/50", 0, NULL);
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
     ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
-    domt_h2_pass(&h2, 200 * MS);
+    domt_h2_advance(&h2, 200 * MS);
     for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
-        domt_h2_hold(&h2, ids[i], 200, "slept\n");
+        domt_h2_expect_answer(&h2, ids[i], 200, "slept\n");
     domt_h2_finish(&h2);
 }
 
@@ -59,9 +59,9 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
     static const unsigned beyond[] = {1, 500};
 
     for (size_t i = 0; i < 4; i++) {
-        begin();
+        set_up();
         if (i % 2 != 0)
-            domt_h2_pass(&h2, 0);
+            domt_h2_advance(&h2, 0);
         for (unsigned n = 0; n < DOMT_H2_SMALL_STREAMS + beyond[i / 2]; n++)
             domt_h2_send_frame(&h2, NGHTTP2_HEADERS,
                                NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS,
@@ -78,8 +78,8 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
 /* The server's SETTINGS contain the configured limit. */
 DOMT_TEST(the_limit_of_streams_is_told)
 {
-    begin();
-    domt_h2_pass(&h2, 0);
+    set_up();
+    domt_h2_advance(&h2, 0);
     ck_assert_uint_eq(
         nghttp2_session_get_remote_settings(h2.session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
         DOMT_H2_SMALL_STREAMS);
@@ -95,19 +95,19 @@ DOMT_TEST(uploads_that_are_refused_have_their_answer)
 {
     char value[DOMT_H2_SMALL_HEAD];
 
-    begin();
+    set_up();
     memset(value, 'v', sizeof value);
     value[sizeof value - 1] = '\0';
     int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, (const char *const[]){"n", value, NULL});
     domt_h2_stream_of(&h2, id)->to_send = 0;
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold(&h2, id, 431, "");
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_answer(&h2, id, 431, "");
     ck_assert(!domt_h2_stream_of(&h2, id)->closed);
     domt_h2_send_frame(&h2, NGHTTP2_DATA, 0, id, "more", 4);
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold_reset(&h2, id, NGHTTP2_NO_ERROR);
-    domt_h2_hold_well(&h2);
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_reset(&h2, id, NGHTTP2_NO_ERROR);
+    domt_h2_check_connection(&h2);
     domt_h2_finish(&h2);
 }
 
@@ -120,18 +120,18 @@ DOMT_TEST(heads_are_bounded)
     const char *fields[2 * DOMT_H2_SMALL_FIELDS + 3] = {NULL};
 
     for (size_t over = 0; over < 2; over++) {
-        begin();
+        set_up();
         memset(value, 'v', sizeof value);
         value[DOMT_H2_SMALL_HEAD - others + over] = '\0';
-        (void)domt_h2_serve(&h2, "GET", "/now", 0, (const char *const[]){"n", value, NULL}, 0,
-                            over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
+        (void)domt_h2_ask_and_expect(&h2, "GET", "/now", 0, (const char *const[]){"n", value, NULL},
+                                     0, over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
         for (size_t i = 0; i < DOMT_H2_SMALL_FIELDS + over; i++) {
             fields[2 * i] = "n";
             fields[2 * i + 1] = "v";
         }
-        (void)domt_h2_serve(&h2, "GET", "/now", 0, fields, 0, over != 0 ? 431 : 200,
-                            over != 0 ? "" : "now\n");
-        domt_h2_hold_well(&h2);
+        (void)domt_h2_ask_and_expect(&h2, "GET", "/now", 0, fields, 0, over != 0 ? 431 : 200,
+                                     over != 0 ? "" : "now\n");
+        domt_h2_check_connection(&h2);
         domt_h2_finish(&h2);
     }
 }
@@ -140,16 +140,16 @@ DOMT_TEST(heads_are_bounded)
  * size of the window, and a body that is read comes whole. */
 DOMT_TEST(what_is_not_read_does_not_come)
 {
-    begin();
+    set_up();
     /* lets the client read the window's size, which is 65,535 bytes by default */
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
     int32_t id = domt_h2_ask(&h2, "POST", "/hang", 100000, NULL);
-    domt_h2_pass(&h2, 100 * MS);
+    domt_h2_advance(&h2, 100 * MS);
     size_t left = domt_h2_stream_of(&h2, id)->to_send;
     ck_assert_uint_eq(left, 100000 - DOMT_H2_SMALL_WINDOW);
     int32_t read = domt_h2_ask(&h2, "POST", "/bytes", 100000, NULL);
-    domt_h2_pass(&h2, 1000 * MS);
-    domt_h2_hold(&h2, read, 200, "100000\n");
+    domt_h2_advance(&h2, 1000 * MS);
+    domt_h2_expect_answer(&h2, read, 200, "100000\n");
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, left);
     domt_h2_finish(&h2);
 }
@@ -157,33 +157,33 @@ DOMT_TEST(what_is_not_read_does_not_come)
 DOMT_TEST(streams_that_are_taken_back_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
-        begin();
+        set_up();
         for (uint32_t i = 0; i < DOMT_H2_SMALL_RESETS + over; i++) {
             int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
             domt_h2_send(&h2, "", 0);
             ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, 0, id, NGHTTP2_CANCEL), 0);
             domt_h2_send(&h2, "", 0);
         }
-        domt_h2_pass(&h2, 100 * MS);
+        domt_h2_advance(&h2, 100 * MS);
         if (over != 0)
-            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+            domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         else
-            domt_h2_hold_well(&h2);
+            domt_h2_check_connection(&h2);
         domt_h2_finish(&h2);
     }
 }
 
 DOMT_TEST(the_counts_begin_anew_with_each_second)
 {
-    begin();
+    set_up();
     for (uint32_t i = 0; i < 3 * DOMT_H2_SMALL_RESETS; i++) {
         int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
-        domt_h2_pass(&h2, 0);
+        domt_h2_advance(&h2, 0);
         ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, 0, id, NGHTTP2_CANCEL), 0);
-        domt_h2_pass(&h2, 400 * MS);
+        domt_h2_advance(&h2, 400 * MS);
     }
     ck_assert_uint_eq(domt_served_now.begun, 3 * DOMT_H2_SMALL_RESETS);
-    domt_h2_hold_well(&h2);
+    domt_h2_check_connection(&h2);
     domt_h2_finish(&h2);
 }
 
@@ -213,17 +213,17 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (uint32_t over = 0; over < 2; over++) {
-            begin();
+            set_up();
             int32_t id = domt_h2_ask(&h2, "POST", "/hang", 1, NULL);
             domt_h2_stream_of(&h2, id)->holds_end = true;
-            domt_h2_pass(&h2, 0);
+            domt_h2_advance(&h2, 0);
             for (uint32_t n = 0; n + 2 < DOMT_H2_SMALL_CONTROLS + over; n++)
                 domt_h2_send_frame(&h2, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
                                    cases[i].size);
-            domt_h2_pass(&h2, 100 * MS);
+            domt_h2_advance(&h2, 100 * MS);
             ck_assert_msg(h2.is_away == (over != 0), "case %zu, over %u", i, over);
             if (over != 0)
-                domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+                domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
             domt_h2_finish(&h2);
         }
     }
@@ -234,25 +234,25 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
 DOMT_TEST(updates_of_streams_that_are_over_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
-        begin();
-        int32_t id = domt_h2_serve(&h2, "GET", "/now", 0, NULL, 1100 * MS, 200, NULL);
+        set_up();
+        int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/now", 0, NULL, 1100 * MS, 200, NULL);
         for (uint32_t n = 0; n < 2 + DOMT_H2_SMALL_CONTROLS + over; n++)
             domt_h2_send_frame(&h2, NGHTTP2_WINDOW_UPDATE, 0, id, "\0\0\0\1", 4);
-        domt_h2_pass(&h2, 100 * MS);
+        domt_h2_advance(&h2, 100 * MS);
         ck_assert_msg(h2.is_away == (over != 0), "over %u", over);
         if (over != 0)
-            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+            domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         domt_h2_finish(&h2);
     }
 }
 
 DOMT_TEST(what_was_sent_calls_for_updates)
 {
-    begin();
-    domt_h2_pass(&h2, 0);
-    int32_t id = domt_h2_serve(&h2, "GET", "/give/1000000", 0, NULL, 100 * MS, 200, NULL);
+    set_up();
+    domt_h2_advance(&h2, 0);
+    int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/give/1000000", 0, NULL, 100 * MS, 200, NULL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 1000000);
-    domt_h2_hold_well(&h2);
+    domt_h2_check_connection(&h2);
     domt_h2_finish(&h2);
 }
 
@@ -266,7 +266,7 @@ DOMT_TEST(blocks_of_fields_are_bounded)
     for (size_t over = 0; over < 2; over++) {
         uint8_t block[200];
         size_t size = sizeof first + sizeof get_now;
-        begin();
+        set_up();
         memcpy(block, first, sizeof first);
         memcpy(block + sizeof first, get_now, sizeof get_now);
         for (size_t i = 0; i < 8 + over; i++, size += sizeof more)
@@ -277,8 +277,8 @@ DOMT_TEST(blocks_of_fields_are_bounded)
         ck_assert_uint_eq(domt_served_now.begun, over == 0 ? 1 : 0);
         ck_assert(domus_peer_has_end(h2.peer) == (over != 0));
         if (over != 0) {
-            domt_h2_pass(&h2, 0);
-            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+            domt_h2_advance(&h2, 0);
+            domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         }
         domt_h2_finish(&h2);
     }
@@ -287,7 +287,7 @@ DOMT_TEST(blocks_of_fields_are_bounded)
 /* The rest of a block of fields has to come within channel.headTimeout. */
 DOMT_TEST(a_block_that_drips_ends_the_connection)
 {
-    begin();
+    set_up();
     domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 8 * DOMT_SERVED_S), 0);
     ck_assert(!domus_peer_has_end(h2.peer)); /* the client sends nothing in this time */
@@ -315,9 +315,9 @@ DOMT_TEST(malformed_requests_are_reset)
                  {"/now", {"upgrade", "x", NULL}}, {"/no w", {NULL}}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin();
+        set_up();
         int32_t id = domt_h2_ask(&h2, "GET", cases[i].path, 0, cases[i].fields);
-        domt_h2_pass(&h2, 0);
+        domt_h2_advance(&h2, 0);
         ck_assert_msg(domt_served_now.begun == 0, "case %zu was served", i);
         ck_assert_msg(h2.is_away || domt_h2_stream_of(&h2, id)->code == NGHTTP2_PROTOCOL_ERROR,
                       "case %zu", i);
@@ -330,7 +330,7 @@ DOMT_TEST(paths_of_other_schemes_begin_with_a_slash)
 {
     static const uint8_t fields[] = {0x82, 0x06, 1, 'x', 0x04, 3, 'n', 'o', 'w', 0x01, 1, 'a'};
 
-    begin();
+    set_up();
     domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS, 1,
                        fields, sizeof fields);
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 100 * MS), 0);
@@ -346,12 +346,12 @@ DOMT_TEST(lengths_are_held)
     static const char *const lengths[] = {"9", "11"};
 
     for (size_t i = 0; i < 2; i++) {
-        begin();
+        set_up();
         int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 10,
                                  (const char *const[]){"content-length", lengths[i], NULL});
-        domt_h2_pass(&h2, 0);
-        domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
-        domt_h2_hold_well(&h2);
+        domt_h2_advance(&h2, 0);
+        domt_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
+        domt_h2_check_connection(&h2);
         domt_h2_finish(&h2);
     }
 }
@@ -368,11 +368,11 @@ DOMT_TEST(inner_channels_count_as_connections)
     domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_whole, 1));
     for (size_t i = 0; i < 3; i++)
         ids[i] = domt_h2_ask(&h2, "GET", "/sleep/100", 0, NULL);
-    domt_h2_pass(&h2, 300 * MS);
-    domt_h2_hold(&h2, ids[0], 200, "slept\n");
-    domt_h2_hold(&h2, ids[1], 200, "slept\n");
-    domt_h2_hold_reset(&h2, ids[2], NGHTTP2_REFUSED_STREAM);
-    domt_h2_hold_well(&h2);
+    domt_h2_advance(&h2, 300 * MS);
+    domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
+    domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
+    domt_h2_expect_reset(&h2, ids[2], NGHTTP2_REFUSED_STREAM);
+    domt_h2_check_connection(&h2);
     domt_h2_finish(&h2);
 }
 
@@ -387,8 +387,8 @@ DOMT_TEST(a_stream_that_stalls_is_reset)
     domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
     h2.keeps_window = true;
     int32_t id = domt_h2_ask(&h2, "GET", "/give/200000", 0, NULL);
-    domt_h2_pass(&h2, 2000 * MS);
-    domt_h2_hold_reset(&h2, id, NGHTTP2_CANCEL);
+    domt_h2_advance(&h2, 2000 * MS);
+    domt_h2_expect_reset(&h2, id, NGHTTP2_CANCEL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 65535);
     ck_assert(!h2.is_away);
     domt_h2_finish(&h2);

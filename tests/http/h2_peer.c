@@ -58,9 +58,9 @@ static bool is_named(const uint8_t *name, size_t size, const char *text)
     return size == strlen(text) && memcmp(name, text, size) == 0;
 }
 
-static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-                       size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
-                       void *h2_)
+static int store_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                        size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
+                        void *h2_)
 {
     domt_h2 *h2 = h2_;
     domt_h2_stream *stream = domt_h2_stream_of(h2, frame->hd.stream_id);
@@ -76,8 +76,8 @@ static int take_header(nghttp2_session *session, const nghttp2_frame *frame, con
     return 0;
 }
 
-static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
-                     size_t size, void *h2_)
+static int store_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
+                      size_t size, void *h2_)
 {
     domt_h2 *h2 = h2_;
     domt_h2_stream *stream = domt_h2_stream_of(h2, id);
@@ -90,7 +90,7 @@ static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const 
     return 0;
 }
 
-static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domt_h2 *h2 = h2_;
     bool is_of_answer = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
@@ -110,7 +110,7 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     return 0;
 }
 
-static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
+static int record_close(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
 {
     domt_h2_stream_of(h2, id)->closed = true;
     domt_h2_stream_of(h2, id)->code = code;
@@ -150,10 +150,10 @@ void domt_h2_begin(domt_h2 *h2, domus_testkit *kit)
     ck_assert_int_eq(nghttp2_option_new(&option), 0);
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_http_messaging(option, 1);
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, take_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, store_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, store_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, record_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, record_close);
     ck_assert_int_eq(nghttp2_session_client_new2(&h2->session, callbacks, h2, option), 0);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
@@ -205,7 +205,7 @@ static void send_queued(domt_h2 *h2)
         (void)domus_peer_send(h2->peer, bytes, (size_t)size);
 }
 
-void domt_h2_pass(domt_h2 *h2, uint64_t ns)
+void domt_h2_advance(domt_h2 *h2, uint64_t ns)
 {
     for (unsigned i = 0; i < 200; i++) {
         size_t size;
@@ -241,7 +241,7 @@ void domt_h2_send_frame(domt_h2 *h2, uint8_t type, uint8_t flags, int32_t id, co
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-void domt_h2_hold(domt_h2 *h2, int32_t id, int status, const char *text)
+void domt_h2_expect_answer(domt_h2 *h2, int32_t id, int status, const char *text)
 {
     const domt_h2_stream *stream = domt_h2_stream_of(h2, id);
 
@@ -251,31 +251,31 @@ void domt_h2_hold(domt_h2 *h2, int32_t id, int status, const char *text)
         ck_assert_str_eq(stream->text, text);
 }
 
-int32_t domt_h2_serve(domt_h2 *h2, const char *method, const char *path, size_t size,
-                      const char *const *fields, uint64_t ns, int status, const char *text)
+int32_t domt_h2_ask_and_expect(domt_h2 *h2, const char *method, const char *path, size_t size,
+                               const char *const *fields, uint64_t ns, int status, const char *text)
 {
     int32_t id = domt_h2_ask(h2, method, path, size, fields);
 
-    domt_h2_pass(h2, ns);
-    domt_h2_hold(h2, id, status, text);
+    domt_h2_advance(h2, ns);
+    domt_h2_expect_answer(h2, id, status, text);
     return id;
 }
 
-void domt_h2_hold_reset(domt_h2 *h2, int32_t id, uint32_t code)
+void domt_h2_expect_reset(domt_h2 *h2, int32_t id, uint32_t code)
 {
     ck_assert(domt_h2_stream_of(h2, id)->closed);
     ck_assert_uint_eq(domt_h2_stream_of(h2, id)->code, code);
 }
 
-void domt_h2_hold_well(domt_h2 *h2)
+void domt_h2_check_connection(domt_h2 *h2)
 {
     int32_t id = domt_h2_ask(h2, "GET", "/now", 0, NULL);
 
-    domt_h2_pass(h2, 0);
-    domt_h2_hold(h2, id, 200, "now\n");
+    domt_h2_advance(h2, 0);
+    domt_h2_expect_answer(h2, id, 200, "now\n");
 }
 
-void domt_h2_hold_away(domt_h2 *h2, uint32_t code)
+void domt_h2_expect_goaway(domt_h2 *h2, uint32_t code)
 {
     ck_assert(h2->is_away);
     ck_assert_uint_eq(h2->away, code);

@@ -54,7 +54,7 @@ extern const domus_behaviour domt_h2_by_whole, domt_h2_by_streams, domt_h2_by_sm
 #define DOMT_H2_SMALL_RESETS   3u
 #define DOMT_H2_SMALL_CONTROLS 10u
 
-/* Begin a client; its first domt_h2_pass() sends the preface and SETTINGS. domt_h2_end() frees
+/* Begin a client; its first domt_h2_advance() sends the preface and SETTINGS. domt_h2_end() frees
  * it. */
 void domt_h2_begin(domt_h2 *h2, domus_testkit *kit);
 void domt_h2_end(domt_h2 *h2);
@@ -68,7 +68,7 @@ int32_t domt_h2_ask(domt_h2 *h2, const char *method, const char *path, size_t si
                     const char *const *fields);
 
 /* Send the client's output, let this time pass, and read the bytes that have come. */
-void domt_h2_pass(domt_h2 *h2, uint64_t ns);
+void domt_h2_advance(domt_h2 *h2, uint64_t ns);
 
 /* Send bytes unchanged. */
 void domt_h2_send(domt_h2 *h2, const void *bytes, size_t size);
@@ -83,20 +83,21 @@ static inline domt_h2_stream *domt_h2_stream_of(domt_h2 *h2, int32_t id)
 }
 
 /* Check that a stream was answered with this status and text, and has ended without a reset. */
-void domt_h2_hold(domt_h2 *h2, int32_t id, int status, const char *text);
+void domt_h2_expect_answer(domt_h2 *h2, int32_t id, int status, const char *text);
 
 /* Send a request, let this time pass, and check that it was answered with this status and text.
  * Returns the number of its stream. */
-int32_t domt_h2_serve(domt_h2 *h2, const char *method, const char *path, size_t size,
-                      const char *const *fields, uint64_t ns, int status, const char *text);
+int32_t domt_h2_ask_and_expect(domt_h2 *h2, const char *method, const char *path, size_t size,
+                               const char *const *fields, uint64_t ns, int status,
+                               const char *text);
 
 /* Check that a stream was reset with a code. */
-void domt_h2_hold_reset(domt_h2 *h2, int32_t id, uint32_t code);
+void domt_h2_expect_reset(domt_h2 *h2, int32_t id, uint32_t code);
 
 /* Check that the connection works: a request for /now is answered. */
-void domt_h2_hold_well(domt_h2 *h2);
+void domt_h2_check_connection(domt_h2 *h2);
 
 /* Check that the connection has ended with this code. */
-void domt_h2_hold_away(domt_h2 *h2, uint32_t code);
+void domt_h2_expect_goaway(domt_h2 *h2, uint32_t code);
 
 #endif

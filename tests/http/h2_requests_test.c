@@ -11,7 +11,7 @@
 
 static domt_h2 h2;
 
-static void begin(const domus_behaviour *behaviour)
+static void set_up(const domus_behaviour *behaviour)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
 }
@@ -20,16 +20,16 @@ DOMT_TEST(requests_are_answered_as_they_are_ready)
 {
     int32_t ids[4];
 
-    begin(&domt_h2_by_whole);
+    set_up(&domt_h2_by_whole);
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/300", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/sleep/100", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "GET", "/now", 0, NULL);
     ids[3] = domt_h2_ask(&h2, "GET", "/late", 0, NULL);
-    domt_h2_pass(&h2, 500 * MS);
-    domt_h2_hold(&h2, ids[0], 200, "slept\n");
-    domt_h2_hold(&h2, ids[1], 200, "slept\n");
-    domt_h2_hold(&h2, ids[2], 200, "now\n");
-    domt_h2_hold(&h2, ids[3], 504, NULL);
+    domt_h2_advance(&h2, 500 * MS);
+    domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
+    domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
+    domt_h2_expect_answer(&h2, ids[2], 200, "now\n");
+    domt_h2_expect_answer(&h2, ids[3], 504, NULL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[0])->order, 3);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[1])->order, 2);
     ck_assert_str_eq(domt_h2_stream_of(&h2, ids[0])->field, "text/plain");
@@ -39,9 +39,9 @@ DOMT_TEST(requests_are_answered_as_they_are_ready)
 
 DOMT_TEST(inner_channels_serve_one_stream_after_the_other)
 {
-    begin(&domt_h2_by_whole);
+    set_up(&domt_h2_by_whole);
     for (unsigned i = 0; i < 150; i++)
-        domt_h2_hold_well(&h2);
+        domt_h2_check_connection(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 0);
     domt_h2_finish(&h2);
     /* the connection, and one inner channel for all requests */
@@ -77,14 +77,14 @@ DOMT_TEST(methods_and_bodies_have_their_answers)
     const domus_behaviour *const behaviours[] = {&domt_h2_by_whole, &domt_h2_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        begin(behaviours[b]);
+        set_up(behaviours[b]);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             int32_t id =
                 domt_h2_ask(&h2, cases[i].method, cases[i].path, cases[i].size, cases[i].fields);
-            domt_h2_pass(&h2, 0);
+            domt_h2_advance(&h2, 0);
             if (cases[i].status != 404)
-                domt_h2_hold(&h2, id, cases[i].status, cases[i].text);
-            domt_h2_hold_well(&h2);
+                domt_h2_expect_answer(&h2, id, cases[i].status, cases[i].text);
+            domt_h2_check_connection(&h2);
         }
         domt_h2_finish(&h2);
     }
@@ -94,33 +94,33 @@ DOMT_TEST(a_body_that_is_wanted_is_asked_for)
 {
     static const char *const expects[] = {"expect", "100-continue", NULL};
 
-    begin(&domt_h2_by_streams);
+    set_up(&domt_h2_by_streams);
     int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, expects);
     domt_h2_stream_of(&h2, id)->to_send = 0;
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
     ck_assert_int_eq(domt_h2_stream_of(&h2, id)->interims, 1);
     domt_h2_stream_of(&h2, id)->to_send = 7;
     domt_h2_stream_of(&h2, id)->holds_end = false;
     ck_assert_int_eq(nghttp2_session_resume_data(h2.session, id), 0);
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold(&h2, id, 200, "7\n");
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_answer(&h2, id, 200, "7\n");
     domt_h2_finish(&h2);
 }
 
 DOMT_TEST(trailers_go_both_ways)
 {
-    begin(&domt_h2_by_streams);
+    set_up(&domt_h2_by_streams);
     for (size_t size = 0; size < 3; size++) {
         int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1 + size, NULL);
         domt_h2_stream_of(&h2, id)->trailers = 1;
-        domt_h2_pass(&h2, 0);
-        domt_h2_hold(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
+        domt_h2_advance(&h2, 0);
+        domt_h2_expect_answer(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
     }
     /* a request without "TE: trailers" */
     int32_t id = domt_h2_ask(&h2, "GET", "/trailed", 0, NULL);
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold(&h2, id, 200, "trailed\n");
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_answer(&h2, id, 200, "trailed\n");
     ck_assert_str_eq(domt_h2_stream_of(&h2, id)->field, "end");
     domt_h2_finish(&h2);
 }
@@ -130,12 +130,12 @@ DOMT_TEST(answers_in_pieces_come_whole)
 {
     int32_t ids[5];
 
-    begin(&domt_h2_by_streams);
+    set_up(&domt_h2_by_streams);
     for (size_t i = 0; i < 5; i++)
         ids[i] = domt_h2_ask(&h2, "GET", i % 2 == 0 ? "/give/200000" : "/give/5000", 0, NULL);
-    domt_h2_pass(&h2, 1000 * MS);
+    domt_h2_advance(&h2, 1000 * MS);
     for (size_t i = 0; i < 5; i++) {
-        domt_h2_hold(&h2, ids[i], 200, NULL);
+        domt_h2_expect_answer(&h2, ids[i], 200, NULL);
         ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->size, i % 2 == 0 ? 200000 : 5000);
     }
     domt_h2_finish(&h2);
@@ -148,11 +148,11 @@ DOMT_TEST(urgent_answers_come_first)
     static const char *const sooner[] = {"priority", "u=1", NULL};
     int32_t ids[3];
 
-    begin(&domt_h2_by_streams);
+    set_up(&domt_h2_by_streams);
     ids[0] = domt_h2_ask(&h2, "GET", "/give/150000", 0, later);
     ids[1] = domt_h2_ask(&h2, "GET", "/give/150000", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "GET", "/give/150000", 0, sooner);
-    domt_h2_pass(&h2, 1000 * MS);
+    domt_h2_advance(&h2, 1000 * MS);
     for (size_t i = 0; i < 3; i++)
         ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->order, 2 - i);
     domt_h2_finish(&h2);
@@ -161,23 +161,23 @@ DOMT_TEST(urgent_answers_come_first)
 /* When the peer cancels a stream, the answer is cut, and other streams go on. */
 DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
 {
-    begin(&domt_h2_by_whole);
+    set_up(&domt_h2_by_whole);
     int32_t gone = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
     ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, NGHTTP2_FLAG_NONE, gone, NGHTTP2_CANCEL),
                      0);
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
-    domt_h2_hold_well(&h2);
+    domt_h2_check_connection(&h2);
     domt_h2_finish(&h2);
 }
 
 DOMT_TEST(another_protocol_has_no_stream)
 {
-    begin(&domt_h2_by_whole);
+    set_up(&domt_h2_by_whole);
     /* the request did not ask for another protocol */
-    (void)domt_h2_serve(&h2, "GET", "/up", 0, NULL, 0, 500, NULL);
+    (void)domt_h2_ask_and_expect(&h2, "GET", "/up", 0, NULL, 0, 500, NULL);
     domt_h2_finish(&h2);
 }
 
@@ -185,18 +185,18 @@ DOMT_TEST(another_protocol_has_no_stream)
  * channel with a stream stays. */
 DOMT_TEST(inner_channels_without_streams_end)
 {
-    begin(&domt_h2_by_whole);
+    set_up(&domt_h2_by_whole);
     for (unsigned i = 0; i < 20; i++)
         (void)domt_h2_ask(&h2, "GET", "/sleep/10", 0, NULL);
     int32_t slow = domt_h2_ask(&h2, "GET", "/sleep/3000", 0, NULL);
-    domt_h2_pass(&h2, 500 * MS);
+    domt_h2_advance(&h2, 500 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 0);
-    domt_h2_pass(&h2, 1000 * MS);
+    domt_h2_advance(&h2, 1000 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 20);
     ck_assert_int_eq(domt_served_now.close_error, 0);
-    domt_h2_pass(&h2, 2000 * MS);
-    domt_h2_hold(&h2, slow, 200, "slept\n");
-    domt_h2_hold_well(&h2);
+    domt_h2_advance(&h2, 2000 * MS);
+    domt_h2_expect_answer(&h2, slow, 200, "slept\n");
+    domt_h2_check_connection(&h2);
     domt_h2_finish(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 22);
 }
@@ -205,16 +205,16 @@ DOMT_TEST(inner_channels_without_streams_end)
  * its request comes late, and no handler waits for it yet. */
 DOMT_TEST(inner_channels_that_serve_again_stay)
 {
-    begin(&domt_h2_by_whole);
-    domt_h2_hold_well(&h2);
+    set_up(&domt_h2_by_whole);
+    domt_h2_check_connection(&h2);
     int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 5, NULL);
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_pass(&h2, 3000 * MS);
+    domt_h2_advance(&h2, 3000 * MS);
     domt_h2_stream_of(&h2, id)->to_send = 5;
     domt_h2_stream_of(&h2, id)->holds_end = false;
     ck_assert_int_eq(nghttp2_session_resume_data(h2.session, id), 0);
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold(&h2, id, 200, "10\n");
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_answer(&h2, id, 200, "10\n");
     ck_assert_uint_eq(domt_served_now.closed, 0);
     domt_h2_finish(&h2);
 }
@@ -223,14 +223,14 @@ DOMT_TEST(inner_channels_that_serve_again_stay)
  * for, and the connection ends. */
 DOMT_TEST(a_half_close_ends_what_was_answered)
 {
-    begin(&domt_h2_by_streams);
+    set_up(&domt_h2_by_streams);
     int32_t id = domt_h2_ask(&h2, "POST", "/now\xff", 10, NULL);
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold(&h2, id, 400, NULL);
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_answer(&h2, id, 400, NULL);
     domus_peer_finish(h2.peer);
-    domt_h2_pass(&h2, 100 * MS);
-    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    domt_h2_advance(&h2, 100 * MS);
+    domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     domt_h2_end(&h2);
     domt_served_end(h2.kit);
 }
@@ -240,20 +240,20 @@ DOMT_TEST(answers_come_behind_a_half_close)
 {
     int32_t ids[3];
 
-    begin(&domt_h2_by_streams);
+    set_up(&domt_h2_by_streams);
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/500", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/give/5000", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 10, NULL);
     domt_h2_stream_of(&h2, ids[2])->holds_end = true; /* the body of this request does not end */
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
     domus_peer_finish(h2.peer);
-    domt_h2_pass(&h2, 100 * MS);
+    domt_h2_advance(&h2, 100 * MS);
     ck_assert(!domus_peer_has_end(h2.peer));
-    domt_h2_pass(&h2, 1000 * MS);
-    domt_h2_hold(&h2, ids[0], 200, "slept\n");
-    domt_h2_hold(&h2, ids[1], 200, NULL);
+    domt_h2_advance(&h2, 1000 * MS);
+    domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
+    domt_h2_expect_answer(&h2, ids[1], 200, NULL);
     ck_assert_int_ne(domt_h2_stream_of(&h2, ids[2])->status, 200);
-    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     ck_assert_int_eq(domus_peer_error(h2.peer), 0);
     domt_h2_end(&h2);
     domt_served_end(h2.kit);
@@ -271,14 +271,14 @@ DOMT_TEST(other_connections_speak_http_1)
         for (size_t at = 1; at < 12; at++) {
             domus_peer *peer = domt_served_peer(kit);
             ck_assert_int_eq(domus_peer_send(peer, texts[t], at), 0);
-            domt_served_pass(kit, MS);
+            domt_served_advance_silently(kit, MS);
             domt_served_send(peer, texts[t] + at);
             domt_served_expect(kit, peer, DOMT_SERVED_OK("4", "now\n"));
             domt_served_send(peer, texts[t]);
             domt_served_expect(kit, peer, DOMT_SERVED_OK("4", "now\n"));
             domt_served_send(peer, "GET /up HTTP/1.1\r\nHost: a\r\n"
                                    "Connection: upgrade\r\nUpgrade: lines\r\n\r\n");
-            domt_served_pass(kit, MS);
+            domt_served_advance_silently(kit, MS);
             domus_peer_close(peer);
         }
     }
@@ -292,13 +292,13 @@ DOMT_TEST(a_part_of_the_preface_is_waited_for)
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n");
-    domt_served_pass(kit, MS);
+    domt_served_advance_silently(kit, MS);
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_peer_expect_end(peer, 10 * DOMT_SERVED_S), 0);
     domt_served_end(kit);
 }
 
-static void begin_drain(void)
+static void start_drain(void)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_streams, 1));
 }
@@ -317,17 +317,17 @@ DOMT_TEST(streams_under_way_are_answered)
 {
     int32_t ids[3];
 
-    begin_drain();
+    start_drain();
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/200", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/sleep/900", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "GET", "/give/20000", 0, NULL);
-    domt_h2_pass(&h2, 100 * MS);
+    domt_h2_advance(&h2, 100 * MS);
     ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
     read_rest();
-    domt_h2_hold(&h2, ids[0], 200, "slept\n");
-    domt_h2_hold(&h2, ids[1], 200, "slept\n");
-    domt_h2_hold(&h2, ids[2], 200, NULL);
-    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
+    domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
+    domt_h2_expect_answer(&h2, ids[2], 200, NULL);
+    domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     ck_assert_uint_eq(h2.aways, 2); /* one GOAWAY announces the end, one names the last stream */
     ck_assert_int_eq(h2.last, ids[2]);
     ck_assert_int_eq(domus_peer_error(h2.peer), 0);
@@ -337,11 +337,11 @@ DOMT_TEST(streams_under_way_are_answered)
 
 DOMT_TEST(an_idle_connection_says_goodbye)
 {
-    begin_drain();
-    domt_h2_hold_well(&h2);
+    start_drain();
+    domt_h2_check_connection(&h2);
     ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
     read_rest();
-    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     ck_assert_uint_eq(h2.aways, 1);
     domt_h2_end(&h2);
     domus_testkit_free(h2.kit);
@@ -362,7 +362,7 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
         ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 1, NULL);
         for (size_t n = 0; n < 3; n++)
             domt_h2_stream_of(&h2, ids[n])->holds_end = true;
-        domt_h2_pass(&h2, 50 * MS);
+        domt_h2_advance(&h2, 50 * MS);
         for (size_t n = 0; n < 2; n++) {
             *domt_h2_stream_of(&h2, ids[n]) = (domt_h2_stream){.to_send = 50};
             (void)nghttp2_session_resume_data(h2.session, ids[n]);
@@ -372,11 +372,11 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
         ck_assert_int_eq(domus_testkit_net_set(h2.kit, &slow), 0);
         domt_h2_send(&h2, "", 0);
         ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
-        domt_served_pass(h2.kit, 200 * MS);
+        domt_served_advance_silently(h2.kit, 200 * MS);
         read_rest();
-        domt_h2_hold(&h2, ids[0], 200, "150\n");
-        domt_h2_hold(&h2, ids[1], 200, "150\n");
-        domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+        domt_h2_expect_answer(&h2, ids[0], 200, "150\n");
+        domt_h2_expect_answer(&h2, ids[1], 200, "150\n");
+        domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
         ck_assert_int_eq(h2.last, ids[2]);
         domt_h2_end(&h2);
         domus_testkit_free(h2.kit);
@@ -392,8 +392,8 @@ DOMT_TEST(an_old_connection_ends_behind_its_streams)
     config.pace.age_max_ns = 1000 * MS;
     config.pace.age_jitter_percent = 0;
     domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
-    (void)domt_h2_serve(&h2, "GET", "/sleep/1800", 0, NULL, 4000 * MS, 200, "slept\n");
-    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    (void)domt_h2_ask_and_expect(&h2, "GET", "/sleep/1800", 0, NULL, 4000 * MS, 200, "slept\n");
+    domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     domt_h2_finish(&h2);
 }
 
@@ -417,9 +417,9 @@ DOMT_TEST(a_stream_behind_the_last_one_is_refused)
     domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
     (void)domt_h2_ask(&h2, "GET", "/sleep/1800", 0, NULL);
     ck_assert_int_eq(domt_h2_ask(&h2, "GET", "/hang", 0, NULL), 3);
-    domt_h2_pass(&h2, 1500 * MS);
+    domt_h2_advance(&h2, 1500 * MS);
     domt_h2_send(&h2, packet, sizeof packet - 1);
-    domt_served_pass(h2.kit, 100 * MS);
+    domt_served_advance_silently(h2.kit, 100 * MS);
     const char *got = domus_peer_got(h2.peer, &size);
     ck_assert_ptr_nonnull(memmem(got, size, refused, sizeof refused - 1));
     ck_assert_ptr_nonnull(memmem(got, size, away, sizeof away - 1));
@@ -430,12 +430,12 @@ DOMT_TEST(a_stream_behind_the_last_one_is_refused)
 /* When the connection breaks, nothing of its streams is left behind. */
 DOMT_TEST(streams_end_with_their_connection)
 {
-    begin_drain();
+    start_drain();
     for (unsigned i = 0; i < 5; i++)
         (void)domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
     domus_peer_reset(h2.peer);
-    domt_served_pass(h2.kit, 100 * MS);
+    domt_served_advance_silently(h2.kit, 100 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 6);
     domt_h2_end(&h2);
     domt_served_end(h2.kit);

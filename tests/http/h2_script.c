@@ -7,7 +7,7 @@
 #define HEAD    9u
 #define PREFACE 24u
 
-static uint32_t number(const char *bytes, unsigned count)
+static uint32_t read_number(const char *bytes, unsigned count)
 {
     uint32_t value = 0;
 
@@ -16,7 +16,7 @@ static uint32_t number(const char *bytes, unsigned count)
     return value;
 }
 
-static void put(uint8_t *to, uint32_t value, unsigned count)
+static void write_number(uint8_t *to, uint32_t value, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         to[i] = (uint8_t)(value >> 8 * (count - 1 - i));
@@ -39,16 +39,16 @@ void domt_h2s_accept(domt_h2s *script)
     *script = (domt_h2s){.kit = script->kit, .listener = script->listener};
     ck_assert_int_eq(domus_peer_accept(script->listener, 10 * DOMT_SERVED_S, &script->peer), 0);
     domt_h2s_send(script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
-    domt_h2s_pass(script, 0);
+    domt_h2s_advance(script, 0);
     domt_h2s_send(script, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, NULL, 0);
-    domt_h2s_pass(script, 0);
-    domt_h2s_pass(script, 0);
+    domt_h2s_advance(script, 0);
+    domt_h2s_advance(script, 0);
 }
 
-static void note_frame(domt_h2s *script, const char *head, const char *body, uint32_t size)
+static void record_frame(domt_h2s *script, const char *head, const char *body, uint32_t size)
 {
     uint8_t type = (uint8_t)head[3], flags = (uint8_t)head[4];
-    int32_t id = (int32_t)number(head + 5, 4);
+    int32_t id = (int32_t)read_number(head + 5, 4);
 
     script->ended += type <= NGHTTP2_HEADERS && (flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (type == NGHTTP2_HEADERS && id > script->last) {
@@ -59,16 +59,16 @@ static void note_frame(domt_h2s *script, const char *head, const char *body, uin
     } else if (type == NGHTTP2_RST_STREAM) {
         script->resets++;
         script->reset_id = id;
-        script->reset_code = number(body, 4);
+        script->reset_code = read_number(body, 4);
     } else if (type == NGHTTP2_GOAWAY) {
         script->is_away = true;
-        script->away = number(body + 4, 4);
+        script->away = read_number(body + 4, 4);
     } else if (type == NGHTTP2_SETTINGS) {
         script->acks += flags & NGHTTP2_FLAG_ACK;
     } else if (type == NGHTTP2_PING) {
         script->pongs++;
     } else if (type == NGHTTP2_WINDOW_UPDATE && id != 0) {
-        script->credit += number(body, 4);
+        script->credit += read_number(body, 4);
     }
 }
 
@@ -83,16 +83,17 @@ static void read_frames(domt_h2s *script)
         script->has_preface = true;
         at = PREFACE;
     }
-    while (script->has_preface && size - at >= HEAD && size - at >= HEAD + number(got + at, 3)) {
-        note_frame(script, got + at, got + at + HEAD, number(got + at, 3));
-        at += HEAD + number(got + at, 3);
+    while (script->has_preface && size - at >= HEAD &&
+           size - at >= HEAD + read_number(got + at, 3)) {
+        record_frame(script, got + at, got + at + HEAD, read_number(got + at, 3));
+        at += HEAD + read_number(got + at, 3);
     }
     domus_peer_take(script->peer, at);
 }
 
-void domt_h2s_pass(domt_h2s *script, uint64_t ns)
+void domt_h2s_advance(domt_h2s *script, uint64_t ns)
 {
-    domt_served_pass(script->kit, ns);
+    domt_served_advance_silently(script->kit, ns);
     read_frames(script);
 }
 
@@ -101,8 +102,8 @@ void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, co
 {
     uint8_t head[HEAD] = {[3] = type, [4] = flags};
 
-    put(head, (uint32_t)size, 3);
-    put(head + 5, (uint32_t)id, 4);
+    write_number(head, (uint32_t)size, 3);
+    write_number(head + 5, (uint32_t)id, 4);
     (void)domus_peer_send(script->peer, head, HEAD);
     if (size != 0)
         (void)domus_peer_send(script->peer, bytes, size);
@@ -114,7 +115,7 @@ void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body)
     domt_h2s_send(script, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, body, strlen(body));
 }
 
-void domt_h2s_hold(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body)
+void domt_h2s_answer_and_expect(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body)
 {
     domt_h2s_answer(script, id, body);
     domt_h2c_expect(h2c, 200, body);
@@ -124,7 +125,7 @@ void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code)
 {
     uint8_t body[4];
 
-    put(body, code, 4);
+    write_number(body, code, 4);
     domt_h2s_send(script, NGHTTP2_RST_STREAM, 0, id, body, sizeof body);
 }
 
@@ -132,7 +133,7 @@ void domt_h2s_go_away(domt_h2s *script, int32_t last, uint32_t code)
 {
     uint8_t body[8];
 
-    put(body, (uint32_t)last, 4);
-    put(body + 4, code, 4);
+    write_number(body, (uint32_t)last, 4);
+    write_number(body + 4, code, 4);
     domt_h2s_send(script, NGHTTP2_GOAWAY, 0, 0, body, sizeof body);
 }

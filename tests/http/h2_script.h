@@ -42,7 +42,7 @@ void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c);
 void domt_h2s_accept(domt_h2s *script);
 
 /* Let time pass, and read the bytes that have come. */
-void domt_h2s_pass(domt_h2s *script, uint64_t ns);
+void domt_h2s_advance(domt_h2s *script, uint64_t ns);
 
 /* Send a frame. */
 void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, const void *bytes,
@@ -52,7 +52,7 @@ void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, co
 void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body);
 
 /* Answer a stream with 200 and this body, and check that the client receives this answer. */
-void domt_h2s_hold(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body);
+void domt_h2s_answer_and_expect(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body);
 
 /* Send RST_STREAM for a stream; send GOAWAY for the connection. */
 void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code);

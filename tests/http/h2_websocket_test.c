@@ -21,7 +21,7 @@ static const domus_websocket_service service = {.pipeline = &socket_pipeline,
 static uint32_t requests;
 
 /* Serve "/socket" as a WebSocket, fail "/none", and answer any other path with "plain". */
-static int take_request(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200, .media = "text/plain"};
@@ -35,15 +35,15 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int take_message(domus_stack *stack, void *self, const void *payload)
+static int echo_message(domus_stack *stack, void *self, const void *payload)
 {
     return domus_channel_send(stack, domus_channel_running(stack), &domus_websocket_message_type,
                               payload);
 }
 
 static const domus_on_peer rows[] = {
-    {.type = &domus_http_request_type, .handle = take_request},
-    {.type = &domus_websocket_message_type, .handle = take_message},
+    {.type = &domus_http_request_type, .handle = serve_request},
+    {.type = &domus_websocket_message_type, .handle = echo_message},
     {.type = NULL}};
 
 static const domus_http2_options with_sockets = {.websockets = true};
@@ -65,17 +65,17 @@ static const domus_http2_options with_sockets = {.websockets = true};
 
 static const domus_behaviour by_sockets = BEHAVIOUR(&with_sockets), by_none = BEHAVIOUR(NULL);
 
-static void begin(const domus_behaviour *behaviour)
+static void set_up(const domus_behaviour *behaviour)
 {
     requests = 0;
     domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
-    domt_h2_pass(&h2, 0);
+    domt_h2_advance(&h2, 0);
 }
 
 /* --- the client ------------------------------------------------------------------------------- */
 
 /* Begin an extended CONNECT; its stream stays open. */
-static int32_t ask(const char *path, const char *protocol)
+static int32_t send_connect(const char *path, const char *protocol)
 {
     const char *const fields[] = {
         ":protocol",   protocol, "sec-websocket-version", "13", "sec-websocket-protocol",
@@ -92,12 +92,12 @@ static const char text[] = "\x81\x82\0\0\0\0hi";
 static const char goodbye[] = "\x88\x82\0\0\0\0\x03\xe8";
 #define HEARD "\x81\x02hi"
 
-static void say(int32_t id, const char *bytes, size_t size)
+static void send_bytes(int32_t id, const char *bytes, size_t size)
 {
     domt_h2_send_frame(&h2, NGHTTP2_DATA, 0, id, bytes, size);
 }
 
-static void hold_heard(int32_t id, const char *what, size_t size)
+static void expect_bytes(int32_t id, const char *what, size_t size)
 {
     const domt_h2_stream *stream = domt_h2_stream_of(&h2, id);
 
@@ -110,22 +110,22 @@ static void hold_heard(int32_t id, const char *what, size_t size)
 
 DOMT_TEST(a_stream_becomes_a_websocket)
 {
-    begin(&by_sockets);
-    int32_t id = ask("/socket", "websocket");
-    domt_h2_pass(&h2, 0);
-    hold_heard(id, "", 0);
-    say(id, text, sizeof text - 1);
-    domt_h2_pass(&h2, 0);
-    hold_heard(id, HEARD, 4);
-    say(id, text, 3); /* the frame comes in two pieces */
-    domt_h2_pass(&h2, 0);
-    say(id, text + 3, sizeof text - 4);
-    domt_h2_pass(&h2, 0);
-    hold_heard(id, HEARD HEARD, 8);
+    set_up(&by_sockets);
+    int32_t id = send_connect("/socket", "websocket");
+    domt_h2_advance(&h2, 0);
+    expect_bytes(id, "", 0);
+    send_bytes(id, text, sizeof text - 1);
+    domt_h2_advance(&h2, 0);
+    expect_bytes(id, HEARD, 4);
+    send_bytes(id, text, 3); /* the frame comes in two pieces */
+    domt_h2_advance(&h2, 0);
+    send_bytes(id, text + 3, sizeof text - 4);
+    domt_h2_advance(&h2, 0);
+    expect_bytes(id, HEARD HEARD, 8);
     ck_assert(!domt_h2_stream_of(&h2, id)->ended);
-    say(id, goodbye, sizeof goodbye - 1);
-    domt_h2_pass(&h2, 0);
-    hold_heard(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
+    send_bytes(id, goodbye, sizeof goodbye - 1);
+    domt_h2_advance(&h2, 0);
+    expect_bytes(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);
     ck_assert_int_eq(domt_served_now.close_error, 0);
     domt_h2_finish(&h2);
@@ -134,12 +134,12 @@ DOMT_TEST(a_stream_becomes_a_websocket)
 /* Bytes behind a CONNECT, in the same piece, are kept until the answer is sent. */
 DOMT_TEST(early_bytes_are_heard)
 {
-    begin(&by_sockets);
-    int32_t id = ask("/socket", "websocket");
-    say(id, text, sizeof text - 1);
-    say(id, text, sizeof text - 1);
-    domt_h2_pass(&h2, 0);
-    hold_heard(id, HEARD HEARD, 8);
+    set_up(&by_sockets);
+    int32_t id = send_connect("/socket", "websocket");
+    send_bytes(id, text, sizeof text - 1);
+    send_bytes(id, text, sizeof text - 1);
+    domt_h2_advance(&h2, 0);
+    expect_bytes(id, HEARD HEARD, 8);
     domt_h2_finish(&h2);
 }
 
@@ -151,16 +151,16 @@ DOMT_TEST(early_bytes_are_no_request)
     static const char *const paths[] = {"/none", "/plain"};
 
     for (size_t i = 0; i < 2; i++) {
-        begin(&by_sockets);
-        int32_t id = ask(paths[i], "websocket");
-        say(id, request, sizeof request - 1);
-        domt_h2_pass(&h2, 0);
-        domt_h2_hold(&h2, id, i == 0 ? 404 : 200, i == 0 ? NULL : "plain");
-        say(id, request, sizeof request - 1);
-        domt_h2_pass(&h2, 0);
-        domt_h2_hold_reset(&h2, id, NGHTTP2_NO_ERROR);
+        set_up(&by_sockets);
+        int32_t id = send_connect(paths[i], "websocket");
+        send_bytes(id, request, sizeof request - 1);
+        domt_h2_advance(&h2, 0);
+        domt_h2_expect_answer(&h2, id, i == 0 ? 404 : 200, i == 0 ? NULL : "plain");
+        send_bytes(id, request, sizeof request - 1);
+        domt_h2_advance(&h2, 0);
+        domt_h2_expect_reset(&h2, id, NGHTTP2_NO_ERROR);
         ck_assert_uint_eq(requests, 1);
-        id = domt_h2_serve(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
+        id = domt_h2_ask_and_expect(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
         ck_assert_uint_eq(requests, 2);
         domt_h2_finish(&h2);
     }
@@ -170,10 +170,10 @@ DOMT_TEST(early_bytes_are_no_request)
 DOMT_TEST(early_bytes_are_bounded)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
-    domt_h2_pass(&h2, 0);
-    int32_t id = ask("/hang", "websocket");
+    domt_h2_advance(&h2, 0);
+    int32_t id = send_connect("/hang", "websocket");
     domt_h2_stream_of(&h2, id)->to_send = DOMT_H2_SMALL_WINDOW + 3000;
-    domt_h2_pass(&h2, 100 * MS);
+    domt_h2_advance(&h2, 100 * MS);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, 3000);
     domt_h2_finish(&h2);
 }
@@ -196,12 +196,12 @@ DOMT_TEST(many_early_bytes_are_heard)
     memset(lines, 'x', sizeof lines);
     for (size_t at = 999; at < sizeof lines; at += 1000)
         lines[at] = '\n';
-    begin(&by_lines);
-    int32_t id = ask("/upped", "websocket");
+    set_up(&by_lines);
+    int32_t id = send_connect("/upped", "websocket");
     for (unsigned i = 0; i < 80; i++)
-        say(id, lines, sizeof lines);
+        send_bytes(id, lines, sizeof lines);
     for (unsigned i = 0; i < 200; i++)
-        domt_h2_pass(&h2, 10 * MS);
+        domt_h2_advance(&h2, 10 * MS);
     ck_assert_int_eq(domt_h2_stream_of(&h2, id)->status, 200);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 80 * sizeof lines);
     domt_h2_finish(&h2);
@@ -216,13 +216,13 @@ DOMT_TEST(what_is_no_websocket_is_refused)
     } cases[] = {{&by_none, "websocket", 0}, {&by_sockets, "other", 501}, {&by_sockets, "", 0}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin(cases[i].of);
-        int32_t id = ask("/socket", cases[i].protocol);
-        domt_h2_pass(&h2, 0);
+        set_up(cases[i].of);
+        int32_t id = send_connect("/socket", cases[i].protocol);
+        domt_h2_advance(&h2, 0);
         if (cases[i].status != 0)
-            domt_h2_hold(&h2, id, cases[i].status, NULL);
+            domt_h2_expect_answer(&h2, id, cases[i].status, NULL);
         else
-            domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
+            domt_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
         ck_assert_uint_eq(requests, 0);
         domt_h2_finish(&h2);
     }
@@ -231,11 +231,11 @@ DOMT_TEST(what_is_no_websocket_is_refused)
 /* The pseudo field :protocol is only allowed with CONNECT. */
 DOMT_TEST(other_methods_have_no_protocol)
 {
-    begin(&by_sockets);
+    set_up(&by_sockets);
     int32_t id =
         domt_h2_ask(&h2, "GET", "/plain", 0, (const char *const[]){":protocol", "websocket", NULL});
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
+    domt_h2_advance(&h2, 0);
+    domt_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
     ck_assert_uint_eq(requests, 0);
     domt_h2_finish(&h2);
 }
@@ -244,22 +244,22 @@ DOMT_TEST(other_methods_have_no_protocol)
 DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
 {
     for (unsigned resets = 0; resets < 2; resets++) {
-        begin(&by_sockets);
-        int32_t id = ask("/socket", "websocket");
-        int32_t other = ask("/socket", "websocket");
-        domt_h2_pass(&h2, 0);
+        set_up(&by_sockets);
+        int32_t id = send_connect("/socket", "websocket");
+        int32_t other = send_connect("/socket", "websocket");
+        domt_h2_advance(&h2, 0);
         if (resets)
             ck_assert_int_eq(
                 nghttp2_submit_rst_stream(h2.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL), 0);
         else
             domt_h2_send_frame(&h2, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, "", 0);
-        domt_h2_pass(&h2, 10 * MS);
+        domt_h2_advance(&h2, 10 * MS);
         ck_assert_uint_eq(domt_served_now.closed, 1);
         if (resets)
             ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
-        say(other, text, sizeof text - 1);
-        domt_h2_pass(&h2, 0);
-        hold_heard(other, HEARD, 4);
+        send_bytes(other, text, sizeof text - 1);
+        domt_h2_advance(&h2, 0);
+        expect_bytes(other, HEARD, 4);
         domt_h2_finish(&h2);
     }
 }
@@ -268,14 +268,14 @@ DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
  * on. */
 DOMT_TEST(wrong_frames_end_the_stream_alone)
 {
-    begin(&by_sockets);
-    int32_t id = ask("/socket", "websocket");
-    domt_h2_pass(&h2, 0);
-    say(id, "\x81\x02hi", 4);
-    domt_h2_pass(&h2, 0);
+    set_up(&by_sockets);
+    int32_t id = send_connect("/socket", "websocket");
+    domt_h2_advance(&h2, 0);
+    send_bytes(id, "\x81\x02hi", 4);
+    domt_h2_advance(&h2, 0);
     ck_assert_mem_eq(domt_h2_stream_of(&h2, id)->text + 2, "\x03\xea", 2);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);
-    id = domt_h2_serve(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
+    id = domt_h2_ask_and_expect(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
     ck_assert(!h2.is_away);
     domt_h2_finish(&h2);
 }

@@ -15,7 +15,7 @@
 static domus_testkit *kit;
 
 /* Start a service with a changed configuration. */
-static void start(const domus_behaviour *behaviour, void (*change)(domus_config *config))
+static void start_service(const domus_behaviour *behaviour, void (*change)(domus_config *config))
 {
     domus_config config;
 
@@ -26,16 +26,16 @@ static void start(const domus_behaviour *behaviour, void (*change)(domus_config 
 }
 
 /* Start a service with a changed configuration, and let a peer send this text. */
-static domus_peer *start_with(const domus_behaviour *behaviour,
-                              void (*change)(domus_config *config), const char *text)
+static domus_peer *start_and_send(const domus_behaviour *behaviour,
+                                  void (*change)(domus_config *config), const char *text)
 {
-    start(behaviour, change);
+    start_service(behaviour, change);
     domus_peer *peer = domt_served_peer(kit);
     domt_served_send(peer, text);
     return peer;
 }
 
-static uint64_t slow(void)
+static uint64_t count_slow_channels(void)
 {
     domus_profile profile[3];
     uint64_t sum = 0;
@@ -62,24 +62,24 @@ DOMT_TEST(a_head_that_is_not_whole_in_time_gets_408)
     static const char *const begun[] = {"G", "GET /now HTTP/1.1\r\n",
                                         "GET /now HTTP/1.1\r\nHost: a\r\n", "\r\nGE", NOW "G"};
 
-    start(&domt_served_by_whole, NULL);
+    start_service(&domt_served_by_whole, NULL);
     for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
         domus_peer *peer = domt_served_peer(kit);
-        domt_served_pass(kit, 3 * SECOND);
+        domt_served_advance_silently(kit, 3 * SECOND);
         domt_served_send(peer, begun[i]);
         if (strncmp(begun[i], NOW, strlen(NOW)) == 0)
             domt_served_expect(kit, peer, GOT);
         expect_end(peer, 9900 * MS, DOMT_SERVED_408);
     }
-    ck_assert_uint_eq(slow(), sizeof begun / sizeof begun[0]);
+    ck_assert_uint_eq(count_slow_channels(), sizeof begun / sizeof begun[0]);
     domt_served_end(kit);
 }
 
 DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
 {
-    domus_peer *peer = start_with(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
+    domus_peer *peer = start_and_send(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
     for (uint32_t i = 0; i < 99; i++) {
-        domt_served_pass(kit, 100 * MS);
+        domt_served_advance_silently(kit, 100 * MS);
         domt_served_send(peer, "x");
     }
     expect_end(peer, 50 * MS, DOMT_SERVED_408);
@@ -88,20 +88,20 @@ DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
 
 DOMT_TEST(each_head_has_its_own_time)
 {
-    start(&domt_served_by_whole, NULL);
+    start_service(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_peer(kit);
     for (uint32_t i = 0; i < 4; i++) {
         domt_served_send(peer, "GET /now HTTP/1.1\r\n");
-        domt_served_pass(kit, 6 * SECOND);
+        domt_served_advance_silently(kit, 6 * SECOND);
         domt_served_send(peer, "Host: a\r\n\r\nGET /now");
         domt_served_expect(kit, peer, GOT);
-        domt_served_pass(kit, 6 * SECOND);
+        domt_served_advance_silently(kit, 6 * SECOND);
         domt_served_send(peer, " HTTP/1.1\r\nHost: a\r\n\r\n");
         domt_served_expect(kit, peer, GOT);
         ck_assert_int_eq(domus_peer_expect_nothing(peer, 20 * SECOND), 0);
     }
     domus_peer_close(peer);
-    ck_assert_uint_eq(slow(), 0);
+    ck_assert_uint_eq(count_slow_channels(), 0);
     domt_served_end(kit);
 }
 
@@ -121,7 +121,7 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
 {
     static const char *const sent[] = {"", "\r", "\r\n", NOW};
 
-    start(&domt_served_by_whole, shorten_idle);
+    start_service(&domt_served_by_whole, shorten_idle);
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
         domus_peer *peer = domt_served_peer(kit);
         domt_served_send(peer, sent[i]);
@@ -136,18 +136,18 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
  * there is no 408. */
 DOMT_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
 {
-    start(&domt_served_by_whole, NULL);
+    start_service(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_peer(kit);
     for (uint32_t i = 0; i < 7; i++) {
         domt_served_send(peer, i % 2 == 0 ? "\r\n" : "\r");
-        domt_served_pass(kit, SECOND);
+        domt_served_advance_silently(kit, SECOND);
         domt_served_send(peer, i % 2 == 0 ? "" : "\n");
     }
     expect_end(peer, 2900 * MS, "");
     peer = domt_served_peer(kit);
     domt_served_send(peer, NOW "\r\n");
     domt_served_expect(kit, peer, GOT);
-    domt_served_pass(kit, 5 * SECOND);
+    domt_served_advance_silently(kit, 5 * SECOND);
     domt_served_send(peer, "\r\nG");
     expect_end(peer, 4900 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
@@ -162,19 +162,19 @@ DOMT_TEST(the_idle_time_out_is_answered_within_a_request)
                                                         &domt_served_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        start(behaviours[b], only_idle);
+        start_service(behaviours[b], only_idle);
         for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
             domus_peer *peer = domt_served_peer(kit);
             domt_served_send(peer, begun[i]);
             expect_end(peer, 4900 * MS, DOMT_SERVED_408);
         }
-        ck_assert_uint_eq(slow(), 0);
+        ck_assert_uint_eq(count_slow_channels(), 0);
         domt_served_end(kit);
     }
 }
 
 /* Send the start of a body, and then `size` bytes each `every_ns`, `count` times. */
-static domus_peer *drip(const char *begin, uint32_t size, uint64_t every_ns, uint32_t count)
+static domus_peer *drip_body(const char *begin, uint32_t size, uint64_t every_ns, uint32_t count)
 {
     domus_peer *peer = domt_served_peer(kit);
     char bytes[2001];
@@ -183,7 +183,7 @@ static domus_peer *drip(const char *begin, uint32_t size, uint64_t every_ns, uin
     bytes[size] = '\0';
     domt_served_send(peer, begin);
     for (uint32_t i = 0; i < count; i++) {
-        domt_served_pass(kit, every_ns);
+        domt_served_advance_silently(kit, every_ns);
         size_t got;
         (void)domus_peer_got(peer, &got);
         if (got != 0 || domus_peer_has_end(peer))
@@ -204,10 +204,10 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
                                                         &domt_served_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        start(behaviours[b], NULL);
+        start_service(behaviours[b], NULL);
         for (size_t i = 0; i < 2; i++) {
             uint64_t from_ns = domus_testkit_now_ns(kit);
-            domus_peer *peer = drip(begun[i], 50, SECOND, 1000);
+            domus_peer *peer = drip_body(begun[i], 50, SECOND, 1000);
             uint64_t ns = domus_testkit_now_ns(kit) - from_ns;
             /* at half of the rate, a reserve of ten seconds lasts twenty seconds */
             ck_assert_uint_ge(ns, 18 * SECOND);
@@ -216,7 +216,7 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
             ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
             domus_peer_close(peer);
         }
-        ck_assert_uint_eq(slow(), 2);
+        ck_assert_uint_eq(count_slow_channels(), 2);
         ck_assert_int_eq(domt_served_now.read_error, b == 0 ? 0 : -ETIMEDOUT);
         domt_served_end(kit);
     }
@@ -224,21 +224,21 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
 
 DOMT_TEST(a_burst_does_not_pay_for_silence)
 {
-    start(&domt_served_by_streams, NULL);
-    domus_peer *peer = drip(LONG_BODY("/bytes"), 2000, MS, 40);
+    start_service(&domt_served_by_streams, NULL);
+    domus_peer *peer = drip_body(LONG_BODY("/bytes"), 2000, MS, 40);
     expect_end(peer, 9900 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
 
 DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
 {
-    start(&domt_served_by_streams, NULL);
-    domus_peer *peer = drip(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
+    start_service(&domt_served_by_streams, NULL);
+    domus_peer *peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
     domt_served_end(kit);
-    start(&domt_served_by_whole, NULL);
-    peer = drip(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
+    start_service(&domt_served_by_whole, NULL);
+    peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
     domt_served_end(kit);
@@ -246,7 +246,7 @@ DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
 
 DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 {
-    domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
+    domus_peer *peer = start_and_send(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
     domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
     /* the rest of the body is skipped, and its time-out runs again */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
@@ -257,7 +257,7 @@ DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 
 DOMT_TEST(whoever_reads_a_late_body_may_answer)
 {
-    domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
+    domus_peer *peer = start_and_send(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
     expect_end(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
     ck_assert_int_eq(domt_served_now.close_error, 0);
     peer = domt_served_peer(kit); /* the same errno, which is not caused by a late peer */
@@ -271,8 +271,8 @@ DOMT_TEST(whoever_reads_a_late_body_may_answer)
 
 DOMT_TEST(late_requests_are_answered_behind_those_before)
 {
-    domus_peer *peer = start_with(&domt_served_by_whole, NULL,
-                                  "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
+    domus_peer *peer = start_and_send(&domt_served_by_whole, NULL,
+                                      "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
     expect_end(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
     domt_served_end(kit);
 }
@@ -280,11 +280,11 @@ DOMT_TEST(late_requests_are_answered_behind_those_before)
 /* A request that is never answered delays the 408 of the next one only until the idle time-out. */
 DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
 {
-    domus_peer *peer =
-        start_with(&domt_served_by_whole, shorten_idle, "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_idle,
+                                      "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_served_pass(kit, SECOND);
+    domt_served_advance_silently(kit, SECOND);
     ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
     domus_peer_close(peer);
     domt_served_end(kit);
@@ -298,11 +298,11 @@ static void shorten_send(domus_config *config)
 
 DOMT_TEST(a_late_peer_that_does_not_read_is_reset)
 {
-    start(&domt_served_by_whole, shorten_send);
+    start_service(&domt_served_by_whole, shorten_send);
     domus_peer *peer = domt_served_peer(kit);
     domus_peer_pause(peer);
     domt_served_send(peer, "GET /give/3000000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
-    domt_served_pass(kit, 8 * SECOND);
+    domt_served_advance_silently(kit, 8 * SECOND);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
     domus_peer_resume(peer);
@@ -319,7 +319,7 @@ static void set_min_rate(domus_config *config)
 
 DOMT_TEST(the_rate_of_all_messages_is_answered_too)
 {
-    domus_peer *peer = start_with(&domt_served_by_whole, set_min_rate, "GET /now HTTP/1.1\r\n");
+    domus_peer *peer = start_and_send(&domt_served_by_whole, set_min_rate, "GET /now HTTP/1.1\r\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect(peer, DOMT_SERVED_408, strlen(DOMT_SERVED_408), 3 * SECOND),
                      0);
@@ -342,8 +342,8 @@ static void shorten_head(domus_config *config)
 /* The time-out of a head that has begun is suspended while the service does not read. */
 DOMT_TEST(time_stands_still_while_nothing_is_read)
 {
-    domus_peer *peer = start_with(&domt_served_by_whole, shorten_head,
-                                  "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_head,
+                                      "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 8 * SECOND), 0);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "halted\n"));
     expect_end(peer, 1700 * MS, DOMT_SERVED_408);
@@ -353,11 +353,11 @@ DOMT_TEST(time_stands_still_while_nothing_is_read)
 /* While the service does not read, the rest of a head cannot come, and the time does not count. */
 DOMT_TEST(time_in_which_nothing_is_read_does_not_count)
 {
-    domus_peer *peer = start_with(&domt_served_by_whole, set_one_request,
-                                  "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_served_pass(kit, 100 * MS);
+    domus_peer *peer = start_and_send(&domt_served_by_whole, set_one_request,
+                                      "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_served_advance_silently(kit, 100 * MS);
     domt_served_send(peer, "GET /now HTTP/1.1\r\n");
-    domt_served_pass(kit, 8 * SECOND);
+    domt_served_advance_silently(kit, 8 * SECOND);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
     expect_end(peer, 1800 * MS, DOMT_SERVED_408);
     domt_served_end(kit);

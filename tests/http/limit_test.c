@@ -19,12 +19,12 @@
 static const domi_http_rate rate = {.token_us = 1000, .full_us = 3000};
 
 /* Make a hash with this set and this mark. */
-static uint64_t hash_of(uint64_t set, uint64_t mark)
+static uint64_t make_hash(uint64_t set, uint64_t mark)
 {
     return mark << 44 | set;
 }
 
-static bool take(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us)
+static bool take_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us)
 {
     return domi_http_take_token(buckets, hash, now_us, &rate).is_taken;
 }
@@ -37,19 +37,20 @@ DOMT_TEST(buckets_fill_by_the_clock)
         domi_http_buckets *buckets = domi_http_buckets_new(8);
         uint64_t at = starts[i];
         for (int n = 0; n < 3; n++)
-            ck_assert(take(buckets, 7, at));
+            ck_assert(take_token(buckets, 7, at));
         ck_assert_uint_eq(domi_http_take_token(buckets, 7, at, &rate).left_us, 1000);
-        ck_assert(!take(buckets, 7, at + 999));
-        ck_assert(take(buckets, 7, at + 1000));
-        ck_assert(!take(buckets, 7, at + 1999));
+        ck_assert(!take_token(buckets, 7, at + 999));
+        ck_assert(take_token(buckets, 7, at + 1000));
+        ck_assert(!take_token(buckets, 7, at + 1999));
         /* The hashes 7 and 8 have no mark bits, so both use the mark 1 and share a bucket. The
          * clock of another thread may be behind, which does not fill the bucket. */
-        ck_assert(!take(buckets, 8, at));
+        ck_assert(!take_token(buckets, 8, at));
         for (int n = 0; n < 3; n++)
-            ck_assert(take(buckets, 7, at + 100000)); /* no more tokens than a full bucket has */
-        ck_assert(!take(buckets, 7, at + 100000));
+            ck_assert(
+                take_token(buckets, 7, at + 100000)); /* no more tokens than a full bucket has */
+        ck_assert(!take_token(buckets, 7, at + 100000));
         /* a time so far away that the stored one seems to be long ago */
-        ck_assert(take(buckets, 7, at + (UINT64_C(1) << 43)));
+        ck_assert(take_token(buckets, 7, at + (UINT64_C(1) << 43)));
         domi_http_buckets_free(buckets);
     }
 }
@@ -61,17 +62,17 @@ DOMT_TEST(a_set_gives_up_the_bucket_nearest_to_full)
     /* use all buckets of a set; the one of mark 5 is the fullest */
     for (uint64_t mark = 2; mark <= 9; mark++) {
         for (int n = 0; n < (mark == 5 ? 1 : 3); n++)
-            ck_assert(take(buckets, hash_of(1, mark), 1000000));
+            ck_assert(take_token(buckets, make_hash(1, mark), 1000000));
     }
-    ck_assert(take(buckets, hash_of(0, 99), 1000000)); /* this bucket lies in another set */
-    ck_assert(take(buckets, hash_of(1, 10), 1000000));
+    ck_assert(take_token(buckets, make_hash(0, 99), 1000000)); /* this bucket lies in another set */
+    ck_assert(take_token(buckets, make_hash(1, 10), 1000000));
     for (uint64_t mark = 2; mark <= 9; mark++) {
         if (mark != 5)
-            ck_assert(!take(buckets, hash_of(1, mark), 1000000));
+            ck_assert(!take_token(buckets, make_hash(1, mark), 1000000));
     }
     for (int n = 0; n < 3; n++) /* mark 5 gets a new, full bucket in place of that of mark 10 */
-        ck_assert(take(buckets, hash_of(1, 5), 1000000));
-    ck_assert(!take(buckets, hash_of(1, 5), 1000000));
+        ck_assert(take_token(buckets, make_hash(1, 5), 1000000));
+    ck_assert(!take_token(buckets, make_hash(1, 5), 1000000));
     domi_http_buckets_free(buckets);
 }
 
@@ -118,21 +119,21 @@ DOMT_TEST(clients_are_found_behind_trusted_proxies)
 /* --- the part of a chain ---------------------------------------------------------------------- */
 
 /* Begin a kit with a table that no request has used. */
-static domus_testkit *start(domus_http_limit *limit)
+static domus_testkit *set_up(domus_http_limit *limit)
 {
     const domus_http_step parts[] = {{&domus_http_limits, limit}, {NULL, NULL}};
 
     return domt_chained_start(&domt_chained, parts);
 }
 
-static void end(domus_testkit *kit, domus_http_limit *limit)
+static void tear_down(domus_testkit *kit, domus_http_limit *limit)
 {
     domt_served_end(kit);
     domus_http_limit_clear(limit);
 }
 
 /* Send a request with these fields from an address. Returns its status; 100 ms pass. */
-static int ask(domus_testkit *kit, const char *from, const char *fields)
+static int request_status(domus_testkit *kit, const char *from, const char *fields)
 {
     char request[512];
     int status = 0;
@@ -146,10 +147,10 @@ static int ask(domus_testkit *kit, const char *from, const char *fields)
 DOMT_TEST(an_address_has_a_bucket)
 {
     domus_http_limit limit = {.count = 1, .burst = 3, .period_ns = 10000000000, .tells = true};
-    domus_testkit *kit = start(&limit);
+    domus_testkit *kit = set_up(&limit);
 
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
     ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
                      "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
                      "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=0;t=10\r\n"
@@ -158,28 +159,28 @@ DOMT_TEST(an_address_has_a_bucket)
                      "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
                      "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=2;t=10\r\n"
                      "\r\nnow\n");
-    domt_served_pass(kit, 10 * DOMT_SERVED_S);
-    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
-    end(kit, &limit);
+    domt_served_advance_silently(kit, 10 * DOMT_SERVED_S);
+    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 429);
+    tear_down(kit, &limit);
 }
 
 DOMT_TEST(another_limit_may_be_set_while_one_holds)
 {
     domus_http_limit limit = {.count = 1, .burst = 2, .period_ns = 60000000000, .tells = true};
-    domus_testkit *kit = start(&limit);
+    domus_testkit *kit = set_up(&limit);
 
     domus_http_limit wrong = {.count = 1, .buckets = UINT32_C(0x80000001)};
     ck_assert_int_eq(domus_http_limit_set(&wrong, 1, 1, 0), -EINVAL);
     ck_assert_int_eq(domus_http_limit_set(&limit, 0, 1, 0), -EINVAL);
     ck_assert_int_eq(domus_http_limit_set(&limit, 1, 2, DOMUS_HTTP_LIMIT_SPAN_MAX), -EINVAL);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
+        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 429);
     /* the burst is larger by two requests */
     ck_assert_int_eq(domus_http_limit_set(&limit, 1, 4, 60000000000), 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
     ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
                      "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
                      "RateLimit-Policy: \"default\";q=4;w=240\r\n"
@@ -187,13 +188,13 @@ DOMT_TEST(another_limit_may_be_set_while_one_holds)
     /* with this rate, buckets with a debt of 4 minutes are full */
     ck_assert_int_eq(domus_http_limit_set(&limit, 2, 0, 0), 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
     ck_assert_uint_eq(limit.burst, 2); /* the options are not changed */
     domus_http_limit_clear(&limit);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
-    end(kit, &limit);
+        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 429);
+    tear_down(kit, &limit);
 }
 
 /* One thread sets two rates in turns; the other one never reads a mixture of both. */
@@ -225,24 +226,24 @@ DOMT_TEST(a_rate_is_read_whole)
 DOMT_TEST(networks_share_a_bucket)
 {
     domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .proxies = 1};
-    domus_testkit *kit = start(&limit);
+    domus_testkit *kit = set_up(&limit);
 
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:0:1::1\r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:0:1:ffff::2\r\n"), 429);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:0:2::1\r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.2\r\n"), 200);
-    end(kit, &limit);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:0:1::1\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:0:1:ffff::2\r\n"), 429);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:0:2::1\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.2\r\n"), 200);
+    tear_down(kit, &limit);
     limit.v4_bits = 25;
     limit.v6_bits = 47;
-    kit = start(&limit);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:2::1\r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:3::1\r\n"), 429);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:4::1\r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.127\r\n"), 429);
-    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.128\r\n"), 200);
-    end(kit, &limit);
+    kit = set_up(&limit);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:2::1\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:3::1\r\n"), 429);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:4::1\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.127\r\n"), 429);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.128\r\n"), 200);
+    tear_down(kit, &limit);
 }
 
 /* The field X-Key is the key; a request without the field is not limited. */
@@ -261,16 +262,16 @@ static bool find_key(const domus_http_exchange *exchange, const domus_http_reque
 DOMT_TEST(keys_have_buckets)
 {
     domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .key = find_key};
-    domus_testkit *kit = start(&limit);
+    domus_testkit *kit = set_up(&limit);
 
-    ck_assert_int_eq(ask(kit, NULL, "X-Key: a\r\n"), 200);
-    ck_assert_int_eq(ask(kit, "10.0.0.1:0", "X-Key: a\r\n"), 429);
-    ck_assert_int_eq(ask(kit, NULL, "X-Key: b\r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Key: \r\n"), 200);
-    ck_assert_int_eq(ask(kit, NULL, "X-Key: \r\n"), 429);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Key: a\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", "X-Key: a\r\n"), 429);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Key: b\r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Key: \r\n"), 200);
+    ck_assert_int_eq(request_status(kit, NULL, "X-Key: \r\n"), 429);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(ask(kit, NULL, ""), 200);
-    end(kit, &limit);
+        ck_assert_int_eq(request_status(kit, NULL, ""), 200);
+    tear_down(kit, &limit);
 }
 
 DOMT_TEST(wrong_options_are_refused)

@@ -8,7 +8,7 @@
 #define HEAD   "PUT /abc HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKS HEAD "Transfer-Encoding: chunked\r\n\r\n"
 
-static int answer(domus_stage_kit *kit, const domus_stage_message *message)
+static int answer_request(domus_stage_kit *kit, const domus_stage_message *message)
 {
     const domus_http_text text = {200, "text/plain", "hello"};
 
@@ -17,15 +17,16 @@ static int answer(domus_stage_kit *kit, const domus_stage_message *message)
                : 0;
 }
 
-static domt_codec_work work_of(const domus_http_options *options, const char *bytes, size_t size,
-                               size_t step)
+static domt_codec_work make_work(const domus_http_options *options, const char *bytes, size_t size,
+                                 size_t step)
 {
-    return (domt_codec_work){{&domus_http_stage, options}, answer, bytes, size, step};
+    return (domt_codec_work){{&domus_http_stage, options}, answer_request, bytes, size, step};
 }
 
-static void sweep(const domus_http_options *options, const char *bytes, size_t size, size_t step)
+static void fail_each_allocation(const domus_http_options *options, const char *bytes, size_t size,
+                                 size_t step)
 {
-    domt_codec_work work = work_of(options, bytes, size, step);
+    domt_codec_work work = make_work(options, bytes, size, step);
 
     domt_fail_allocations(domt_codec_decode, &work);
 }
@@ -37,15 +38,15 @@ DOMT_TEST(each_failure_while_decoding_is_returned)
     static const char small[] = HEAD "Content-Length: 5\r\n\r\nhello";
     static char large[60000] = HEAD "Expect: 100-continue\r\nContent-Length: 50000\r\n\r\n";
 
-    sweep(NULL, chunks, sizeof chunks - 1, 1000);
-    sweep(NULL, chunks, sizeof chunks - 1, 3);
-    sweep(&streams, chunks, sizeof chunks - 1, 7);
-    sweep(NULL, small, sizeof small - 1, 7);
-    sweep(NULL, large, strlen(large) + 50000, 1000);
-    sweep(&streams, large, strlen(large) + 50000, 10000);
+    fail_each_allocation(NULL, chunks, sizeof chunks - 1, 1000);
+    fail_each_allocation(NULL, chunks, sizeof chunks - 1, 3);
+    fail_each_allocation(&streams, chunks, sizeof chunks - 1, 7);
+    fail_each_allocation(NULL, small, sizeof small - 1, 7);
+    fail_each_allocation(NULL, large, strlen(large) + 50000, 1000);
+    fail_each_allocation(&streams, large, strlen(large) + 50000, 10000);
 }
 
-static int build(void *context)
+static int build_messages(void *context)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -60,12 +61,12 @@ static int build(void *context)
 
 DOMT_TEST(each_failure_while_building_is_returned)
 {
-    domt_fail_allocations(build, NULL);
+    domt_fail_allocations(build_messages, NULL);
 }
 
-static size_t takes(const domus_http_options *options, const char *bytes)
+static size_t measure_greatest_block(const domus_http_options *options, const char *bytes)
 {
-    domt_codec_work work = work_of(options, bytes, strlen(bytes), 1000);
+    domt_codec_work work = make_work(options, bytes, strlen(bytes), 1000);
 
     return domt_greatest_block(domt_codec_decode, &work);
 }
@@ -74,8 +75,9 @@ DOMT_TEST(nothing_is_taken_for_what_is_announced)
 {
     static const domus_http_options large = {.body_max = 1u << 30};
 
-    ck_assert_uint_lt(takes(&large, HEAD "Content-Length: 1000000000\r\n\r\nabc"), 4096);
-    ck_assert_uint_lt(takes(&large, CHUNKS "30000000\r\nabc"), 4096);
+    ck_assert_uint_lt(measure_greatest_block(&large, HEAD "Content-Length: 1000000000\r\n\r\nabc"),
+                      4096);
+    ck_assert_uint_lt(measure_greatest_block(&large, CHUNKS "30000000\r\nabc"), 4096);
 }
 
 DOMT_TEST(bodies_in_part_share_a_bound)

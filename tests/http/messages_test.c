@@ -17,7 +17,7 @@ static const domus_http_options client_streams = {.role = DOMUS_ROLE_CLIENT, .st
 #define CHUNKS      POST "Transfer-Encoding: chunked\r\n\r\n"
 #define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many empty lines as are skipped */
 #define HOLDS(options, asks, bytes, expected)                                                      \
-    domt_http_holds(options, asks, bytes, sizeof(bytes) - 1, expected)
+    domt_http_expect_trace(options, asks, bytes, sizeof(bytes) - 1, expected)
 
 DOMT_TEST(requests_are_decoded)
 {
@@ -93,19 +93,19 @@ DOMT_TEST(paths_are_normalized_once)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int size = snprintf(bytes, sizeof bytes, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i][0]);
         (void)snprintf(expected, sizeof expected, "GET %s 1.1 (Host: a)\n", rows[i][1]);
-        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+        domt_http_expect_trace(NULL, "", bytes, (size_t)size, expected);
         size = snprintf(bytes, sizeof bytes,
                         "POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
                         "1\r\nb\r\n0\r\n\r\n",
                         rows[i][0]);
         (void)snprintf(expected, sizeof expected,
                        "POST %s 1.1 (Host: a|Transfer-Encoding: chunked) [b]\n", rows[i][1]);
-        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+        domt_http_expect_trace(NULL, "", bytes, (size_t)size, expected);
         size = snprintf(bytes, sizeof bytes,
                         "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb", rows[i][0]);
         (void)snprintf(expected, sizeof expected, "POST %s 1.1 (Host: a|Content-Length: 1) [b]\n",
                        rows[i][1]);
-        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+        domt_http_expect_trace(NULL, "", bytes, (size_t)size, expected);
     }
 }
 
@@ -320,15 +320,15 @@ DOMT_TEST(extensions_of_chunks_are_passed_over)
         int size =
             snprintf(bytes, sizeof bytes, CHUNKS_OF "%s\r\nhello\r\n0%s\r\n\r\n" GET_A "\r\n",
                      lines[i], strchr(lines[i], '5') + 1);
-        domt_http_holds(NULL, "", bytes, (size_t)size,
-                        "POST / 1.1 (Host: a|Transfer-Encoding: chunked) [hello]\n"
-                        "GET / 1.1 (Host: a)\n");
+        domt_http_expect_trace(NULL, "", bytes, (size_t)size,
+                               "POST / 1.1 (Host: a|Transfer-Encoding: chunked) [hello]\n"
+                               "GET / 1.1 (Host: a)\n");
         size = snprintf(bytes, sizeof bytes,
                         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\nhello\r\n"
                         "0\r\n\r\nHTTP/1.1 204 x\r\n\r\n",
                         lines[i]);
-        domt_http_holds(&client_of_chunks, "GG", bytes, (size_t)size,
-                        "200 1.1 (Transfer-Encoding: chunked) [hello]\n204 1.1 ()\n");
+        domt_http_expect_trace(&client_of_chunks, "GG", bytes, (size_t)size,
+                               "200 1.1 (Transfer-Encoding: chunked) [hello]\n204 1.1 ()\n");
     }
 }
 
@@ -377,7 +377,7 @@ DOMT_TEST(wrong_extensions_are_refused)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domt_http_holds(NULL, "", rows[i].bytes, rows[i].size, rows[i].expected);
+        domt_http_expect_trace(NULL, "", rows[i].bytes, rows[i].size, rows[i].expected);
         const char *text =
             domt_http_trace(&streams_of_chunks, "", rows[i].bytes, rows[i].size, 0, 1);
         /* the bytes are refused also if they come byte by byte */

@@ -18,7 +18,7 @@ typedef struct trace {
     bool in_part;
 } trace;
 
-static void put(trace *to, const char *bytes, size_t size)
+static void append_bytes(trace *to, const char *bytes, size_t size)
 {
     ck_assert_uint_lt(to->size + size, ROOM);
     memcpy(to->text + to->size, bytes, size);
@@ -26,52 +26,52 @@ static void put(trace *to, const char *bytes, size_t size)
     to->text[to->size] = '\0';
 }
 
-static void put_text(trace *to, const char *text)
+static void append_text(trace *to, const char *text)
 {
-    put(to, text, strlen(text));
+    append_bytes(to, text, strlen(text));
 }
 
-static void put_event(trace *to, const domus_http_multipart_event *event)
+static void append_event(trace *to, const domus_http_multipart_event *event)
 {
     switch (event->kind) {
     case DOMUS_HTTP_PART:
         ck_assert_int_eq(event->name[event->name_size], 0);
-        put(to, event->name, event->name_size);
+        append_bytes(to, event->name, event->name_size);
         if (event->filename != NULL) {
-            put_text(to, " \"");
-            put(to, event->filename, event->filename_size);
-            put_text(to, "\"");
+            append_text(to, " \"");
+            append_bytes(to, event->filename, event->filename_size);
+            append_text(to, "\"");
         }
-        put_text(to, event->type_size != 0 ? " " : "");
-        put(to, event->type, event->type_size);
-        put_text(to, " [");
+        append_text(to, event->type_size != 0 ? " " : "");
+        append_bytes(to, event->type, event->type_size);
+        append_text(to, " [");
         to->in_part = true;
         break;
     case DOMUS_HTTP_BYTES:
         ck_assert(to->in_part && event->size != 0);
-        put(to, event->bytes, event->size);
+        append_bytes(to, event->bytes, event->size);
         break;
     case DOMUS_HTTP_PART_END:
         ck_assert(to->in_part);
         to->in_part = false;
-        put_text(to, "]\n");
+        append_text(to, "]\n");
         break;
     case DOMUS_HTTP_DONE:
-        put_text(to, "DONE\n");
+        append_text(to, "DONE\n");
         break;
     default:
         break;
     }
 }
 
-static const char *name_of(int error)
+static const char *find_name(int error)
 {
     return error == -EPROTO ? "EPROTO " : error == -EMSGSIZE ? "EMSGSIZE " : "EMEDIUMTYPE ";
 }
 
 /* Let a parser take a copy of a piece, so that a sanitizer sees a read beyond it. Returns 0, or the
  * error. */
-static int feed(domus_http_multipart *form, trace *to, const char *bytes, size_t size)
+static int feed_piece(domus_http_multipart *form, trace *to, const char *bytes, size_t size)
 {
     char *copy = malloc(size + 1);
     domus_http_multipart_event event;
@@ -85,7 +85,7 @@ static int feed(domus_http_multipart *form, trace *to, const char *bytes, size_t
         used = domus_http_multipart_next(form, copy + at, size - at, &event);
         ck_assert(used > 0 || used < 0 || event.kind != DOMUS_HTTP_NOTHING);
         if (used >= 0) {
-            put_event(to, &event);
+            append_event(to, &event);
             at += (size_t)used;
         } else {
             ck_assert_int_eq(domus_http_multipart_next(form, copy + at, size - at, &event), used);
@@ -109,28 +109,29 @@ const char *domt_multipart_trace(const char *content_type,
     domus_slice_free(type);
     to.text[0] = '\0';
     if (error != 0) {
-        put_text(&to, name_of(error));
+        append_text(&to, find_name(error));
         return to.text;
     }
-    error = feed(form, &to, bytes, cut);
+    error = feed_piece(form, &to, bytes, cut);
     for (size_t at = cut; at < size && error == 0;) {
         size_t some = step == 0 || size - at < step ? size - at : step;
-        error = feed(form, &to, bytes + at, some);
+        error = feed_piece(form, &to, bytes + at, some);
         at += some;
     }
     int end = domus_http_multipart_end(form);
     ck_assert(error == 0 || end == error);
     ck_assert((end == 0) == (*domus_http_multipart_wrong(form) == '\0'));
     if (end != 0) {
-        put_text(&to, name_of(end));
-        put_text(&to, domus_http_multipart_wrong(form));
+        append_text(&to, find_name(end));
+        append_text(&to, domus_http_multipart_wrong(form));
     }
     domus_http_multipart_close(form);
     return to.text;
 }
 
-void domt_multipart_holds(const char *content_type, const domus_http_multipart_limits *limits,
-                          const char *bytes, size_t size, const char *expected)
+void domt_multipart_expect_trace(const char *content_type,
+                                 const domus_http_multipart_limits *limits, const char *bytes,
+                                 size_t size, const char *expected)
 {
     const char *whole = domt_multipart_trace(content_type, limits, bytes, size, 0, 0);
 

@@ -19,7 +19,8 @@ const char *domt_multipart_trace(const char *content_type,
 
 /* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
  * by byte. */
-void domt_multipart_holds(const char *content_type, const domus_http_multipart_limits *limits,
-                          const char *bytes, size_t size, const char *expected);
+void domt_multipart_expect_trace(const char *content_type,
+                                 const domus_http_multipart_limits *limits, const char *bytes,
+                                 size_t size, const char *expected);
 
 #endif

@@ -17,13 +17,14 @@ typedef struct row {
     const char *expected;
 } row;
 
-static void hold_all(const row *rows, size_t count)
+static void check_all(const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        domt_multipart_holds(TYPE, NULL, rows[i].bytes, strlen(rows[i].bytes), rows[i].expected);
+        domt_multipart_expect_trace(TYPE, NULL, rows[i].bytes, strlen(rows[i].bytes),
+                                    rows[i].expected);
 }
 
-#define HOLD_ALL(rows) hold_all(rows, sizeof(rows) / sizeof((rows)[0]))
+#define HOLD_ALL(rows) check_all(rows, sizeof(rows) / sizeof((rows)[0]))
 
 /* Bodies that Firefox, Chromium and curl send. */
 DOMT_TEST(forms_of_browsers_are_read)
@@ -41,13 +42,14 @@ DOMT_TEST(forms_of_browsers_are_read)
     static const char curl[] = "--------------------------d74496d66958873e\r\n"
                                "Content-Disposition: attachment; name=\"x\"\r\n\r\n";
 
-    domt_multipart_holds(
+    domt_multipart_expect_trace(
         "multipart/form-data; boundary=---------------------------9051914041544843365972754266",
         NULL, firefox, sizeof firefox - 1,
         "text [text default]\nfile1 \"a\"b.txt\" text/plain [Content of a.txt.\n]\n"
         "file2 \"\" application/octet-stream []\nDONE\n");
-    domt_multipart_holds("multipart/form-data; boundary=------------------------d74496d66958873e",
-                         NULL, curl, sizeof curl - 1, "EPROTO a part is no form-data");
+    domt_multipart_expect_trace(
+        "multipart/form-data; boundary=------------------------d74496d66958873e", NULL, curl,
+        sizeof curl - 1, "EPROTO a part is no form-data");
 }
 
 DOMT_TEST(bytes_that_look_like_a_boundary_are_bytes)
@@ -212,7 +214,8 @@ DOMT_TEST(types_have_one_boundary)
 #define ROOM   8192
 
 /* Write `before`, then `times` times a byte, and `after`. Returns the size. */
-static size_t fill(char *to, const char *before, char byte, size_t times, const char *after)
+static size_t write_repeated(char *to, const char *before, char byte, size_t times,
+                             const char *after)
 {
     size_t begin = strlen(before);
 
@@ -303,10 +306,10 @@ DOMT_TEST(limits_are_reached_exactly)
         const limit *is = &rows[i];
         const domus_http_multipart_limits *limits = &is->limits;
         for (size_t step = 0; step < 3; step++) {
-            size_t size = fill(bytes, is->before, is->byte, is->most, is->after);
+            size_t size = write_repeated(bytes, is->before, is->byte, is->most, is->after);
             const char *trace = domt_multipart_trace(TYPE, limits, bytes, size, 0, step);
             ck_assert_msg(strstr(trace, "EMSGSIZE") == NULL, "row %zu: %s", i, trace);
-            size = fill(bytes, is->before, is->byte, is->most + 1, is->after);
+            size = write_repeated(bytes, is->before, is->byte, is->most + 1, is->after);
             trace = domt_multipart_trace(TYPE, limits, bytes, size, 0, step);
             ck_assert_msg(is_error(trace, is->wrong), "row %zu: %s", i, trace);
         }

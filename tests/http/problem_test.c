@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *write(const domus_http_problem *problem)
+static const char *write_problem(const domus_http_problem *problem)
 {
     static char text[1024];
     domus_appender appender = {0};
@@ -37,14 +37,14 @@ DOMT_TEST(problems_are_json)
 {
     domus_appender appender = {0};
 
-    ck_assert_str_eq(write(&(domus_http_problem){.status = 404}),
+    ck_assert_str_eq(write_problem(&(domus_http_problem){.status = 404}),
                      "{\"title\":\"Not Found\",\"status\":404}\n");
-    ck_assert_str_eq(write(&(domus_http_problem){.status = 403,
-                                                 .type = "https://a/b",
-                                                 .title = "no \"credit\"",
-                                                 .detail = "",
-                                                 .instance = "/c",
-                                                 .members = "\"balance\":30,\"of\":[]"}),
+    ck_assert_str_eq(write_problem(&(domus_http_problem){.status = 403,
+                                                         .type = "https://a/b",
+                                                         .title = "no \"credit\"",
+                                                         .detail = "",
+                                                         .instance = "/c",
+                                                         .members = "\"balance\":30,\"of\":[]"}),
                      "{\"type\":\"https://a/b\",\"title\":\"no \\\"credit\\\"\",\"detail\":\"\","
                      "\"instance\":\"/c\",\"balance\":30,\"of\":[],\"status\":403}\n");
     ck_assert_int_eq(domus_http_append_problem(&appender, &(domus_http_problem){.status = 399}),
@@ -193,7 +193,7 @@ DOMT_TEST(text_stays_text)
     }
 }
 
-static void hold_event(domus_http_event event, const char *expected)
+static void check_event(domus_http_event event, const char *expected)
 {
     domus_appender piece = {0};
     domus_slice made;
@@ -206,15 +206,15 @@ static void hold_event(domus_http_event event, const char *expected)
 
 DOMT_TEST(events_are_lines)
 {
-    hold_event((domus_http_event){.data = "a"}, "data: a\n\n");
-    hold_event((domus_http_event){.data = ""}, "data: \n\n");
-    hold_event((domus_http_event){.name = "n", .id = "7", .data = "a", .retry_ms = 500},
-               "event: n\nid: 7\nretry: 500\ndata: a\n\n");
-    hold_event((domus_http_event){.id = ""}, "id: \n\n");
-    hold_event((domus_http_event){.data = "a\nb\r\nc\rd\n\ne\n"},
-               "data: a\ndata: b\ndata: c\ndata: d\ndata: \ndata: e\ndata: \n\n");
-    hold_event((domus_http_event){.data = "id: 7\n\nevent: x"},
-               "data: id: 7\ndata: \ndata: event: x\n\n");
+    check_event((domus_http_event){.data = "a"}, "data: a\n\n");
+    check_event((domus_http_event){.data = ""}, "data: \n\n");
+    check_event((domus_http_event){.name = "n", .id = "7", .data = "a", .retry_ms = 500},
+                "event: n\nid: 7\nretry: 500\ndata: a\n\n");
+    check_event((domus_http_event){.id = ""}, "id: \n\n");
+    check_event((domus_http_event){.data = "a\nb\r\nc\rd\n\ne\n"},
+                "data: a\ndata: b\ndata: c\ndata: d\ndata: \ndata: e\ndata: \n\n");
+    check_event((domus_http_event){.data = "id: 7\n\nevent: x"},
+                "data: id: 7\ndata: \ndata: event: x\n\n");
 }
 
 DOMT_TEST(names_and_ids_are_one_line)
@@ -256,7 +256,7 @@ static bool is_path(const domus_http_request *request, const char *path)
 
 /* Answers: /own has a tag of its own, /old has a time, /new has the status 201, /large is
  * compressed. */
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200, .media = "text/plain"};
@@ -284,8 +284,8 @@ static const domus_pipeline pipelines[] = {
          (const domus_pipeline_stage[]){{&domus_http_stage, &domt_served_whole}, {NULL, NULL}}},
     {.stages = (const domus_pipeline_stage[]){{&domus_http_stage, &packing}, {NULL, NULL}}},
 };
-static const domus_on_peer peer_rows[] = {{.type = &domus_http_request_type, .handle = serve},
-                                          {.type = NULL}};
+static const domus_on_peer peer_rows[] = {
+    {.type = &domus_http_request_type, .handle = serve_request}, {.type = NULL}};
 static const domus_behaviour services[] = {
     {.name = "plain", .kind = DOMUS_CHANNELS, .pipeline = &pipelines[0], .on_peer = peer_rows},
     {.name = "packing", .kind = DOMUS_CHANNELS, .pipeline = &pipelines[1], .on_peer = peer_rows},
@@ -341,7 +341,7 @@ DOMT_TEST(conditions_are_heeded)
 }
 
 /* Send a request for /large; return the head of the answer, valid until the next call. */
-static const char *head_of(domus_testkit *kit, const char *fields)
+static const char *request_head(domus_testkit *kit, const char *fields)
 {
     static char head[1024];
     domus_peer *peer = domt_served_peer(kit);
@@ -351,7 +351,7 @@ static const char *head_of(domus_testkit *kit, const char *fields)
     snprintf(text, sizeof text, "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n",
              fields);
     domt_served_send(peer, text);
-    domt_served_pass(kit, DOMT_SERVED_S);
+    domt_served_advance_silently(kit, DOMT_SERVED_S);
     const char *got = domus_peer_got(peer, &size);
     const char *end = memmem(got, size, "\r\n\r\n", 4);
     ck_assert_ptr_nonnull(end);
@@ -371,13 +371,13 @@ DOMT_TEST(compressed_answers_have_weak_tags)
     ck_assert_uint_eq(strlen(tag), DOMUS_HTTP_TAG_SIZE);
     snprintf(strong, sizeof strong, "\r\nETag: %s\r\n", tag);
     snprintf(weak, sizeof weak, "\r\nETag: W/%s\r\n", tag);
-    ck_assert_ptr_nonnull(strstr(head_of(kit, ""), strong));
-    ck_assert_ptr_nonnull(strstr(head_of(kit, "Accept-Encoding: gzip\r\n"), weak));
+    ck_assert_ptr_nonnull(strstr(request_head(kit, ""), strong));
+    ck_assert_ptr_nonnull(strstr(request_head(kit, "Accept-Encoding: gzip\r\n"), weak));
     for (int accepts = 0; accepts < 2; accepts++) {
         for (int is_weak = 0; is_weak < 2; is_weak++) {
             snprintf(fields, sizeof fields, "%sIf-None-Match: %s%s\r\n",
                      accepts ? "Accept-Encoding: gzip\r\n" : "", is_weak ? "W/" : "", tag);
-            const char *head = head_of(kit, fields);
+            const char *head = request_head(kit, fields);
             ck_assert_ptr_nonnull(strstr(head, "304 Not Modified"));
             ck_assert_ptr_nonnull(strstr(head, "Vary: Accept-Encoding\r\n"));
             ck_assert_ptr_nonnull(strstr(head, accepts && is_weak ? weak : strong));

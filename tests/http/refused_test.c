@@ -40,13 +40,14 @@ typedef struct row {
         bytes, sizeof(bytes) - 1, "EMSGSIZE " #status                                              \
     }
 
-static void hold(const domus_http_options *options, const char *asks, const row *rows, size_t count)
+static void check_rows(const domus_http_options *options, const char *asks, const row *rows,
+                       size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        domt_http_holds(options, asks, rows[i].bytes, rows[i].size, rows[i].expected);
+        domt_http_expect_trace(options, asks, rows[i].bytes, rows[i].size, rows[i].expected);
 }
 
-#define HOLD(options, asks, rows) hold(options, asks, rows, sizeof rows / sizeof rows[0])
+#define HOLD(options, asks, rows) check_rows(options, asks, rows, sizeof rows / sizeof rows[0])
 
 DOMT_TEST(start_lines_are_refused)
 {
@@ -317,7 +318,7 @@ DOMT_TEST(chunks_are_refused)
         const char *error = strrchr(text, '[');
         ck_assert_ptr_nonnull(error);
         (void)snprintf(expected, sizeof expected, "%s", text);
-        domt_http_holds(&streams, "", rows[i].bytes, rows[i].size, expected);
+        domt_http_expect_trace(&streams, "", rows[i].bytes, rows[i].size, expected);
         ck_assert_str_eq(strstr(text, rows[i].expected), rows[i].expected);
     }
 }
@@ -363,7 +364,8 @@ DOMT_TEST(limits_hold_at_their_size)
 
     HOLD(&small, "", rows);
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
-        domt_http_holds(&small, "", right[i].bytes, strlen(right[i].bytes), right[i].expected);
+        domt_http_expect_trace(&small, "", right[i].bytes, strlen(right[i].bytes),
+                               right[i].expected);
 }
 
 /* A head of exactly 64 bytes, which is the limit. */
@@ -375,13 +377,13 @@ DOMT_TEST(empty_lines_count_into_the_head)
     static const char right[] = "GET / 1.1 (Host: a|X: 01234567890123456789012345678901)\n";
 
     ck_assert_uint_eq(sizeof HEAD_OF_64 - 1, 64);
-    domt_http_holds(&tight, "", HEAD_OF_64, 64, right);
-    domt_http_holds(&tight, "", "\r\n" HEAD_OF_64, 66, "EMSGSIZE 431");
-    domt_http_holds(&tight, "", EMPTY_LINES GET HOST END, sizeof EMPTY_LINES GET HOST END - 1,
-                    "GET / 1.1 (Host: a)\n");
-    domt_http_holds(&tight, "", GET HOST END "\r\n\r\n" HEAD_OF_64,
-                    sizeof GET HOST END "\r\n\r\n" HEAD_OF_64 - 1,
-                    "GET / 1.1 (Host: a)\nEMSGSIZE 431");
+    domt_http_expect_trace(&tight, "", HEAD_OF_64, 64, right);
+    domt_http_expect_trace(&tight, "", "\r\n" HEAD_OF_64, 66, "EMSGSIZE 431");
+    domt_http_expect_trace(&tight, "", EMPTY_LINES GET HOST END,
+                           sizeof EMPTY_LINES GET HOST END - 1, "GET / 1.1 (Host: a)\n");
+    domt_http_expect_trace(&tight, "", GET HOST END "\r\n\r\n" HEAD_OF_64,
+                           sizeof GET HOST END "\r\n\r\n" HEAD_OF_64 - 1,
+                           "GET / 1.1 (Host: a)\nEMSGSIZE 431");
 }
 
 DOMT_TEST(responses_are_refused)
@@ -439,8 +441,8 @@ DOMT_TEST(responses_are_refused)
 
     HOLD(&client, "G", rows);
     HOLD(&small_client, "G", long_ones);
-    domt_http_holds(&client, "G", "HTTP/1.1 204 a\r\n\r\nHTTP/1.1 200 b\r\n\r\n", 36,
-                    "204 1.1 ()\nEPROTO"); /* no request belongs to the second response */
+    domt_http_expect_trace(&client, "G", "HTTP/1.1 204 a\r\n\r\nHTTP/1.1 200 b\r\n\r\n", 36,
+                           "204 1.1 ()\nEPROTO"); /* no request belongs to the second response */
 }
 
 DOMT_TEST(interim_responses_have_an_end)

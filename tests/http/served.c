@@ -28,7 +28,7 @@ static int reply_made(domus_stack *stack, const char *text)
 }
 
 /* Returns the number behind the last '/' of a path. */
-static uint64_t number_of(const domus_http_request *request)
+static uint64_t read_number_of_path(const domus_http_request *request)
 {
     char text[64];
     domus_slice path = domus_http_path(request);
@@ -50,7 +50,7 @@ typedef struct served_frame {
 DOMUS_SEQUENCE(sleep_first, served_frame)
 {
     DOMUS_BEGIN;
-    frame->number = number_of(message);
+    frame->number = read_number_of_path(message);
     DOMUS_SLEEP(frame->number * DOMT_SERVED_MS);
     return answer->error != 0 ? answer->error : reply_text(stack, "slept\n");
     DOMUS_END;
@@ -59,7 +59,7 @@ DOMUS_SEQUENCE(sleep_first, served_frame)
 DOMUS_SEQUENCE(halt, served_frame)
 {
     DOMUS_BEGIN;
-    frame->number = number_of(message);
+    frame->number = read_number_of_path(message);
     DOMUS_SLEEP(100 * DOMT_SERVED_MS);
     ck_assert_int_eq(domus_channel_pause(stack, domus_channel_running(stack)), 0);
     DOMUS_SLEEP(frame->number * DOMT_SERVED_MS);
@@ -81,7 +81,7 @@ static bool is_path(const domus_http_request *request, const char *path)
     return domus_slice_equals(domus_http_path(request), path, strlen(path));
 }
 
-static void take_piece(served_frame *frame, const domus_answer *answer)
+static void read_piece(served_frame *frame, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
 
@@ -106,7 +106,7 @@ DOMUS_SEQUENCE(count, served_frame)
             snprintf(text, sizeof text, "read %s\n", strerrorname_np(-answer->error));
             return frame->tells ? reply_made(stack, text) : answer->error;
         }
-        take_piece(frame, answer);
+        read_piece(frame, answer);
     }
     snprintf(text, sizeof text, "%llu\n", (unsigned long long)frame->bytes);
     return frame->one ? reply_text(stack, "piece\n") : reply_made(stack, text);
@@ -119,7 +119,7 @@ DOMUS_SEQUENCE(give, served_frame)
     static const char zeros[1000];
 
     DOMUS_BEGIN;
-    frame->number = number_of(message);
+    frame->number = read_number_of_path(message);
     DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
     while (answer->error == 0 && frame->bytes < frame->number) {
         if (domus_slice_copy(zeros, sizeof zeros, &frame->piece) != 0)
@@ -193,7 +193,7 @@ static int reply_trailed(domus_stack *stack)
     return domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     static const struct {
         const char *begin;
@@ -239,7 +239,7 @@ static const domus_pipeline streams = {
         (const domus_pipeline_stage[]){{&domus_http_stage, &domt_served_streams}, {NULL, NULL}}};
 const domus_on_peer domt_served_rows[] = {
     {.type = &domus_http_request_type,
-     .handle = serve,
+     .handle = serve_request,
      .peer_frame_size = sizeof(struct domi_count_frame)},
     {.type = &domus_packet_type, .handle = echo_line},
     {.type = NULL},
@@ -305,7 +305,7 @@ void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text)
     domt_kit_expect(kit, peer, text);
 }
 
-void domt_served_pass(domus_testkit *kit, uint64_t ns)
+void domt_served_advance_silently(domus_testkit *kit, uint64_t ns)
 {
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }

@@ -58,7 +58,7 @@ void domt_served_end(domus_testkit *kit);
 domus_peer *domt_served_peer(domus_testkit *kit);
 void domt_served_send(domus_peer *peer, const char *text);
 void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text);
-void domt_served_pass(domus_testkit *kit, uint64_t ns);
+void domt_served_advance_silently(domus_testkit *kit, uint64_t ns);
 
 /* An answer with this body, without and with "Connection: close". */
 #define DOMT_SERVED_OK(size, text)                                                                 \

@@ -18,7 +18,7 @@
 #define EXPECTED  "VQJi.2000.aGVsbG8.u3pgJ2hM_Z5P-4CHWmn7zo8usFnW6mTPIUFWZLBPHp8"
 
 /* Make a ring whose keys consist of these letters. */
-static domus_http_keys ring_of(const char *letters)
+static domus_http_keys make_ring(const char *letters)
 {
     domus_http_keys ring = {.count = 0};
     char bytes[DOMUS_HTTP_KEY_LEAST];
@@ -30,8 +30,8 @@ static domus_http_keys ring_of(const char *letters)
     return ring;
 }
 
-static domus_slice sign(const domus_http_keys *ring, const char *purpose, int64_t expires,
-                        const void *value, size_t size)
+static domus_slice sign_value(const domus_http_keys *ring, const char *purpose, int64_t expires,
+                              const void *value, size_t size)
 {
     domus_appender to = {0};
     domus_slice made;
@@ -41,8 +41,8 @@ static domus_slice sign(const domus_http_keys *ring, const char *purpose, int64_
     return made;
 }
 
-static int64_t unsign(const domus_http_keys *ring, const char *purpose, int64_t now,
-                      domus_slice text, char *to)
+static int64_t verify_value(const domus_http_keys *ring, const char *purpose, int64_t now,
+                            domus_slice text, char *to)
 {
     return domus_http_unsign(ring, purpose, now, domus_slice_data(text), text.size, to,
                              DOMUS_HTTP_SIGNED_MAX);
@@ -51,8 +51,8 @@ static int64_t unsign(const domus_http_keys *ring, const char *purpose, int64_t 
 /* Python has computed HMAC-SHA256 of this text. */
 DOMT_TEST(a_signed_value_is_this_text)
 {
-    domus_http_keys ring = ring_of("k");
-    domus_slice made = sign(&ring, "p", 2000, "hello", 5);
+    domus_http_keys ring = make_ring("k");
+    domus_slice made = sign_value(&ring, "p", 2000, "hello", 5);
 
     ck_assert_msg(domus_slice_equals(made, EXPECTED, sizeof EXPECTED - 1), "%.*s", (int)made.size,
                   domus_slice_data(made));
@@ -61,15 +61,15 @@ DOMT_TEST(a_signed_value_is_this_text)
 
 DOMT_TEST(values_of_every_size_come_back)
 {
-    domus_http_keys ring = ring_of("ab");
+    domus_http_keys ring = make_ring("ab");
     static char value[DOMUS_HTTP_SIGNED_MAX + 1], to[DOMUS_HTTP_SIGNED_MAX];
 
     for (size_t i = 0; i < sizeof value; i++)
         value[i] = (char)(i * 7);
     for (size_t size = 0; size <= DOMUS_HTTP_SIGNED_MAX; size += size < 80 ? 1 : 1352) {
-        domus_slice made = sign(&ring, "purpose", DOMUS_HTTP_NEVER, value, size);
+        domus_slice made = sign_value(&ring, "purpose", DOMUS_HTTP_NEVER, value, size);
         ck_assert_uint_eq(made.size, DOMUS_HTTP_SIGNED_SIZE(size));
-        ck_assert_int_eq(unsign(&ring, "purpose", INT64_MAX, made, to), (int64_t)size);
+        ck_assert_int_eq(verify_value(&ring, "purpose", INT64_MAX, made, to), (int64_t)size);
         ck_assert_mem_eq(to, value, size);
         if (size != 0)
             ck_assert_int_eq(domus_http_unsign(&ring, "purpose", 1, domus_slice_data(made),
@@ -81,8 +81,8 @@ DOMT_TEST(values_of_every_size_come_back)
 
 DOMT_TEST(each_changed_byte_is_seen)
 {
-    domus_http_keys ring = ring_of("a");
-    domus_slice made = sign(&ring, "p", 2000, "value", 5);
+    domus_http_keys ring = make_ring("a");
+    domus_slice made = sign_value(&ring, "p", 2000, "value", 5);
     char text[128], to[DOMUS_HTTP_SIGNED_MAX];
     size_t size = made.size;
 
@@ -108,32 +108,32 @@ DOMT_TEST(each_changed_byte_is_seen)
 
 DOMT_TEST(purposes_and_times_hold)
 {
-    domus_http_keys ring = ring_of("a");
-    domus_slice made = sign(&ring, "p", 2000, "v", 1);
+    domus_http_keys ring = make_ring("a");
+    domus_slice made = sign_value(&ring, "p", 2000, "v", 1);
     char to[DOMUS_HTTP_SIGNED_MAX];
 
-    ck_assert_int_eq(unsign(&ring, "p", 1999, made, to), 1);
-    ck_assert_int_eq(unsign(&ring, "p", 2000, made, to), -EKEYEXPIRED);
-    ck_assert_int_eq(unsign(&ring, "P", 1999, made, to), -EBADMSG);
-    ck_assert_int_eq(unsign(&ring, "", 1999, made, to), -EBADMSG);
-    ck_assert_int_eq(unsign(&ring, "q", 2000, made, to), -EBADMSG);
+    ck_assert_int_eq(verify_value(&ring, "p", 1999, made, to), 1);
+    ck_assert_int_eq(verify_value(&ring, "p", 2000, made, to), -EKEYEXPIRED);
+    ck_assert_int_eq(verify_value(&ring, "P", 1999, made, to), -EBADMSG);
+    ck_assert_int_eq(verify_value(&ring, "", 1999, made, to), -EBADMSG);
+    ck_assert_int_eq(verify_value(&ring, "q", 2000, made, to), -EBADMSG);
     domus_slice_free(made);
 }
 
 DOMT_TEST(keys_rotate)
 {
-    domus_http_keys first = ring_of("a"), both = ring_of("ba"), second = ring_of("b");
+    domus_http_keys first = make_ring("a"), both = make_ring("ba"), second = make_ring("b");
     domus_http_keys none = {.count = 0};
-    domus_slice old = sign(&first, "p", 2000, "v", 1);
-    domus_slice new = sign(&both, "p", 2000, "v", 1);
+    domus_slice old = sign_value(&first, "p", 2000, "v", 1);
+    domus_slice new = sign_value(&both, "p", 2000, "v", 1);
     char to[DOMUS_HTTP_SIGNED_MAX];
 
-    ck_assert_int_eq(unsign(&both, "p", SIGNED_AT, old, to), 1);
-    ck_assert_int_eq(unsign(&both, "p", SIGNED_AT, new, to), 1);
-    ck_assert_int_eq(unsign(&second, "p", SIGNED_AT, new, to), 1);
-    ck_assert_int_eq(unsign(&second, "p", SIGNED_AT, old, to), -EBADMSG);
-    ck_assert_int_eq(unsign(&first, "p", SIGNED_AT, new, to), -EBADMSG);
-    ck_assert_int_eq(unsign(&none, "p", SIGNED_AT, old, to), -EBADMSG);
+    ck_assert_int_eq(verify_value(&both, "p", SIGNED_AT, old, to), 1);
+    ck_assert_int_eq(verify_value(&both, "p", SIGNED_AT, new, to), 1);
+    ck_assert_int_eq(verify_value(&second, "p", SIGNED_AT, new, to), 1);
+    ck_assert_int_eq(verify_value(&second, "p", SIGNED_AT, old, to), -EBADMSG);
+    ck_assert_int_eq(verify_value(&first, "p", SIGNED_AT, new, to), -EBADMSG);
+    ck_assert_int_eq(verify_value(&none, "p", SIGNED_AT, old, to), -EBADMSG);
     domus_slice_free(old);
     domus_slice_free(new);
     domus_http_keys_wipe(&both);
@@ -142,7 +142,7 @@ DOMT_TEST(keys_rotate)
 
 DOMT_TEST(what_cannot_be_signed_is_refused)
 {
-    domus_http_keys ring = ring_of("a"), none = {.count = 0};
+    domus_http_keys ring = make_ring("a"), none = {.count = 0};
     static char value[DOMUS_HTTP_SIGNED_MAX + 1];
     char purpose[DOMUS_HTTP_PURPOSE_MAX + 2] = {0};
     domus_appender to = {0};
@@ -210,14 +210,14 @@ DOMT_TEST(texts_of_keys_are_read_strictly)
 
 DOMT_TEST(rings_and_texts_have_bounds)
 {
-    domus_http_keys ring = ring_of("abcdefgh");
+    domus_http_keys ring = make_ring("abcdefgh");
     char bytes[DOMUS_HTTP_KEY_MOST + 1] = {0};
     static char text[DOMUS_HTTP_KEYS_TEXT_MAX + 1];
     const char *key = "hex:" HEX_32;
 
     ck_assert_uint_eq(ring.count, DOMUS_HTTP_KEYS_MAX);
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, 32), -ENOBUFS);
-    ring = ring_of("a");
+    ring = make_ring("a");
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, DOMUS_HTTP_KEY_LEAST - 1), -EINVAL);
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, DOMUS_HTTP_KEY_MOST + 1), -EINVAL);
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, DOMUS_HTTP_KEY_LEAST), 0);
@@ -283,8 +283,8 @@ static domus_slice send_back(domus_appender *fields)
     return domt_http_slice(text);
 }
 
-static domus_slice seal(const domus_http_session_cookie *cookie, const domus_http_keys *keys,
-                        const void *value, size_t size)
+static domus_slice seal_value(const domus_http_session_cookie *cookie, const domus_http_keys *keys,
+                              const void *value, size_t size)
 {
     domus_appender fields = {0};
 
@@ -347,7 +347,7 @@ DOMT_TEST(wrong_cookies_are_refused)
     const domus_http_session_cookie longest = {
         .name = "a234567890123456789012345678901234567890123456789012345678901234",
         .lifetime_s = 400 * 86400};
-    domus_http_keys keys = ring_of("a"), none = {.count = 0};
+    domus_http_keys keys = make_ring("a"), none = {.count = 0};
     const domus_http_session_id id = {{0}};
     static char value[DOMUS_HTTP_SESSION_VALUE_MAX + 1];
     char to[DOMUS_HTTP_SESSION_VALUE_MAX];
@@ -376,9 +376,9 @@ DOMT_TEST(wrong_cookies_are_refused)
 
 DOMT_TEST(sealed_values_come_back)
 {
-    domus_http_keys keys = ring_of("a"), rotated = ring_of("ba"), other = ring_of("b");
+    domus_http_keys keys = make_ring("a"), rotated = make_ring("ba"), other = make_ring("b");
     const domus_http_session_cookie named = {.name = "b"};
-    domus_slice back = seal(NULL, &keys, "user=7", 6);
+    domus_slice back = seal_value(NULL, &keys, "user=7", 6);
     char to[16];
 
     ck_assert_int_eq(domus_http_session_unseal(back, NULL, &keys, NOW + 43199, to, 16), 6);
@@ -429,7 +429,7 @@ DOMT_TEST(ids_come_back)
 
 DOMT_TEST(tokens_are_those_of_their_session)
 {
-    domus_http_keys keys = ring_of("a"), rotated = ring_of("ba"), other = ring_of("b");
+    domus_http_keys keys = make_ring("a"), rotated = make_ring("ba"), other = make_ring("b");
     domus_http_keys none = {.count = 0};
     char one[DOMUS_HTTP_CSRF_SIZE + 1], two[DOMUS_HTTP_CSRF_SIZE + 1];
     static char session[DOMUS_HTTP_CSRF_SESSION_MAX + 1];

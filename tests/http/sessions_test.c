@@ -21,12 +21,12 @@ static void open_with(domus_http_sessions_options options)
     ck_assert_int_eq(domus_http_sessions_open(&options, &sessions), 0);
 }
 
-static void close_it(void)
+static void close_table(void)
 {
     ck_assert_ptr_null(domus_http_sessions_close(sessions));
 }
 
-static domus_http_session_id begin(uint64_t now_ns, const char *value)
+static domus_http_session_id begin_session(uint64_t now_ns, const char *value)
 {
     domus_http_session_id id;
 
@@ -35,7 +35,7 @@ static domus_http_session_id begin(uint64_t now_ns, const char *value)
 }
 
 /* Returns whether a session exists, and checks that its value is this one. */
-static bool has(uint64_t now_ns, domus_http_session_id id, const char *value)
+static bool has_session(uint64_t now_ns, domus_http_session_id id, const char *value)
 {
     domus_slice found;
     int error = domus_http_sessions_find(sessions, now_ns, &id, &found);
@@ -49,81 +49,87 @@ static bool has(uint64_t now_ns, domus_http_session_id id, const char *value)
 DOMT_TEST(sessions_are_found_changed_and_ended)
 {
     open_with((domus_http_sessions_options){.count_max = 0});
-    domus_http_session_id one = begin(0, "one"), two = begin(0, "two"), none = {{0}};
+    domus_http_session_id one = begin_session(0, "one"), two = begin_session(0, "two"),
+                          none = {{0}};
 
     ck_assert_mem_ne(&one, &two, sizeof one);
-    ck_assert(has(0, one, "one") && has(0, two, "two") && !has(0, none, ""));
+    ck_assert(has_session(0, one, "one") && has_session(0, two, "two") &&
+              !has_session(0, none, ""));
     ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_http_slice("other")), 0);
-    ck_assert(has(0, one, "other") && has(0, two, "two"));
+    ck_assert(has_session(0, one, "other") && has_session(0, two, "two"));
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 5 + 3 + 2 * COST);
     ck_assert_int_eq(domus_http_sessions_end(sessions, 0, &one), 0);
     ck_assert_int_eq(domus_http_sessions_end(sessions, 0, &one), -ENOENT);
     ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, (domus_slice){0}), -ENOENT);
-    ck_assert(!has(0, one, "") && has(0, two, "two"));
+    ck_assert(!has_session(0, one, "") && has_session(0, two, "two"));
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 3 + COST);
-    close_it();
+    close_table();
     ck_assert_ptr_null(domus_http_sessions_close(NULL));
 }
 
 DOMT_TEST(a_renewed_session_has_another_id)
 {
     open_with((domus_http_sessions_options){.lifetime_ns = 100, .idle_ns = 1000});
-    domus_http_session_id one = begin(0, "one"), two;
+    domus_http_session_id one = begin_session(0, "one"), two;
 
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &two), 0);
     ck_assert_mem_ne(&one, &two, sizeof one);
-    ck_assert(!has(50, one, "") && has(50, two, "one"));
+    ck_assert(!has_session(50, one, "") && has_session(50, two, "one"));
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &one), -ENOENT);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
-    ck_assert(has(99, two, "one")); /* renewing the id does not renew the age */
-    ck_assert(!has(100, two, "one"));
-    close_it();
+    ck_assert(has_session(99, two, "one")); /* renewing the id does not renew the age */
+    ck_assert(!has_session(100, two, "one"));
+    close_table();
     open_with((domus_http_sessions_options){.count_max = 3}); /* this table has few buckets */
-    domus_http_session_id ids[3] = {begin(0, "0"), begin(0, "1"), begin(0, "2")};
+    domus_http_session_id ids[3] = {begin_session(0, "0"), begin_session(0, "1"),
+                                    begin_session(0, "2")};
     for (unsigned i = 0; i < 60; i++) {
         ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &ids[i % 3], &ids[i % 3]), 0);
-        ck_assert(has(0, ids[0], "0") && has(0, ids[1], "1") && has(0, ids[2], "2"));
+        ck_assert(has_session(0, ids[0], "0") && has_session(0, ids[1], "1") &&
+                  has_session(0, ids[2], "2"));
     }
-    close_it();
+    close_table();
 }
 
 DOMT_TEST(sessions_end_by_time)
 {
     open_with((domus_http_sessions_options){.idle_ns = 10, .lifetime_ns = 25});
-    domus_http_session_id one = begin(0, "1"), two = begin(1, "2"), three = begin(2, "3");
+    domus_http_session_id one = begin_session(0, "1"), two = begin_session(1, "2"),
+                          three = begin_session(2, "3");
 
-    ck_assert(has(9, two, "2"));
+    ck_assert(has_session(9, two, "2"));
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 9, 10), 10);
-    ck_assert(!has(10, one, "1"));
+    ck_assert(!has_session(10, one, "1"));
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 2);
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 12, 10), 19);
-    ck_assert(!has(12, three, "3"));
-    ck_assert(has(18, two, "2") && has(25, two, "2"));
-    ck_assert(!has(26, two, "2")); /* the age of 25 ns is reached */
+    ck_assert(!has_session(12, three, "3"));
+    ck_assert(has_session(18, two, "2") && has_session(25, two, "2"));
+    ck_assert(!has_session(26, two, "2")); /* the age of 25 ns is reached */
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 0);
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 0);
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 99, 10), UINT64_MAX);
     for (int i = 0; i < 20; i++)
-        (void)begin(100, "");
+        (void)begin_session(100, "");
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 200, 3), 110);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 17);
-    (void)begin(200, ""); /* the table is full and removes some sessions */
+    (void)begin_session(200, ""); /* the table is full and removes some sessions */
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 17 - 4 + 1);
-    close_it();
+    close_table();
 }
 
 DOMT_TEST(the_least_used_go_at_a_bound)
 {
     open_with((domus_http_sessions_options){
         .count_max = 3, .value_max = 400, .bytes_max = 3 * COST + 100});
-    domus_http_session_id one = begin(0, "1"), two = begin(1, "2"), three = begin(2, "3"), four;
+    domus_http_session_id one = begin_session(0, "1"), two = begin_session(1, "2"),
+                          three = begin_session(2, "3"), four;
     static char text[402];
 
-    ck_assert(has(3, one, "1"));
-    four = begin(4, "4");
-    ck_assert(!has(4, two, "2"));
-    ck_assert(has(4, one, "1") && has(4, three, "3") && has(4, four, "4"));
+    ck_assert(has_session(3, one, "1"));
+    four = begin_session(4, "4");
+    ck_assert(!has_session(4, two, "2"));
+    ck_assert(has_session(4, one, "1") && has_session(4, three, "3") && has_session(4, four, "4"));
     /* 98 bytes and two values of one byte reach the limit exactly; with one byte more the least
      * used session is removed */
     memset(text, 'x', 98);
@@ -132,30 +138,31 @@ DOMT_TEST(the_least_used_go_at_a_bound)
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 3 * COST + 100);
     text[98] = 'x';
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
-    ck_assert(!has(5, one, "1") && has(5, three, "3") && has(5, four, text));
+    ck_assert(!has_session(5, one, "1") && has_session(5, three, "3") &&
+              has_session(5, four, text));
     memset(text, 'x', COST + 1); /* the space of the removed session is used up, except one byte */
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
     text[99] = '\0';
-    ck_assert(has(5, four, text));
+    ck_assert(has_session(5, four, text));
     text[99] = 'x';
-    ck_assert(has(5, three, text));
+    ck_assert(has_session(5, three, text));
     text[COST + 1] = 'x';
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
-    ck_assert(!has(5, four, "") && has(5, three, text));
+    ck_assert(!has_session(5, four, "") && has_session(5, three, text));
     memset(text, 'x', 401);
     domus_slice large = domt_http_slice(text);
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, large), -EMSGSIZE);
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 5, large, &four), -EMSGSIZE);
     domus_slice_free(large);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
-    close_it();
+    close_table();
 }
 
 DOMT_TEST(new_ones_may_be_refused_instead)
 {
     open_with((domus_http_sessions_options){
         .count_max = 2, .value_max = 100, .bytes_max = 2 * COST + 100, .refuses = true});
-    domus_http_session_id one = begin(0, "1"), two = begin(0, "2"), three;
+    domus_http_session_id one = begin_session(0, "1"), two = begin_session(0, "2"), three;
     static char text[100];
 
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &three), -ENOBUFS);
@@ -164,15 +171,15 @@ DOMT_TEST(new_ones_may_be_refused_instead)
     domus_slice more = domt_http_slice("xx");
     ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &two, more), -ENOBUFS);
     domus_slice_free(more);
-    ck_assert(has(0, one, text) && has(0, two, "2"));
+    ck_assert(has_session(0, one, text) && has_session(0, two, "2"));
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 3600 * SECOND, (domus_slice){0}, &three),
                      0); /* other sessions were idle for too long and make room */
-    close_it();
+    close_table();
 }
 
 static int drawn;
 
-static int draw(void *to, size_t size)
+static int draw_id(void *to, size_t size)
 {
     if (drawn < 0)
         return drawn;
@@ -193,16 +200,16 @@ DOMT_TEST(options_and_chance_may_be_wrong)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_http_sessions_open(&wrong[i], &sessions), -EINVAL);
-    open_with((domus_http_sessions_options){.draw = draw, .count_max = 1000000});
-    one = begin(0, "1"); /* the test's random numbers are the same twice */
+    open_with((domus_http_sessions_options){.draw = draw_id, .count_max = 1000000});
+    one = begin_session(0, "1"); /* the test's random numbers are the same twice */
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -EEXIST);
     drawn = 1;
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &one, &two), -EEXIST);
     drawn = -ENOSYS;
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -ENOSYS);
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &one, &two), -ENOSYS);
-    ck_assert(has(0, one, "1"));
-    close_it();
+    ck_assert(has_session(0, one, "1"));
+    close_table();
 }
 
 /* A table of many sessions agrees with a model of its content. */
@@ -215,20 +222,20 @@ DOMT_TEST(many_sessions_are_kept_apart)
     open_with((domus_http_sessions_options){.count_max = MANY / 2});
     for (uint32_t i = 0; i < MANY; i++) {
         snprintf(text, sizeof text, "%u", i);
-        ids[i] = begin(i, text);
+        ids[i] = begin_session(i, text);
     }
     ck_assert_uint_eq(domus_http_sessions_count(sessions), MANY / 2);
     for (uint32_t i = 0; i < MANY; i++) {
         snprintf(text, sizeof text, "%u", i);
-        ck_assert_int_eq(has(MANY, ids[i], text), i >= MANY / 2);
+        ck_assert_int_eq(has_session(MANY, ids[i], text), i >= MANY / 2);
     }
-    close_it();
+    close_table();
 }
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static domus_http_session ask(domus_probe *probe, domus_address store, const domus_type *type,
-                              domus_http_session_id id, const char *value)
+static domus_http_session ask_actor(domus_probe *probe, domus_address store, const domus_type *type,
+                                    domus_http_session_id id, const char *value)
 {
     domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
     domus_http_session got;
@@ -238,8 +245,8 @@ static domus_http_session ask(domus_probe *probe, domus_address store, const dom
     return got;
 }
 
-static void ask_in_vain(domus_probe *probe, domus_address store, const domus_type *type,
-                        domus_http_session_id id, const char *value, int error)
+static void ask_for_error(domus_probe *probe, domus_address store, const domus_type *type,
+                          domus_http_session_id id, const char *value, int error)
 {
     domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
 
@@ -260,33 +267,33 @@ DOMT_TEST(the_actor_answers_as_the_table)
     ck_assert_int_eq(domus_outside_http_sessions_spawn(system, &wrong, &store), -EINVAL);
     ck_assert_int_eq(domus_outside_http_sessions_spawn(system, &options, &store), 0);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
-    domus_http_session one = ask(probe, store, &domus_http_session_begin_type, none, "one");
+    domus_http_session one = ask_actor(probe, store, &domus_http_session_begin_type, none, "one");
     ck_assert_uint_eq(one.value.size, 0);
-    domus_http_session got = ask(probe, store, &domus_http_session_find_type, one.id, "");
+    domus_http_session got = ask_actor(probe, store, &domus_http_session_find_type, one.id, "");
     ck_assert(domus_slice_equals(got.value, "one", 3));
     domus_slice_free(got.value);
-    got = ask(probe, store, &domus_http_session_put_type, one.id, "other");
+    got = ask_actor(probe, store, &domus_http_session_put_type, one.id, "other");
     ck_assert_mem_eq(&got.id, &one.id, sizeof one.id);
-    domus_http_session two = ask(probe, store, &domus_http_session_renew_type, one.id, "");
+    domus_http_session two = ask_actor(probe, store, &domus_http_session_renew_type, one.id, "");
     ck_assert(domus_slice_equals(two.value, "other", 5));
     domus_slice_free(two.value);
-    ask_in_vain(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
-    ask_in_vain(probe, store, &domus_http_session_renew_type, one.id, "", -ENOENT);
-    ask_in_vain(probe, store, &domus_http_session_put_type, one.id, "v", -ENOENT);
-    ask_in_vain(probe, store, &domus_http_session_put_type, two.id, "12345678901", -EMSGSIZE);
-    ask_in_vain(probe, store, &domus_http_session_begin_type, none, "12345678901", -EMSGSIZE);
-    got = ask(probe, store, &domus_http_session_end_type, two.id, "");
-    ask_in_vain(probe, store, &domus_http_session_end_type, two.id, "", -ENOENT);
-    one = ask(probe, store, &domus_http_session_begin_type, none, "one");
+    ask_for_error(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
+    ask_for_error(probe, store, &domus_http_session_renew_type, one.id, "", -ENOENT);
+    ask_for_error(probe, store, &domus_http_session_put_type, one.id, "v", -ENOENT);
+    ask_for_error(probe, store, &domus_http_session_put_type, two.id, "12345678901", -EMSGSIZE);
+    ask_for_error(probe, store, &domus_http_session_begin_type, none, "12345678901", -EMSGSIZE);
+    got = ask_actor(probe, store, &domus_http_session_end_type, two.id, "");
+    ask_for_error(probe, store, &domus_http_session_end_type, two.id, "", -ENOENT);
+    one = ask_actor(probe, store, &domus_http_session_begin_type, none, "one");
     ck_assert_int_eq(domus_testkit_advance(kit, 4 * SECOND), 0);
-    got = ask(probe, store, &domus_http_session_find_type, one.id, "");
+    got = ask_actor(probe, store, &domus_http_session_find_type, one.id, "");
     domus_slice_free(got.value);
     ck_assert_uint_ne(domus_testkit_due_ns(kit), UINT64_MAX);
     ck_assert_int_eq(domus_testkit_advance(kit, 30 * SECOND), 0);
     /* the actor has no timer without sessions */
     ck_assert_uint_eq(domus_testkit_due_ns(kit), UINT64_MAX);
-    ask_in_vain(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
-    (void)ask(probe, store, &domus_http_session_begin_type, none, "left");
+    ask_for_error(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
+    (void)ask_actor(probe, store, &domus_http_session_begin_type, none, "left");
     domus_testkit_free(kit);
 }
 

@@ -46,8 +46,8 @@ static int encode_stream(domt_codec *http, uint64_t id, const domus_http_respons
     return error;
 }
 
-static const char *streamed(const char *request, const domus_http_response *head,
-                            const char *pieces, const char *trailers)
+static const char *encode_and_return_stream(const char *request, const domus_http_response *head,
+                                            const char *pieces, const char *trailers)
 {
     domt_codec http;
 
@@ -65,20 +65,20 @@ DOMT_TEST(streams_leave_in_chunks)
 {
     domus_http_response head = {.status = 200, .media = "a/b"};
 
-    ck_assert_str_eq(streamed(GET, &head, "hello|0123456789abcdef", NULL),
+    ck_assert_str_eq(encode_and_return_stream(GET, &head, "hello|0123456789abcdef", NULL),
                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: a/b\r\n\r\n"
                      "5\r\nhello\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n");
-    ck_assert_str_eq(streamed(TAKES, &head, "a", "T: u\r\n"),
+    ck_assert_str_eq(encode_and_return_stream(TAKES, &head, "a", "T: u\r\n"),
                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: a/b\r\n\r\n"
                      "1\r\na\r\n0\r\nT: u\r\n\r\n");
-    ck_assert_str_eq(streamed(GET, &head, "a", "T: u\r\n"),
+    ck_assert_str_eq(encode_and_return_stream(GET, &head, "a", "T: u\r\n"),
                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: a/b\r\n\r\n"
                      "1\r\na\r\n0\r\n\r\n");
-    ck_assert_str_eq(streamed(HEAD, &head, "", "T: u\r\n"),
+    ck_assert_str_eq(encode_and_return_stream(HEAD, &head, "", "T: u\r\n"),
                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: a/b\r\n\r\n");
-    ck_assert_str_eq(streamed(OLD, &head, "a|b", "T: u\r\n"),
+    ck_assert_str_eq(encode_and_return_stream(OLD, &head, "a|b", "T: u\r\n"),
                      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\n\r\nab");
-    ck_assert_str_eq(streamed(KEPT, &head, "a|b", NULL),
+    ck_assert_str_eq(encode_and_return_stream(KEPT, &head, "a|b", NULL),
                      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\n\r\nab");
 }
 
@@ -87,11 +87,11 @@ DOMT_TEST(streams_of_a_known_length_meet_it)
     domus_http_response head = {.status = 200, .length = 3};
     domt_codec http;
 
-    ck_assert_str_eq(streamed(GET, &head, "ab|c", NULL),
+    ck_assert_str_eq(encode_and_return_stream(GET, &head, "ab|c", NULL),
                      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
-    ck_assert_str_eq(streamed(KEPT, &head, "abc", "T: u\r\n"),
+    ck_assert_str_eq(encode_and_return_stream(KEPT, &head, "abc", "T: u\r\n"),
                      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\nabc");
-    ck_assert_str_eq(streamed(HEAD, &head, "", NULL),
+    ck_assert_str_eq(encode_and_return_stream(HEAD, &head, "", NULL),
                      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
     domt_http_start(&http, &plain);
     uint64_t id = domt_http_feed(&http, GET);
@@ -126,7 +126,8 @@ DOMT_TEST(streams_that_http_cannot_say_are_refused)
     domus_http_response head = {.status = 204};
     domt_codec http;
 
-    ck_assert_str_eq(streamed(GET, &head, "", NULL), "HTTP/1.1 204 No Content\r\n\r\n");
+    ck_assert_str_eq(encode_and_return_stream(GET, &head, "", NULL),
+                     "HTTP/1.1 204 No Content\r\n\r\n");
     domt_http_start(&http, &plain);
     ck_assert_int_eq(encode_stream(&http, domt_http_feed(&http, GET), &head, "a", NULL), -EMSGSIZE);
     head.status = 200;
@@ -283,7 +284,7 @@ DOMT_TEST(body_that_is_not_let_come_ends_the_connection)
 }
 
 /* Feed bytes that do not complete a request, and return the bytes that are sent. */
-static const char *sent_after(domt_codec *http, const char *bytes)
+static const char *feed_and_return_sent(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
 
@@ -323,13 +324,13 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
 
     for (int i = 0; i < 3; i++) {
         domt_http_start(&http, &plain);
-        ck_assert_str_eq(sent_after(&http, heads[i]), CONTINUE);
-        ck_assert_str_eq(sent_after(&http, "1"), "");
+        ck_assert_str_eq(feed_and_return_sent(&http, heads[i]), CONTINUE);
+        ck_assert_str_eq(feed_and_return_sent(&http, "1"), "");
         domt_codec_stop(&http);
         domt_http_start(&http, &plain); /* 100 is sent after the answers to earlier requests */
         uint64_t first = domt_http_feed(&http, GET);
         uint64_t second = domt_http_feed(&http, GET);
-        ck_assert_str_eq(sent_after(&http, heads[i]), "");
+        ck_assert_str_eq(feed_and_return_sent(&http, heads[i]), "");
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
         ck_assert_ptr_null(strstr(domt_codec_sent(&http), CONTINUE));
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
@@ -341,14 +342,14 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
     domt_http_start(&http, &plain);
     uint64_t first = domt_http_feed(&http, GET);
     uint64_t second = domt_http_feed(&http, GET);
-    ck_assert_str_eq(sent_after(&http, heads[0]), "");
+    ck_assert_str_eq(feed_and_return_sent(&http, heads[0]), "");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
     ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), CONTINUE));
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
     ck_assert_ptr_null(strstr(domt_codec_sent(&http), CONTINUE));
     domt_codec_stop(&http);
     domt_http_start(&http, &plain); /* the body has begun to come, so no 100 is sent */
-    ck_assert_str_eq(sent_after(&http, EXPECT(2) "1"), "");
+    ck_assert_str_eq(feed_and_return_sent(&http, EXPECT(2) "1"), "");
     domt_codec_stop(&http);
     domt_http_start(&http, &plain); /* there is no body, so no 100 is sent */
     (void)domt_http_feed(&http, EXPECT(0));

@@ -10,12 +10,12 @@
 
 domt_talk domt_talk_now;
 
-size_t domt_talk_below(size_t n)
+size_t domt_talk_draw_below(size_t n)
 {
     return (size_t)domi_random_below(&domt_talk_now.chance, n);
 }
 
-static void put_on_way(domt_way *to, const void *bytes, size_t size)
+static void append_to_way(domt_way *to, const void *bytes, size_t size)
 {
     if (to->room - to->size < size) {
         to->room = 2 * (to->size + size);
@@ -41,7 +41,7 @@ static const uint8_t *take_from_way(domt_way *from, size_t *size)
 }
 
 /* Check that this message is the next one of the row. */
-static void hear(domt_row *from, char kind, const void *bytes, size_t size)
+static void check_next_message(domt_row *from, char kind, const void *bytes, size_t size)
 {
     ck_assert_msg(from->heard < from->count, "seed %u: a message too many",
                   (unsigned)domt_talk_now.seed);
@@ -52,7 +52,7 @@ static void hear(domt_row *from, char kind, const void *bytes, size_t size)
                   next->kind, next->size, kind, size);
 }
 
-static void hear_close(domt_goodbye *at, unsigned code, const void *reason, size_t size)
+static void record_close(domt_goodbye *at, unsigned code, const void *reason, size_t size)
 {
     ck_assert(!at->heard && size <= DOMT_TALK_CONTROL_MAX);
     *at = (domt_goodbye){.heard = true, .code = code};
@@ -86,7 +86,7 @@ static ssize_t send_part(wslay_event_context_ptr context, const uint8_t *bytes, 
         wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
         return -1;
     }
-    put_on_way(&domt_talk_now.to_us, bytes, part);
+    append_to_way(&domt_talk_now.to_us, bytes, part);
     domt_talk_now.quota -= part;
     return (ssize_t)part;
 }
@@ -94,33 +94,33 @@ static ssize_t send_part(wslay_event_context_ptr context, const uint8_t *bytes, 
 static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
 {
     for (size_t i = 0; i < size; i++)
-        to[i] = (uint8_t)domt_talk_below(256);
+        to[i] = (uint8_t)domt_talk_draw_below(256);
     return 0;
 }
 
-static void hear_from_us(wslay_event_context_ptr context,
-                         const struct wslay_event_on_msg_recv_arg *arg, void *user)
+static void check_message_from_us(wslay_event_context_ptr context,
+                                  const struct wslay_event_on_msg_recv_arg *arg, void *user)
 {
     if (arg->opcode == WSLAY_TEXT_FRAME || arg->opcode == WSLAY_BINARY_FRAME)
-        hear(&domt_talk_now.from_us, arg->opcode == WSLAY_TEXT_FRAME ? 't' : 'b', arg->msg,
-             arg->msg_length);
+        check_next_message(&domt_talk_now.from_us, arg->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
+                           arg->msg, arg->msg_length);
     else if (arg->opcode == WSLAY_PONG)
-        hear(&domt_talk_now.pings_of_them, 'p', arg->msg, arg->msg_length);
+        check_next_message(&domt_talk_now.pings_of_them, 'p', arg->msg, arg->msg_length);
     else if (arg->opcode == WSLAY_CONNECTION_CLOSE && arg->msg_length < 2)
-        hear_close(&domt_talk_now.at_them, DOMUS_WEBSOCKET_NO_CODE, NULL, 0);
+        record_close(&domt_talk_now.at_them, DOMUS_WEBSOCKET_NO_CODE, NULL, 0);
     else if (arg->opcode == WSLAY_CONNECTION_CLOSE)
-        hear_close(&domt_talk_now.at_them, arg->status_code, arg->msg + 2, arg->msg_length - 2);
+        record_close(&domt_talk_now.at_them, arg->status_code, arg->msg + 2, arg->msg_length - 2);
 }
 
 /* Give wslay the next fragment of a message. wslay sends fragmented messages one after the
  * other. */
-static ssize_t give_piece(wslay_event_context_ptr context, uint8_t *to, size_t size,
-                          const union wslay_event_msg_source *source, int *eof, void *user)
+static ssize_t write_next_fragment(wslay_event_context_ptr context, uint8_t *to, size_t size,
+                                   const union wslay_event_msg_source *source, int *eof, void *user)
 {
     const domt_said *from = source->data;
     size_t left = from->size - domt_talk_now.piece_from;
     size_t part =
-        1 + domt_talk_below(size < domt_talk_now.piece_max ? size : domt_talk_now.piece_max);
+        1 + domt_talk_draw_below(size < domt_talk_now.piece_max ? size : domt_talk_now.piece_max);
 
     part = part < left ? part : left;
     if (part != 0)
@@ -139,7 +139,7 @@ void domt_talk_send_by_them(domt_said *sent, bool fragmented)
                                          : WSLAY_PING;
 
     if (fragmented && sent->kind != 'p') {
-        struct wslay_event_fragmented_msg arg = {opcode, {.data = sent}, give_piece};
+        struct wslay_event_fragmented_msg arg = {opcode, {.data = sent}, write_next_fragment};
         ck_assert_int_eq(wslay_event_queue_fragmented_msg(domt_talk_now.theirs, &arg), 0);
     } else {
         struct wslay_event_msg arg = {opcode, sent->bytes, sent->size};
@@ -149,19 +149,19 @@ void domt_talk_send_by_them(domt_said *sent, bool fragmented)
 
 /* --- the stage -------------------------------------------------------------------------------- */
 
-static void put_output_on_way(void)
+static void move_output_to_way(void)
 {
     size_t size;
     const char *output = domus_stage_kit_output(domt_talk_now.ours.kit, &size);
 
-    put_on_way(&domt_talk_now.to_them, output, size);
+    append_to_way(&domt_talk_now.to_them, output, size);
     domus_stage_kit_clear(domt_talk_now.ours.kit);
 }
 
 static void encode_by_us(const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_stage_kit_encode(domt_talk_now.ours.kit, DOMUS_NO_ID, type, payload), 0);
-    put_output_on_way();
+    move_output_to_way();
 }
 
 void domt_talk_send_by_us(const domt_said *sent)
@@ -181,19 +181,19 @@ void domt_talk_close_by_us(const domus_websocket_close *close)
     encode_by_us(&domus_websocket_close_type, close);
 }
 
-static void hear_from_them(const domus_stage_message *heard)
+static void check_message_from_them(const domus_stage_message *heard)
 {
     if (heard->type == &domus_websocket_message_type) {
         const domus_websocket_message *made = heard->payload;
-        hear(&domt_talk_now.from_them, made->binary ? 'b' : 't', domus_slice_data(made->bytes),
-             made->bytes.size);
+        check_next_message(&domt_talk_now.from_them, made->binary ? 'b' : 't',
+                           domus_slice_data(made->bytes), made->bytes.size);
     } else if (heard->type == &domus_websocket_pong_type) {
         const domus_slice *pong = heard->payload;
-        hear(&domt_talk_now.pings_of_us, 'p', domus_slice_data(*pong), pong->size);
+        check_next_message(&domt_talk_now.pings_of_us, 'p', domus_slice_data(*pong), pong->size);
     } else if (heard->type == &domus_websocket_close_type) {
         const domus_websocket_close *close = heard->payload;
-        hear_close(&domt_talk_now.at_us, close->code, domus_slice_data(close->reason),
-                   close->reason.size);
+        record_close(&domt_talk_now.at_us, close->code, domus_slice_data(close->reason),
+                     close->reason.size);
         ck_assert(domus_stage_kit_is_last(domt_talk_now.ours.kit));
     }
 }
@@ -206,13 +206,13 @@ int domt_talk_decode(const void *bytes, size_t size)
     ck_assert_int_eq(domus_stage_kit_feed(domt_talk_now.ours.kit, bytes, size), 0);
     while (!domt_talk_now.at_us.heard &&
            (result = domus_stage_kit_next(domt_talk_now.ours.kit, &heard)) == 1)
-        hear_from_them(&heard);
+        check_message_from_them(&heard);
     if (result == 1) /* a close was read, which is the last message */
         result = 0;
     if (result < 0)
         ck_assert_int_eq(domus_stage_kit_fail(domt_talk_now.ours.kit, DOMUS_NO_ID, NULL, result),
                          0);
-    put_output_on_way();
+    move_output_to_way();
     return result;
 }
 
@@ -223,7 +223,8 @@ void domt_talk_begin(uint64_t seed, const domus_websocket_options *options, bool
     static const struct wslay_event_callbacks calls = {.recv_callback = receive_part,
                                                        .send_callback = send_part,
                                                        .genmask_callback = make_mask,
-                                                       .on_msg_recv_callback = hear_from_us};
+                                                       .on_msg_recv_callback =
+                                                           check_message_from_us};
 
     domt_talk_now = (domt_talk){.seed = seed, .options = *options, .piece_max = SIZE_MAX};
     domi_random_init(&domt_talk_now.chance, seed);
@@ -252,12 +253,12 @@ void domt_talk_end(void)
     free(domt_talk_now.to_them.bytes);
 }
 
-int domt_talk_carry(void)
+int domt_talk_carry_some(void)
 {
-    size_t size = 1 + domt_talk_below((size_t)1 << domt_talk_below(18));
+    size_t size = 1 + domt_talk_draw_below((size_t)1 << domt_talk_draw_below(18));
 
     domt_talk_now.quota = size;
-    switch (domt_talk_below(3)) {
+    switch (domt_talk_draw_below(3)) {
     case 0:
         ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
         return 0;
@@ -290,8 +291,9 @@ static size_t write_character(uint8_t *to, size_t room)
 {
     static const uint32_t first[] = {0, 0x80, 0x800, 0x10000},
                           behind[] = {0x80, 0x800, 0xd800, 0x110000};
-    size_t size = 1 + domt_talk_below(room < 4 ? room : 4);
-    uint32_t code = first[size - 1] + (uint32_t)domt_talk_below(behind[size - 1] - first[size - 1]);
+    size_t size = 1 + domt_talk_draw_below(room < 4 ? room : 4);
+    uint32_t code =
+        first[size - 1] + (uint32_t)domt_talk_draw_below(behind[size - 1] - first[size - 1]);
 
     for (size_t i = size - 1; i > 0; i--, code >>= 6)
         to[i] = (uint8_t)(0x80 | (code & 0x3f));
@@ -299,7 +301,7 @@ static size_t write_character(uint8_t *to, size_t room)
     return size;
 }
 
-domt_said *domt_talk_add(domt_row *to, char kind, size_t size)
+domt_said *domt_talk_add_message(domt_row *to, char kind, size_t size)
 {
     ck_assert_uint_lt(to->count, DOMT_TALK_EACH);
     domt_said *made = &to->sent[to->count++];

@@ -63,10 +63,10 @@ void domt_talk_begin(uint64_t seed, const domus_websocket_options *options, bool
 void domt_talk_end(void);
 
 /* Returns a random number less than `n`, from the seed of the conversation. */
-size_t domt_talk_below(size_t n);
+size_t domt_talk_draw_below(size_t n);
 
 /* Add a message of this kind and size to a row, with random characters or bytes. */
-domt_said *domt_talk_add(domt_row *to, char kind, size_t size);
+domt_said *domt_talk_add_message(domt_row *to, char kind, size_t size);
 
 /* Send a message of a row; wslay can send it in fragments. */
 void domt_talk_send_by_us(const domt_said *sent);
@@ -77,9 +77,9 @@ void domt_talk_close_by_us(const domus_websocket_close *close);
 
 /* Deliver some bytes to one side, or let wslay send some. Returns 0, or the error with which the
  * stage refuses the bytes. */
-int domt_talk_carry(void);
+int domt_talk_carry_some(void);
 
-/* Let the stage decode `size` bytes that have arrived. Returns as domt_talk_carry(). */
+/* Let the stage decode `size` bytes that have arrived. Returns as domt_talk_carry_some(). */
 int domt_talk_decode(const void *bytes, size_t size);
 
 #endif

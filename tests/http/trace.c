@@ -26,7 +26,7 @@ uint64_t domt_http_feed(domt_codec *http, const char *bytes)
     return message.id;
 }
 
-void domt_http_ask(domt_codec *http, const char *asks)
+void domt_http_encode_requests(domt_codec *http, const char *asks)
 {
     for (; *asks != '\0'; asks++) {
         domus_http_request request = {
@@ -134,7 +134,7 @@ static void print_sent(domt_text *at, const char *sent)
 
 static void ask(domt_codec *http, const void *asks)
 {
-    domt_http_ask(http, asks);
+    domt_http_encode_requests(http, asks);
 }
 
 static domt_codec_trace trace_of(const domus_http_options *options, const char *asks)
@@ -155,8 +155,8 @@ const char *domt_http_trace(const domus_http_options *options, const char *asks,
     return domt_codec_run(&trace, bytes, size, cut, step);
 }
 
-void domt_http_holds(const domus_http_options *options, const char *asks, const char *bytes,
-                     size_t size, const char *expected)
+void domt_http_expect_trace(const domus_http_options *options, const char *asks, const char *bytes,
+                            size_t size, const char *expected)
 {
     domt_codec_trace trace = trace_of(options, asks);
 

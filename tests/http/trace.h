@@ -15,7 +15,7 @@ uint64_t domt_http_feed(domt_codec *http, const char *bytes);
 
 /* Encode requests of a client, one for each letter: G is a GET, H a HEAD, U a GET that requests an
  * upgrade. */
-void domt_http_ask(domt_codec *http, const char *asks);
+void domt_http_encode_requests(domt_codec *http, const char *asks);
 
 /* Returns a slice with a text, which the test frees. */
 domus_slice domt_http_slice(const char *text);
@@ -34,7 +34,7 @@ const char *domt_http_trace(const domus_http_options *options, const char *asks,
 
 /* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
  * by byte. */
-void domt_http_holds(const domus_http_options *options, const char *asks, const char *bytes,
-                     size_t size, const char *expected);
+void domt_http_expect_trace(const domus_http_options *options, const char *asks, const char *bytes,
+                            size_t size, const char *expected);
 
 #endif

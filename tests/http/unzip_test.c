@@ -21,7 +21,7 @@ static char answer[1u << 20];
 static size_t answer_size;
 
 /* Append a part of gzip. */
-static void pack(const char *bytes, size_t size)
+static void append_gzip(const char *bytes, size_t size)
 {
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)size};
 
@@ -33,10 +33,10 @@ static void pack(const char *bytes, size_t size)
     (void)deflateEnd(&zlib);
 }
 
-static void pack_text(const char *text)
+static void compress_text(const char *text)
 {
     packed_size = 0;
-    pack(text, strlen(text));
+    append_gzip(text, strlen(text));
 }
 
 /* Make an answer with the compressed body, with a length or in chunks. */
@@ -56,35 +56,35 @@ static void make_answer(const char *head, bool in_chunks)
     }
 }
 
-static void hold(const char *expected)
+static void check_decoded(const char *expected)
 {
-    domt_http_holds(&options, "G", answer, answer_size, expected);
+    domt_http_expect_trace(&options, "G", answer, answer_size, expected);
 }
 
 DOMT_TEST(body_is_decompressed_while_it_comes)
 {
-    pack_text("hello");
+    compress_text("hello");
     make_answer(GZIP, true);
-    hold("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello]\n");
+    check_decoded("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello]\n");
     make_answer(HEAD "Content-Encoding: X-GZIP\r\n", true);
-    hold("200 1.1 (Content-Encoding: X-GZIP|Transfer-Encoding: chunked) [hello]\n");
-    pack(" ", 1);
-    pack("", 0);
-    pack("world", 5);
+    check_decoded("200 1.1 (Content-Encoding: X-GZIP|Transfer-Encoding: chunked) [hello]\n");
+    append_gzip(" ", 1);
+    append_gzip("", 0);
+    append_gzip("world", 5);
     make_answer(GZIP, true);
-    hold("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello world]\n");
+    check_decoded("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello world]\n");
     packed_size = 0;
     make_answer(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false);
     answer_size = strlen(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-    hold("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked)\n");
+    check_decoded("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked)\n");
     make_answer(GZIP, false);
-    hold("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
+    check_decoded("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
 }
 
 /* Decode the answer. Returns the size of the last response's body; SIZE_MAX if there is no
  * response. */
-static size_t decode(const domus_http_options *with, size_t step, int *ret_error,
-                     bool *ret_unzipped)
+static size_t decode_answer(const domus_http_options *with, size_t step, int *ret_error,
+                            bool *ret_unzipped)
 {
     domt_codec http;
     domus_stage_message message;
@@ -92,7 +92,7 @@ static size_t decode(const domus_http_options *with, size_t step, int *ret_error
     int result = 0;
 
     domt_http_start(&http, with);
-    domt_http_ask(&http, "G");
+    domt_http_encode_requests(&http, "G");
     for (size_t at = 0; at < answer_size && result >= 0; at += step) {
         size_t part = answer_size - at < step ? answer_size - at : step;
         ck_assert_int_eq(domus_stage_kit_feed(http.kit, answer + at, part), 0);
@@ -109,13 +109,13 @@ static size_t decode(const domus_http_options *with, size_t step, int *ret_error
 static size_t decode_whole(int *ret_error)
 {
     bool unzipped = false;
-    size_t size = decode(&options, sizeof answer, ret_error, &unzipped);
+    size_t size = decode_answer(&options, sizeof answer, ret_error, &unzipped);
 
     ck_assert(unzipped || size == SIZE_MAX);
     return size;
 }
 
-static const char *zeros(void)
+static const char *fill_zeros(void)
 {
     static const char bytes[500000];
 
@@ -128,16 +128,16 @@ DOMT_TEST(bound_is_on_the_bytes_that_come_out)
 
     for (int in_chunks = 0; in_chunks < 2; in_chunks++) {
         packed_size = 0;
-        pack(zeros(), 2000);
+        append_gzip(fill_zeros(), 2000);
         make_answer(GZIP, in_chunks != 0);
         ck_assert_uint_eq(decode_whole(&error), 2000);
         packed_size = 0;
-        pack(zeros(), 2001);
+        append_gzip(fill_zeros(), 2001);
         make_answer(GZIP, in_chunks != 0);
         ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
         ck_assert_int_eq(error, -EMSGSIZE);
         packed_size = 0;
-        pack(zeros(), 500000);
+        append_gzip(fill_zeros(), 500000);
         make_answer(GZIP, in_chunks != 0);
         ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
         ck_assert_int_eq(error, -EMSGSIZE);
@@ -153,14 +153,14 @@ static int decode_large(void *unused)
     bool unzipped;
     int error;
 
-    ck_assert_uint_eq(decode(&large, 1000, &error, &unzipped), 500000);
+    ck_assert_uint_eq(decode_answer(&large, 1000, &error, &unzipped), 500000);
     return error;
 }
 
 DOMT_TEST(large_body_comes_in_steps)
 {
     packed_size = 0;
-    pack(zeros(), 500000);
+    append_gzip(fill_zeros(), 500000);
     make_answer(GZIP, true);
     ck_assert_int_eq(decode_large(NULL), 0);
     make_answer(GZIP, false);
@@ -171,7 +171,7 @@ DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
 {
     int error;
 
-    pack_text("hello, hello, hello, hello");
+    compress_text("hello, hello, hello, hello");
     size_t size = packed_size;
     for (size_t cut = 1; cut < size; cut++) {
         packed_size = cut;
@@ -182,7 +182,7 @@ DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
     for (size_t at = 0; at < size; at++) {
         if (at >= 4 && at < 10)
             continue; /* time, level and system in the header may have any value */
-        pack_text("hello, hello, hello, hello");
+        compress_text("hello, hello, hello, hello");
         packed[at] ^= 0x10;
         make_answer(GZIP, false);
         ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
@@ -190,7 +190,7 @@ DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
     }
     static const char *const tails[] = {"a", "abc", "hello, hello, hello", "\x1f"};
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
-        pack_text("hello");
+        compress_text("hello");
         memcpy(packed + packed_size, tails[i], strlen(tails[i]));
         packed_size += strlen(tails[i]);
         make_answer(GZIP, true);
@@ -206,7 +206,7 @@ DOMT_TEST(trailers_come_behind_a_body_of_any_size)
 
     memset(trailers, 'a', sizeof trailers);
     packed_size = 0;
-    pack(zeros(), 1500);
+    append_gzip(fill_zeros(), 1500);
     make_answer(GZIP, true);
     answer_size -= 2;
     answer_size += (size_t)snprintf(answer + answer_size, 6000, "A: %.*s\r\n\r\n", 4000, trailers);
@@ -220,21 +220,21 @@ DOMT_TEST(other_bodies_are_left_as_they_are)
     int error;
     domus_http_options plain = options;
 
-    pack_text("hello");
+    compress_text("hello");
     make_answer(HEAD "Content-Encoding: br\r\n", true);
-    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
     ck_assert(!unzipped);
     make_answer(HEAD "Content-Encoding: gzip, br\r\n", true);
-    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
     make_answer(GZIP "Content-Encoding: br\r\n", true);
-    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
     make_answer(GZIP "Content-Encoding: gzip\r\n", true);
-    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
     make_answer(HEAD, true);
-    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
     plain.unzip = false;
     make_answer(GZIP, true);
-    ck_assert_uint_eq(decode(&plain, 1000, &error, &unzipped), packed_size);
+    ck_assert_uint_eq(decode_answer(&plain, 1000, &error, &unzipped), packed_size);
     ck_assert(!unzipped);
 }
 
@@ -295,7 +295,7 @@ int inflateInit2_(z_streamp zlib, int bits, const char *version, int size)
 DOMT_TEST(memory_may_run_out)
 {
     packed_size = 0;
-    pack(zeros(), 1500);
+    append_gzip(fill_zeros(), 1500);
     make_answer(GZIP, true);
     domt_fail_allocations(decode_hello, NULL);
     zlib_fails = true;

@@ -35,8 +35,8 @@ typedef struct receive_frame {
     uint32_t at; /* index of the part that is named next */
 } receive_frame;
 
-static int take(domus_stack *stack, void *context, const domus_http_upload_part *part,
-                domus_slice bytes, bool is_last, domus_resumed *then)
+static int take_bytes(domus_stack *stack, void *context, const domus_http_upload_part *part,
+                      domus_slice bytes, bool is_last, domus_resumed *then)
 {
     ck_assert_ptr_eq(context, taken);
     ck_assert(is_last == (bytes.size == 0));
@@ -112,7 +112,7 @@ static int begin_upload(receive_frame *frame, const domus_http_request *request)
         .field_max = 100,
         .fields_max = 1000,
         .directory = is_path(request, "/disk") ? frame->options.directory : NULL,
-        .take = is_path(request, "/take") ? take : NULL,
+        .take = is_path(request, "/take") ? take_bytes : NULL,
         .context = taken,
         .memory = &memory,
         .disk = &disk,
@@ -182,7 +182,7 @@ static uint32_t count_entries(const char *path)
 
 static uint32_t fds_before;
 
-static domus_testkit *begin(const domus_behaviour *service)
+static domus_testkit *set_up(const domus_behaviour *service)
 {
     memory = disk = (domus_budget){.bytes_max = 1 << 20};
     taken_size = 0;
@@ -194,7 +194,7 @@ static domus_testkit *begin(const domus_behaviour *service)
 }
 
 /* Check that only `files` files with names are left, and nothing else. */
-static void end(domus_testkit *kit, uint32_t files)
+static void tear_down(domus_testkit *kit, uint32_t files)
 {
     domt_served_end(kit);
     ck_assert_uint_eq(memory.used_bytes, 0);
@@ -215,8 +215,8 @@ static void send_head(domus_peer *peer, const char *path, const char *type, size
 }
 
 /* Send a body, and check the answer. */
-static void hold(domus_testkit *kit, const char *path, const char *body, size_t size,
-                 const char *expected)
+static void check_answer(domus_testkit *kit, const char *path, const char *body, size_t size,
+                         const char *expected)
 {
     domus_peer *peer = domt_served_peer(kit);
     char text[1024];
@@ -230,7 +230,7 @@ static void hold(domus_testkit *kit, const char *path, const char *body, size_t 
     domus_peer_close(peer);
 }
 
-static void hold_file(const char *name, const char *bytes, size_t size)
+static void check_file(const char *name, const char *bytes, size_t size)
 {
     char path[PATH_MAX];
     static char got[32768];
@@ -273,28 +273,28 @@ static size_t make_body(char *to, size_t size, size_t *ret_at)
 DOMT_TEST(files_come_to_the_disk)
 {
     for (uint32_t which = 0; which < 2; which++) {
-        domus_testkit *kit = begin(&services[which]);
+        domus_testkit *kit = set_up(&services[which]);
         static char body[20000];
         size_t at;
         size_t size = make_body(body, 9000, &at);
-        hold(kit, "/disk", body, size, "a=1\nf: ../x a/b 9000 on disk\na=2\n");
-        hold_file("kept-1", body + at, 9000);
-        end(kit, 1);
+        check_answer(kit, "/disk", body, size, "a=1\nf: ../x a/b 9000 on disk\na=2\n");
+        check_file("kept-1", body + at, 9000);
+        tear_down(kit, 1);
     }
 }
 
 DOMT_TEST(files_come_to_a_function)
 {
     for (uint32_t which = 0; which < 4; which++) {
-        domus_testkit *kit = begin(&services[which % 2]);
+        domus_testkit *kit = set_up(&services[which % 2]);
         static char body[20000];
         size_t at;
         size_t size = make_body(body, 9000, &at);
         take_waits = which >= 2;
-        hold(kit, "/take", body, size, "a=1\nf: ../x a/b 9000\na=2\n");
+        check_answer(kit, "/take", body, size, "a=1\nf: ../x a/b 9000\na=2\n");
         ck_assert_uint_eq(taken_size, 9000);
         ck_assert_mem_eq(taken, body + at, 9000);
-        end(kit, 0);
+        tear_down(kit, 0);
     }
 }
 
@@ -304,34 +304,36 @@ DOMT_TEST(limits_are_reached_exactly)
         static const char hundred[] =
             "0123456789012345678901234567890123456789012345678901234567890123"
             "456789012345678901234567890123456789";
-        domus_testkit *kit = begin(&services[which]);
+        domus_testkit *kit = set_up(&services[which]);
         static char body[32768];
         size_t at;
         snprintf(body, sizeof body, FIELD("a", "%s") END, hundred);
         snprintf(taken, sizeof taken, "a=%s\n", hundred);
-        hold(kit, "/memory", body, strlen(body), taken);
+        check_answer(kit, "/memory", body, strlen(body), taken);
         snprintf(body, sizeof body, FIELD("a", "%s1") END, hundred);
-        hold(kit, "/memory", body, strlen(body), "EMSGSIZE: a field is too large\n");
+        check_answer(kit, "/memory", body, strlen(body), "EMSGSIZE: a field is too large\n");
         size_t used = 0;
         for (uint32_t i = 0; i < 10; i++)
             used += (size_t)snprintf(body + used, sizeof body - used, FIELD("a", "0123456789"));
         snprintf(body + used, sizeof body - used, END);
-        hold(kit, "/memory", body, strlen(body), "EMSGSIZE: the fields are too large\n");
+        check_answer(kit, "/memory", body, strlen(body), "EMSGSIZE: the fields are too large\n");
         static const char two[] = FILE_HEAD("f", "x") "1\r\n" FILE_HEAD("g", "y") "22\r\n";
         snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("none", "") "\r\n" END);
-        hold(kit, "/disk", body, strlen(body),
-             "f: x a/b 1 on disk\ng: y a/b 2 on disk\nnone:  a/b 0\n");
+        check_answer(kit, "/disk", body, strlen(body),
+                     "f: x a/b 1 on disk\ng: y a/b 2 on disk\nnone:  a/b 0\n");
         snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("h", "z") "3\r\n" END);
-        hold(kit, "/disk", body, strlen(body), "EMSGSIZE: there are too many files\n");
-        hold(kit, "/memory", two, sizeof two - 1, "EPROTO: a file is not taken here\n");
-        hold(kit, "/disk", body, make_body(body, 10001, &at), "EMSGSIZE: a part is too large\n");
-        hold(kit, "/take", body, make_body(body, 10000, &at), "a=1\nf: ../x a/b 10000\na=2\n");
-        end(kit, 2);
+        check_answer(kit, "/disk", body, strlen(body), "EMSGSIZE: there are too many files\n");
+        check_answer(kit, "/memory", two, sizeof two - 1, "EPROTO: a file is not taken here\n");
+        check_answer(kit, "/disk", body, make_body(body, 10001, &at),
+                     "EMSGSIZE: a part is too large\n");
+        check_answer(kit, "/take", body, make_body(body, 10000, &at),
+                     "a=1\nf: ../x a/b 10000\na=2\n");
+        tear_down(kit, 2);
     }
 }
 
 /* Send a body with a file, and check the status with which it fails. */
-static void hold_failure(domus_testkit *kit, const char *path, const char *type, const char *line)
+static void check_failure(domus_testkit *kit, const char *path, const char *type, const char *line)
 {
     static char body[20000];
     domus_peer *peer = domt_served_peer(kit);
@@ -347,26 +349,26 @@ static void hold_failure(domus_testkit *kit, const char *path, const char *type,
 DOMT_TEST(failures_leave_nothing)
 {
     for (uint32_t which = 0; which < 2; which++) {
-        domus_testkit *kit = begin(&services[which]);
-        hold_failure(kit, "/disk", "text/plain", "HTTP/1.1 415 ");
-        hold_failure(kit, "/disk", "multipart/form-data", "HTTP/1.1 400 ");
+        domus_testkit *kit = set_up(&services[which]);
+        check_failure(kit, "/disk", "text/plain", "HTTP/1.1 415 ");
+        check_failure(kit, "/disk", "multipart/form-data", "HTTP/1.1 400 ");
         disk.bytes_max = 4999;
-        hold_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
+        check_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
         disk.bytes_max = 5000;
         memory.bytes_max = 100;
-        hold_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
+        check_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
         memory.bytes_max = 1000;
-        hold_failure(kit, "/disk", TYPE, "HTTP/1.1 200 ");
+        check_failure(kit, "/disk", TYPE, "HTTP/1.1 200 ");
         take_error = -EACCES;
-        hold_failure(kit, "/take", TYPE, "HTTP/1.1 403 ");
-        end(kit, 1);
+        check_failure(kit, "/take", TYPE, "HTTP/1.1 403 ");
+        tear_down(kit, 1);
     }
 }
 
 /* The client disconnects at several places: before a file, within it, and after it. */
 DOMT_TEST(clients_that_go_leave_nothing)
 {
-    domus_testkit *kit = begin(&services[1]);
+    domus_testkit *kit = set_up(&services[1]);
     static char body[20000];
     size_t at;
     size_t size = make_body(body, 3000, &at);
@@ -375,16 +377,16 @@ DOMT_TEST(clients_that_go_leave_nothing)
         domus_peer *peer = domt_served_peer(kit);
         send_head(peer, cut % 2 != 0 ? "/disk" : "/take", TYPE, size);
         ck_assert_int_eq(domus_peer_send(peer, body, cut), 0);
-        domt_served_pass(kit, SECOND);
+        domt_served_advance_silently(kit, SECOND);
         if (cut % 3 == 0)
             domus_peer_reset(peer);
         else
             domus_peer_close(peer);
-        domt_served_pass(kit, SECOND);
+        domt_served_advance_silently(kit, SECOND);
         ck_assert_uint_eq(memory.used_bytes, 0);
         ck_assert_uint_eq(disk.used_bytes, 0);
     }
-    end(kit, 0);
+    tear_down(kit, 0);
 }
 
 DOMT_SUITE(60)

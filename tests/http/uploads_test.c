@@ -40,14 +40,14 @@ static domus_testkit *kit;
 static domus_probe *probes[4];
 static domus_address callers[4];
 
-static void start(bool pooled)
+static void set_up(bool pooled)
 {
     const domus_pool_options options = {
         .behaviour = &connection, .connections_max = 2, .connections_min = 1};
 
     kit = domt_served_start(NULL, &domt_served_by_streams, 1);
     domt_caller_connect(kit, DOMT_SERVED_AT, pooled ? &options : NULL, &connection);
-    domt_served_pass(kit, 10 * MS);
+    domt_served_advance_silently(kit, 10 * MS);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(
             domus_outside_spawn_on(domus_testkit_system(kit), 2, &domt_caller, NULL, &callers[i]),
@@ -56,54 +56,55 @@ static void start(bool pooled)
     }
 }
 
-static domt_outcome expect(int which)
+static domt_outcome expect_outcome(int which)
 {
     return domt_outcome_expect(kit, probes[which]);
 }
 
-static domt_outcome up(const domt_call_up *what)
+static domt_outcome upload_and_wait(const domt_call_up *what)
 {
     ck_assert_int_eq(domus_probe_ask(probes[0], callers[0], &domt_up_type, what), 0);
-    return expect(0);
+    return expect_outcome(0);
 }
 
-static void begin_ask(int which, const char *path, bool close)
+static void begin_request(int which, const char *path, bool close)
 {
     domt_call_up what = {.path = path, .close = close, .method = DOMUS_HTTP_GET};
 
     ck_assert_int_eq(domus_probe_ask(probes[which], callers[which], &domt_whole_type, &what), 0);
 }
 
-static void hold(domt_outcome got, const char *body)
+static void check_upload(domt_outcome got, const char *body)
 {
     ck_assert_msg(got.error == 0, "%s", strerrorname_np(-got.error));
     ck_assert_uint_eq(got.status, 200);
     ck_assert_str_eq(got.body, body);
 }
 
-#define UP(...) up(&(domt_call_up){.path = "/bytes", .method = DOMUS_HTTP_PUT, __VA_ARGS__})
+#define UP(...)                                                                                    \
+    upload_and_wait(&(domt_call_up){.path = "/bytes", .method = DOMUS_HTTP_PUT, __VA_ARGS__})
 
 /* --- uploads ---------------------------------------------------------------------------------- */
 
 /* Check that a further upload succeeds after the failed ones, and end the kit. */
-static void hold_that_another_goes(void)
+static void check_further_upload(void)
 {
-    domt_served_pass(kit, 10 * SECOND);
-    hold(UP(.up = 3000), "3000\n");
+    domt_served_advance_silently(kit, 10 * SECOND);
+    check_upload(UP(.up = 3000), "3000\n");
     domt_served_end(kit);
 }
 
 DOMT_TEST(bodies_leave_by_length_and_in_chunks)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        start(pooled);
-        hold(UP(.length = 5000, .up = 5000), "5000\n");
-        hold(UP(.up = 900000), "900000\n");
-        hold(UP(.up = 0), "0\n");
-        hold(UP(.up = 3000, .trailers = true), "3000\n");
-        hold(UP(.length = 2000, .up = 2000, .close = true), "2000\n");
+        set_up(pooled);
+        check_upload(UP(.length = 5000, .up = 5000), "5000\n");
+        check_upload(UP(.up = 900000), "900000\n");
+        check_upload(UP(.up = 0), "0\n");
+        check_upload(UP(.up = 3000, .trailers = true), "3000\n");
+        check_upload(UP(.length = 2000, .up = 2000, .close = true), "2000\n");
         if (pooled) /* a pool uses another connection */
-            hold(UP(.up = 1000), "1000\n");
+            check_upload(UP(.up = 1000), "1000\n");
         else
             ck_assert_int_eq(UP(.up = 1000).error, -ESTALE);
         domt_served_end(kit);
@@ -112,24 +113,24 @@ DOMT_TEST(bodies_leave_by_length_and_in_chunks)
 
 DOMT_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
 {
-    start(true);
+    set_up(true);
     ck_assert_int_eq(UP(.length = 5000, .up = 3000).error, -EINVAL);
     domt_outcome more = UP(.length = 1000, .up = 3000);
     ck_assert_int_eq(more.write_error, -EMSGSIZE);
     ck_assert_int_eq(more.error, -EPIPE);
     ck_assert_int_eq(UP(.length = 5000, .up = 3000, .cuts = true).error, -EPIPE);
     ck_assert_int_eq(UP(.up = 3000, .cuts = true).error, -EPIPE);
-    hold_that_another_goes();
+    check_further_upload();
 }
 
 DOMT_TEST(an_early_answer_is_heard)
 {
-    start(true);
-    domt_outcome early =
-        up(&(domt_call_up){.path = "/piece", .method = DOMUS_HTTP_PUT, .up = 90000000});
+    set_up(true);
+    domt_outcome early = upload_and_wait(
+        &(domt_call_up){.path = "/piece", .method = DOMUS_HTTP_PUT, .up = 90000000});
     ck_assert_int_eq(early.write_error, -EALREADY);
-    hold(early, "piece\n");
-    hold_that_another_goes();
+    check_upload(early, "piece\n");
+    check_further_upload();
 }
 
 /* The server sends 100 when its handler reads: /sleep never reads, and answers later than the
@@ -137,20 +138,20 @@ DOMT_TEST(an_early_answer_is_heard)
 DOMT_TEST(bodies_wait_until_they_are_wanted)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        start(pooled);
+        set_up(pooled);
         for (int i = 0; i < 2; i++) {
-            hold(UP(.length = 5000, .up = 5000, .expects = true), "5000\n");
-            hold(UP(.up = 900000, .expects = true), "900000\n");
-            hold(UP(.up = 0, .expects = true), "0\n");
-            hold(UP(.up = 1000, .trailers = true, .expects = true), "1000\n");
+            check_upload(UP(.length = 5000, .up = 5000, .expects = true), "5000\n");
+            check_upload(UP(.up = 900000, .expects = true), "900000\n");
+            check_upload(UP(.up = 0, .expects = true), "0\n");
+            check_upload(UP(.up = 1000, .trailers = true, .expects = true), "1000\n");
         }
         ck_assert_uint_eq(domt_served_now.closed, 0);
-        domt_outcome slept = up(&(domt_call_up){.path = "/sleep/3000",
-                                                .method = DOMUS_HTTP_PUT,
-                                                .length = 3000,
-                                                .up = 3000,
-                                                .expects = true});
-        hold(slept, "slept\n");
+        domt_outcome slept = upload_and_wait(&(domt_call_up){.path = "/sleep/3000",
+                                                             .method = DOMUS_HTTP_PUT,
+                                                             .length = 3000,
+                                                             .up = 3000,
+                                                             .expects = true});
+        check_upload(slept, "slept\n");
         ck_assert_int_eq(slept.write_error, 0);
         domt_served_end(kit);
     }
@@ -159,15 +160,15 @@ DOMT_TEST(bodies_wait_until_they_are_wanted)
 DOMT_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        start(pooled);
-        domt_outcome early = up(&(domt_call_up){
+        set_up(pooled);
+        domt_outcome early = upload_and_wait(&(domt_call_up){
             .path = "/sleep/100", .method = DOMUS_HTTP_PUT, .up = 90000, .expects = true});
         ck_assert_int_eq(early.write_error, -EALREADY);
-        hold(early, "slept\n");
-        domt_served_pass(kit, SECOND);
+        check_upload(early, "slept\n");
+        domt_served_advance_silently(kit, SECOND);
         ck_assert_uint_eq(domt_served_now.closed, 1);
         if (pooled)
-            hold_that_another_goes();
+            check_further_upload();
         else
             domt_served_end(kit);
     }
@@ -177,17 +178,17 @@ DOMT_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
 
 DOMT_TEST(nothing_is_asked_behind_the_last_request)
 {
-    start(false);
-    begin_ask(0, "/sleep/20", false);
-    begin_ask(1, "/sleep/10", true);
-    domt_served_pass(kit, 5 * MS);
-    begin_ask(2, "/now", false);
-    ck_assert_int_eq(expect(2).error, -ENOTCONN);
-    hold(expect(0), "slept\n");
-    domt_outcome last = expect(1);
-    hold(last, "slept\n");
+    set_up(false);
+    begin_request(0, "/sleep/20", false);
+    begin_request(1, "/sleep/10", true);
+    domt_served_advance_silently(kit, 5 * MS);
+    begin_request(2, "/now", false);
+    ck_assert_int_eq(expect_outcome(2).error, -ENOTCONN);
+    check_upload(expect_outcome(0), "slept\n");
+    domt_outcome last = expect_outcome(1);
+    check_upload(last, "slept\n");
     ck_assert(last.close);
-    domt_served_pass(kit, 10 * MS);
+    domt_served_advance_silently(kit, 10 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_uint_eq(domt_served_now.begun, 2);
     domt_served_end(kit);
@@ -195,21 +196,21 @@ DOMT_TEST(nothing_is_asked_behind_the_last_request)
 
 DOMT_TEST(a_pool_asks_another_connection_then)
 {
-    start(true);
-    begin_ask(0, "/sleep/30", true);
-    domt_served_pass(kit, 5 * MS);
-    begin_ask(1, "/now", false);
-    begin_ask(2, "/now", true);
-    begin_ask(3, "/now", false);
+    set_up(true);
+    begin_request(0, "/sleep/30", true);
+    domt_served_advance_silently(kit, 5 * MS);
+    begin_request(1, "/now", false);
+    begin_request(2, "/now", true);
+    begin_request(3, "/now", false);
     for (int i = 1; i < 4; i++)
-        hold(expect(i), "now\n");
-    hold(expect(0), "slept\n");
+        check_upload(expect_outcome(i), "now\n");
+    check_upload(expect_outcome(0), "slept\n");
     domt_served_end(kit);
 }
 
 DOMT_TEST(an_actor_that_answers_everything_is_no_peer)
 {
-    start(false);
+    set_up(false);
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), 0, &answering, NULL, &domt_caller_to), 0);
     ck_assert_int_eq(UP(.up = 1000).error, -EOPNOTSUPP);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Check that an address has these parts: "https host 443 target". */
-static void hold(const char *text, const char *expected)
+static void check_parts(const char *text, const char *expected)
 {
     domus_http_url url;
     char seen[256];
@@ -27,14 +27,14 @@ static void hold(const char *text, const char *expected)
 
 DOMT_TEST(addresses_are_taken_apart)
 {
-    hold("http://a", "http a 80 ");
-    hold("http://a/", "http a 80 /");
-    hold("HtTpS://Ab-c_d.e.:444?q#f", "https Ab-c_d.e. 444 ?q");
-    hold("http://127.0.0.1:65535/a?b/c?d#e?f/", "http 127.0.0.1 65535 /a?b/c?d");
-    hold("https://[::1]/x", "https [::1] 443 /x");
-    hold("http://[2001:db8::127.0.0.1]:1", "http [2001:db8::127.0.0.1] 1 ");
-    hold("http://1.example:8080/%00@:[]//..", "http 1.example 8080 /%00@:[]//..");
-    hold("http://a#/b", "http a 80 ");
+    check_parts("http://a", "http a 80 ");
+    check_parts("http://a/", "http a 80 /");
+    check_parts("HtTpS://Ab-c_d.e.:444?q#f", "https Ab-c_d.e. 444 ?q");
+    check_parts("http://127.0.0.1:65535/a?b/c?d#e?f/", "http 127.0.0.1 65535 /a?b/c?d");
+    check_parts("https://[::1]/x", "https [::1] 443 /x");
+    check_parts("http://[2001:db8::127.0.0.1]:1", "http [2001:db8::127.0.0.1] 1 ");
+    check_parts("http://1.example:8080/%00@:[]//..", "http 1.example 8080 /%00@:[]//..");
+    check_parts("http://a#/b", "http a 80 ");
 }
 
 static const char *const no_addresses[] = {
@@ -103,7 +103,7 @@ DOMT_TEST(origins_are_compared)
     ck_assert(!are_same("http://a", "http://ab"));
 }
 
-static void resolve(const char *base, const char *reference, const char *expected)
+static void resolve_reference(const char *base, const char *reference, const char *expected)
 {
     domus_appender appender = {0};
     domus_slice made;
@@ -173,11 +173,11 @@ DOMT_TEST(references_are_resolved_as_in_the_rfc)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        resolve("http://a/b/c/d;p?q", rows[i][0], rows[i][1]);
-    resolve("http://a", "b", "http://a/b");
-    resolve("http://a?b", "c", "http://a/c");
-    resolve("http://a", "", "http://a");
-    resolve("mailto:a/b", "c", "mailto:a/c");
+        resolve_reference("http://a/b/c/d;p?q", rows[i][0], rows[i][1]);
+    resolve_reference("http://a", "b", "http://a/b");
+    resolve_reference("http://a?b", "c", "http://a/c");
+    resolve_reference("http://a", "", "http://a");
+    resolve_reference("mailto:a/b", "c", "mailto:a/c");
 }
 
 DOMT_TEST(wrong_references_are_refused)
@@ -217,7 +217,7 @@ static size_t run_text_slowly(const char *bytes, size_t size)
 
 /* Check all functions with bytes that have `byte` at the place `at`, in a block of exactly their
  * size. */
-static void hold_chars(char *bytes, size_t size, size_t at, unsigned byte)
+static void check_chars(char *bytes, size_t size, size_t at, unsigned byte)
 {
     memset(bytes, 'a', size);
     bytes[at] = (char)byte;
@@ -236,7 +236,7 @@ DOMT_TEST(many_bytes_are_read_as_each_byte_is)
         ck_assert_ptr_nonnull(bytes);
         for (size_t at = 0; at < size; at++) {
             for (unsigned byte = 0; byte < 256; byte++)
-                hold_chars(bytes, size, at, byte);
+                check_chars(bytes, size, at, byte);
         }
         free(bytes);
     }
@@ -274,7 +274,7 @@ static const domus_http_route routes[] = {
 };
 
 /* Find a route. Returns its number and keys as text, "3 key=a", or the status and Allow. */
-static const char *find(domus_http_method method, const char *target)
+static const char *find_route(domus_http_method method, const char *target)
 {
     static char text[256];
     domus_http_request request = {.method = (uint8_t)method, .target = domt_http_slice(target)};
@@ -306,17 +306,17 @@ static const char *find(domus_http_method method, const char *target)
 
 DOMT_TEST(routes_are_found)
 {
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/"), "1");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/?a/b"), "1");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "http://a"), "1");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/kv/list"), "2");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/kv/a%2Fb"), "3 key=a%2Fb");
-    ck_assert_str_eq(find(DOMUS_HTTP_PUT, "/kv/list"), "3 key=list");
-    ck_assert_str_eq(find(DOMUS_HTTP_DELETE, "/kv/a?b"), "4 key=a");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "http://a/kv/a/of/b"), "5 key=a other=b");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/files/a/b/"), "6 path=a/b/");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/files/"), "6");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/folder/"), "10");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/"), "1");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/?a/b"), "1");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "http://a"), "1");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/kv/list"), "2");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/kv/a%2Fb"), "3 key=a%2Fb");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_PUT, "/kv/list"), "3 key=list");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_DELETE, "/kv/a?b"), "4 key=a");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "http://a/kv/a/of/b"), "5 key=a other=b");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/files/a/b/"), "6 path=a/b/");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/files/"), "6");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/folder/"), "10");
 }
 
 /* A received path is in its normal form, so a route and a filter of the program see the same
@@ -353,26 +353,26 @@ DOMT_TEST(other_paths_are_404)
                                           "/post/", "/%2f",   "*"};
 
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++)
-        ck_assert_str_eq(find(DOMUS_HTTP_GET, targets[i]), "404 ");
-    ck_assert_str_eq(find(DOMUS_HTTP_OPTIONS, "/a"), "404 ");
+        ck_assert_str_eq(find_route(DOMUS_HTTP_GET, targets[i]), "404 ");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "/a"), "404 ");
 }
 
 DOMT_TEST(other_methods_are_405_with_those_that_are_allowed)
 {
-    ck_assert_str_eq(find(DOMUS_HTTP_POST, "/"), "405 GET, HEAD, OPTIONS");
-    ck_assert_str_eq(find(DOMUS_HTTP_POST, "/kv/a"), "405 GET, HEAD, PUT, DELETE, OPTIONS");
-    ck_assert_str_eq(find(DOMUS_HTTP_GET, "/post"), "405 POST, OPTIONS");
-    ck_assert_str_eq(find(DOMUS_HTTP_HEAD, "/post"), "405 POST, OPTIONS");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_POST, "/"), "405 GET, HEAD, OPTIONS");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_POST, "/kv/a"), "405 GET, HEAD, PUT, DELETE, OPTIONS");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/post"), "405 POST, OPTIONS");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/post"), "405 POST, OPTIONS");
 }
 
 DOMT_TEST(head_and_options_need_no_row)
 {
-    ck_assert_str_eq(find(DOMUS_HTTP_HEAD, "/kv/a"), "3 key=a");
-    ck_assert_str_eq(find(DOMUS_HTTP_HEAD, "/files/a"), "6 path=a");
-    ck_assert_str_eq(find(DOMUS_HTTP_HEAD, "/own"), "8");
-    ck_assert_str_eq(find(DOMUS_HTTP_OPTIONS, "/own"), "8");
-    ck_assert_str_eq(find(DOMUS_HTTP_OPTIONS, "/"), "204 GET, HEAD, OPTIONS");
-    ck_assert_str_eq(find(DOMUS_HTTP_OPTIONS, "*"), "204 OPTIONS");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/kv/a"), "3 key=a");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/files/a"), "6 path=a");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/own"), "8");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "/own"), "8");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "/"), "204 GET, HEAD, OPTIONS");
+    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "*"), "204 OPTIONS");
 }
 
 DOMT_TEST(routes_have_few_values)

@@ -14,7 +14,7 @@ typedef struct row {
 static const domus_websocket_options client = {.role = DOMUS_ROLE_CLIENT, .pongs = true};
 static const domus_websocket_options server = {.role = DOMUS_ROLE_SERVER, .pongs = true};
 
-static void hold(const domus_websocket_options *options, const row *rows, size_t count)
+static void check_rows(const domus_websocket_options *options, const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         domt_frames_hold(options, rows[i].frames, rows[i].expected);
@@ -23,8 +23,8 @@ static void hold(const domus_websocket_options *options, const row *rows, size_t
 /* Both roles read the same frames: a server reads them masked, and a client unmasked. */
 #define HOLD_BOTH(rows)                                                                            \
     do {                                                                                           \
-        hold(&server, rows, sizeof(rows) / sizeof *(rows));                                        \
-        hold(&client, rows, sizeof(rows) / sizeof *(rows));                                        \
+        check_rows(&server, rows, sizeof(rows) / sizeof *(rows));                                  \
+        check_rows(&client, rows, sizeof(rows) / sizeof *(rows));                                  \
     } while (0)
 
 #define OVER "EPIPE reset" /* the peer ends the connection without a close frame */
@@ -138,12 +138,12 @@ DOMT_TEST(lengths_and_masks_are_refused)
         {"=8980a51cff07", "EPROTO close 1002"},
     };
 
-    hold(&server, of_clients, sizeof of_clients / sizeof *of_clients);
-    hold(&client, of_servers, sizeof of_servers / sizeof *of_servers);
+    check_rows(&server, of_clients, sizeof of_clients / sizeof *of_clients);
+    check_rows(&client, of_servers, sizeof of_servers / sizeof *of_servers);
 }
 
 /* Write the text of a close with a code. */
-static const char *close_of(unsigned code, const char *reason)
+static const char *make_close_text(unsigned code, const char *reason)
 {
     static char text[64];
 
@@ -173,10 +173,10 @@ DOMT_TEST(closes_are_heard_and_answered)
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         char expected[64];
         snprintf(expected, sizeof expected, "close %u []\n", right[i]);
-        domt_frames_hold(&client, close_of(right[i], ""), expected);
+        domt_frames_hold(&client, make_close_text(right[i], ""), expected);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        domt_frames_hold(&client, close_of(wrong[i], ""), "EPROTO close 1002");
+        domt_frames_hold(&client, make_close_text(wrong[i], ""), "EPROTO close 1002");
 }
 
 DOMT_TEST(each_length_comes_in_each_form)

@@ -26,8 +26,8 @@ static const domus_websocket_service choosy = {
 #define REQUIRED "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
 
 /* Check that a server answers a request with this status and these fields. */
-static void hold(const domus_websocket_service *service, const char *bytes, unsigned status,
-                 const char *fields, const char *protocol)
+static void check_answer(const domus_websocket_service *service, const char *bytes, unsigned status,
+                         const char *fields, const char *protocol)
 {
     domus_websocket_outcome outcome;
     domus_stage_message message;
@@ -51,15 +51,16 @@ static void hold(const domus_websocket_service *service, const char *bytes, unsi
 
 DOMT_TEST(requests_are_accepted)
 {
-    hold(&plain, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
-    hold(&plain, GET UPGRADE VERSION KEY "Content-Length: 0\r\n\r\n", 101, ACCEPTED, NULL);
-    hold(&plain,
-         GET "Connection: keep-alive, upgrade\r\nUpgrade: h2c, WebSocket\r\n" VERSION KEY "\r\n",
-         101, ACCEPTED, NULL);
-    hold(&plain,
-         GET UPGRADE VERSION KEY "Sec-WebSocket-Extensions: permessage-deflate\r\n"
-                                 "Sec-WebSocket-Protocol: chat.v1\r\nOrigin: null\r\n\r\n",
-         101, ACCEPTED, NULL);
+    check_answer(&plain, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
+    check_answer(&plain, GET UPGRADE VERSION KEY "Content-Length: 0\r\n\r\n", 101, ACCEPTED, NULL);
+    check_answer(&plain,
+                 GET "Connection: keep-alive, upgrade\r\nUpgrade: h2c, WebSocket\r\n" VERSION KEY
+                     "\r\n",
+                 101, ACCEPTED, NULL);
+    check_answer(&plain,
+                 GET UPGRADE VERSION KEY "Sec-WebSocket-Extensions: permessage-deflate\r\n"
+                                         "Sec-WebSocket-Protocol: chat.v1\r\nOrigin: null\r\n\r\n",
+                 101, ACCEPTED, NULL);
 }
 
 DOMT_TEST(requests_are_refused)
@@ -94,7 +95,8 @@ DOMT_TEST(requests_are_refused)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        hold(&plain, rows[i].bytes, rows[i].status, rows[i].status == 426 ? REQUIRED : "", NULL);
+        check_answer(&plain, rows[i].bytes, rows[i].status, rows[i].status == 426 ? REQUIRED : "",
+                     NULL);
 }
 
 DOMT_TEST(protocols_and_origins_are_chosen)
@@ -102,20 +104,20 @@ DOMT_TEST(protocols_and_origins_are_chosen)
 #define OFFERED(text) GET UPGRADE VERSION KEY "Sec-WebSocket-Protocol: " text "\r\n\r\n"
 #define FROM(text)    GET UPGRADE VERSION KEY "Origin: " text "\r\n\r\n"
 #define CHOSEN(text)  ACCEPTED "Sec-WebSocket-Protocol: " text "\r\n"
-    hold(&choosy, OFFERED("chat.v1"), 101, CHOSEN("chat.v1"), "chat.v1");
-    hold(&choosy, OFFERED("chat.v1, chat.v2"), 101, CHOSEN("chat.v2"), "chat.v2");
-    hold(&choosy, OFFERED("x,chat.v1\r\nSec-WebSocket-Protocol: chat.v2"), 101, CHOSEN("chat.v2"),
-         "chat.v2");
-    hold(&choosy, OFFERED("CHAT.V1"), 101, ACCEPTED, NULL);
-    hold(&choosy, OFFERED("chat"), 101, ACCEPTED, NULL);
-    hold(&choosy, OFFERED("chat.v11, chat.v"), 101, ACCEPTED, NULL);
-    hold(&choosy, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
-    hold(&choosy, FROM("https://a.example"), 101, ACCEPTED, NULL);
-    hold(&choosy, FROM("http://b.example:8080"), 101, ACCEPTED, NULL);
-    hold(&choosy, FROM("http://b.example"), 403, "", NULL);
-    hold(&choosy, FROM("https://a.example.evil"), 403, "", NULL);
-    hold(&choosy, FROM("null"), 403, "", NULL);
-    hold(&choosy, FROM("https://a.example\r\nOrigin: https://a.example"), 403, "", NULL);
+    check_answer(&choosy, OFFERED("chat.v1"), 101, CHOSEN("chat.v1"), "chat.v1");
+    check_answer(&choosy, OFFERED("chat.v1, chat.v2"), 101, CHOSEN("chat.v2"), "chat.v2");
+    check_answer(&choosy, OFFERED("x,chat.v1\r\nSec-WebSocket-Protocol: chat.v2"), 101,
+                 CHOSEN("chat.v2"), "chat.v2");
+    check_answer(&choosy, OFFERED("CHAT.V1"), 101, ACCEPTED, NULL);
+    check_answer(&choosy, OFFERED("chat"), 101, ACCEPTED, NULL);
+    check_answer(&choosy, OFFERED("chat.v11, chat.v"), 101, ACCEPTED, NULL);
+    check_answer(&choosy, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
+    check_answer(&choosy, FROM("https://a.example"), 101, ACCEPTED, NULL);
+    check_answer(&choosy, FROM("http://b.example:8080"), 101, ACCEPTED, NULL);
+    check_answer(&choosy, FROM("http://b.example"), 403, "", NULL);
+    check_answer(&choosy, FROM("https://a.example.evil"), 403, "", NULL);
+    check_answer(&choosy, FROM("null"), 403, "", NULL);
+    check_answer(&choosy, FROM("https://a.example\r\nOrigin: https://a.example"), 403, "", NULL);
 }
 
 /* --- a client --------------------------------------------------------------------------------- */
@@ -172,7 +174,7 @@ DOMT_TEST(wish_that_cannot_be_said_is_refused)
 }
 
 /* Returns the result of a client that has sent the RFC's key and reads this answer. */
-static int check(unsigned status, const char *fields, const char **ret_protocol)
+static int check_answer_of_server(unsigned status, const char *fields, const char **ret_protocol)
 {
     static const domus_websocket_wish wish = {.protocols = protocols};
     static const domus_websocket_key key = {"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="};
@@ -188,12 +190,14 @@ DOMT_TEST(client_checks_the_answer)
 {
     const char *protocol = "?";
 
-    ck_assert_int_eq(check(101, UPGRADE ACCEPT, &protocol), 0);
+    ck_assert_int_eq(check_answer_of_server(101, UPGRADE ACCEPT, &protocol), 0);
     ck_assert_ptr_null(protocol);
-    ck_assert_int_eq(check(101, UPGRADE ACCEPT "Sec-WebSocket-Protocol: chat.v1\r\n", &protocol),
+    ck_assert_int_eq(check_answer_of_server(
+                         101, UPGRADE ACCEPT "Sec-WebSocket-Protocol: chat.v1\r\n", &protocol),
                      0);
     ck_assert_str_eq(protocol, "chat.v1");
-    ck_assert_int_eq(check(101, "connection: a, UPGRADE\r\nupgrade: WebSocket\r\n" ACCEPT, NULL),
+    ck_assert_int_eq(check_answer_of_server(
+                         101, "connection: a, UPGRADE\r\nupgrade: WebSocket\r\n" ACCEPT, NULL),
                      0);
     static const char *const wrong[] = {
         "",
@@ -211,14 +215,14 @@ DOMT_TEST(client_checks_the_answer)
         UPGRADE ACCEPT "Sec-WebSocket-Extensions: permessage-deflate\r\n",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_int_eq(check(101, wrong[i], &protocol), -EPROTO);
-    ck_assert_int_eq(check(200, UPGRADE ACCEPT, &protocol), -ECONNREFUSED);
-    ck_assert_int_eq(check(426, "", &protocol), -ECONNREFUSED);
+        ck_assert_int_eq(check_answer_of_server(101, wrong[i], &protocol), -EPROTO);
+    ck_assert_int_eq(check_answer_of_server(200, UPGRADE ACCEPT, &protocol), -ECONNREFUSED);
+    ck_assert_int_eq(check_answer_of_server(426, "", &protocol), -ECONNREFUSED);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static int shake(void *context)
+static int shake_hands(void *context)
 {
     static const domus_websocket_wish wish = {.protocols = protocols};
     domus_websocket_key key;
@@ -237,7 +241,7 @@ static int shake(void *context)
 
 DOMT_TEST(each_failure_of_memory_is_returned)
 {
-    domt_fail_allocations(shake, NULL);
+    domt_fail_allocations(shake_hands, NULL);
 }
 
 DOMT_SUITE(60)

@@ -235,7 +235,7 @@ DOMT_TEST(slice_that_is_no_frame_is_refused)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static int echo(domus_stage_kit *kit, const domus_stage_message *message)
+static int send_back(domus_stage_kit *kit, const domus_stage_message *message)
 {
     return message->type == &domus_websocket_message_type
                ? domus_stage_kit_encode(kit, DOMUS_NO_ID, message->type, message->payload)
@@ -250,7 +250,7 @@ DOMT_TEST(each_failure_of_memory_is_returned)
     static const domus_websocket_options pongs = {.pongs = true};
 
     for (size_t step = 70; step < 100000; step *= 100) {
-        domt_codec_work work = {{&domus_websocket_stage, &pongs}, echo, bytes, size, step};
+        domt_codec_work work = {{&domus_websocket_stage, &pongs}, send_back, bytes, size, step};
         domt_fail_allocations(domt_codec_decode, &work);
     }
 }

@@ -22,34 +22,34 @@ static size_t choose_size(void)
 {
     size_t edge;
 
-    if (domt_talk_below(600) == 0)
+    if (domt_talk_draw_below(600) == 0)
         edge = 5;
-    else if (domt_talk_below(20) == 0)
-        edge = 3 + domt_talk_below(2);
-    else if (domt_talk_below(4) == 0)
-        edge = domt_talk_below(3);
+    else if (domt_talk_draw_below(20) == 0)
+        edge = 3 + domt_talk_draw_below(2);
+    else if (domt_talk_draw_below(4) == 0)
+        edge = domt_talk_draw_below(3);
     else
-        return domt_talk_below(3000);
+        return domt_talk_draw_below(3000);
     edges_sent[edge]++;
     return edges[edge];
 }
 
 static void send_some(bool by_us)
 {
-    bool pings = domt_talk_below(4) == 0;
+    bool pings = domt_talk_draw_below(4) == 0;
     domt_row *to = by_us ? (pings ? &domt_talk_now.pings_of_us : &domt_talk_now.from_us)
                          : (pings ? &domt_talk_now.pings_of_them : &domt_talk_now.from_them);
-    domt_said *made =
-        domt_talk_add(to, pings ? 'p' : "tb"[domt_talk_below(2)],
-                      pings ? domt_talk_below(DOMT_TALK_CONTROL_MAX + 1) : choose_size());
+    domt_said *made = domt_talk_add_message(to, pings ? 'p' : "tb"[domt_talk_draw_below(2)],
+                                            pings ? domt_talk_draw_below(DOMT_TALK_CONTROL_MAX + 1)
+                                                  : choose_size());
 
     if (by_us)
         domt_talk_send_by_us(made);
     else
-        domt_talk_send_by_them(made, domt_talk_below(2) == 0);
+        domt_talk_send_by_them(made, domt_talk_draw_below(2) == 0);
 }
 
-static bool is_heard(const domt_row *of)
+static bool has_arrived(const domt_row *of)
 {
     return of->heard == of->count;
 }
@@ -59,20 +59,20 @@ static void send_and_hear_all(void)
     unsigned by_us = 0, by_them = 0;
 
     for (unsigned step = 0;
-         by_us < DOMT_TALK_EACH || by_them < DOMT_TALK_EACH || !is_heard(&domt_talk_now.from_us) ||
-         !is_heard(&domt_talk_now.from_them) || !is_heard(&domt_talk_now.pings_of_us) ||
-         !is_heard(&domt_talk_now.pings_of_them);
+         by_us < DOMT_TALK_EACH || by_them < DOMT_TALK_EACH ||
+         !has_arrived(&domt_talk_now.from_us) || !has_arrived(&domt_talk_now.from_them) ||
+         !has_arrived(&domt_talk_now.pings_of_us) || !has_arrived(&domt_talk_now.pings_of_them);
          step++) {
         ck_assert_msg(step < STEPS_MOST, "seed %u: a message is lost",
                       (unsigned)domt_talk_now.seed);
-        if (by_us < DOMT_TALK_EACH && domt_talk_below(20) == 0) {
+        if (by_us < DOMT_TALK_EACH && domt_talk_draw_below(20) == 0) {
             send_some(true);
             by_us++;
-        } else if (by_them < DOMT_TALK_EACH && domt_talk_below(20) == 0) {
+        } else if (by_them < DOMT_TALK_EACH && domt_talk_draw_below(20) == 0) {
             send_some(false);
             by_them++;
         }
-        ck_assert_int_eq(domt_talk_carry(), 0);
+        ck_assert_int_eq(domt_talk_carry_some(), 0);
     }
 }
 
@@ -80,14 +80,15 @@ static void send_and_hear_all(void)
 static void close_and_hear(void)
 {
     static const uint16_t codes[] = {0, 1000, 1001, 1011, 3000, 4999};
-    domus_websocket_close close = {.code = codes[domt_talk_below(sizeof codes / sizeof *codes)]};
+    domus_websocket_close close = {.code =
+                                       codes[domt_talk_draw_below(sizeof codes / sizeof *codes)]};
     unsigned code = close.code != 0 ? close.code : DOMUS_WEBSOCKET_NO_CODE;
     uint8_t reason[REASON_MAX + 1] = {0};
-    size_t size = close.code != 0 ? domt_talk_below(REASON_MAX + 1) : 0;
-    bool by_us = domt_talk_below(2) == 0;
+    size_t size = close.code != 0 ? domt_talk_draw_below(REASON_MAX + 1) : 0;
+    bool by_us = domt_talk_draw_below(2) == 0;
 
     for (size_t at = 0; at < size; at++)
-        reason[at] = (uint8_t)('a' + domt_talk_below(26));
+        reason[at] = (uint8_t)('a' + domt_talk_draw_below(26));
     if (by_us) {
         ck_assert_int_eq(domus_slice_copy(reason, size, &close.reason), 0);
         domt_talk_close_by_us(&close);
@@ -98,7 +99,7 @@ static void close_and_hear(void)
     }
     for (unsigned step = 0; !domt_talk_now.at_us.heard || !domt_talk_now.at_them.heard; step++) {
         ck_assert_msg(step < STEPS_MOST, "seed %u: a close is lost", (unsigned)domt_talk_now.seed);
-        ck_assert_int_eq(domt_talk_carry(), 0);
+        ck_assert_int_eq(domt_talk_carry_some(), 0);
     }
     ck_assert_uint_eq(domt_talk_now.at_us.code, code);
     ck_assert_uint_eq(domt_talk_now.at_them.code, code);
@@ -137,19 +138,19 @@ static const domus_websocket_options narrow[] = {
     {.role = DOMUS_ROLE_CLIENT, .message_max = 1000, .fragments_max = 4}};
 
 /* Begin a conversation in which a message from wslay will be refused. */
-static domt_said *begin_refusal(size_t side, char kind, size_t size)
+static domt_said *begin_talk_with_refusal(size_t side, char kind, size_t size)
 {
     domt_talk_begin(side, &narrow[side], side == 1);
-    return domt_talk_add(&domt_talk_now.from_them, kind, size);
+    return domt_talk_add_message(&domt_talk_now.from_them, kind, size);
 }
 
 /* Carry bytes until wslay receives a close, and check that it has this code, and that the stage has
  * accepted no message. */
-static void end_refused(unsigned code)
+static void carry_until_refused(unsigned code)
 {
     for (unsigned step = 0; !domt_talk_now.at_them.heard; step++) {
         ck_assert_uint_lt(step, STEPS_MOST);
-        (void)domt_talk_carry();
+        (void)domt_talk_carry_some();
     }
     ck_assert_uint_eq(domt_talk_now.at_them.code, code);
     ck_assert_uint_eq(domt_talk_now.from_them.heard, 0);
@@ -159,24 +160,24 @@ static void end_refused(unsigned code)
 DOMT_TEST(wslay_hears_why_it_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
-        domt_said *sent = begin_refusal(side, 't', 100);
+        domt_said *sent = begin_talk_with_refusal(side, 't', 100);
         sent->bytes[99] = 0xff;
         domt_talk_send_by_them(sent, side == 0);
-        end_refused(DOMUS_WEBSOCKET_INVALID_DATA);
+        carry_until_refused(DOMUS_WEBSOCKET_INVALID_DATA);
 
-        domt_talk_send_by_them(begin_refusal(side, 'b', 1001), false);
-        end_refused(DOMUS_WEBSOCKET_TOO_BIG);
+        domt_talk_send_by_them(begin_talk_with_refusal(side, 'b', 1001), false);
+        carry_until_refused(DOMUS_WEBSOCKET_TOO_BIG);
 
-        sent = begin_refusal(side, 'b', 1000);
+        sent = begin_talk_with_refusal(side, 'b', 1000);
         domt_talk_now.piece_max = 100;
         domt_talk_send_by_them(sent, true);
-        end_refused(DOMUS_WEBSOCKET_POLICY);
+        carry_until_refused(DOMUS_WEBSOCKET_POLICY);
 
-        sent = begin_refusal(side, 'b', 10);
+        sent = begin_talk_with_refusal(side, 'b', 10);
         struct wslay_event_msg arg = {WSLAY_BINARY_FRAME, sent->bytes, sent->size};
         wslay_event_config_set_allowed_rsv_bits(domt_talk_now.theirs, WSLAY_RSV1_BIT);
         ck_assert_int_eq(wslay_event_queue_msg_ex(domt_talk_now.theirs, &arg, WSLAY_RSV1_BIT), 0);
-        end_refused(DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+        carry_until_refused(DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     }
 }
 
@@ -185,7 +186,7 @@ DOMT_TEST(wslay_in_the_same_role_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
         domt_talk_begin(side, &narrow[side], side == 0);
-        domt_talk_send_by_them(domt_talk_add(&domt_talk_now.from_them, 't', 10), false);
+        domt_talk_send_by_them(domt_talk_add_message(&domt_talk_now.from_them, 't', 10), false);
         domt_talk_now.quota = SIZE_MAX;
         ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
         ck_assert_int_lt(domt_talk_decode(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size), 0);
@@ -208,10 +209,10 @@ DOMT_TEST(stage_hears_why_wslay_refuses)
     for (size_t side = 0; side < 2; side++) {
         domt_talk_begin(side, &narrow[side], side == 1);
         wslay_event_config_set_max_recv_msg_length(domt_talk_now.theirs, 1000);
-        domt_talk_send_by_us(domt_talk_add(&domt_talk_now.from_us, 'b', 1001));
+        domt_talk_send_by_us(domt_talk_add_message(&domt_talk_now.from_us, 'b', 1001));
         for (unsigned step = 0; !domt_talk_now.at_us.heard; step++) {
             ck_assert_uint_lt(step, STEPS_MOST);
-            ck_assert_int_eq(domt_talk_carry(), 0);
+            ck_assert_int_eq(domt_talk_carry_some(), 0);
         }
         ck_assert_uint_eq(domt_talk_now.at_us.code, DOMUS_WEBSOCKET_TOO_BIG);
         domt_talk_end();

@@ -70,7 +70,7 @@ static const domus_pipeline pipeline = {
         {&domus_http2_stage, NULL}, {&domus_http_stage, &options}, {NULL, NULL}}};
 
 /* A handler that uses the chain without a table of rows. */
-static int own(domus_stack *stack, void *self, const void *payload)
+static int answer_without_row(domus_stack *stack, void *self, const void *payload)
 {
     int result;
 
@@ -87,16 +87,16 @@ static int own(domus_stack *stack, void *self, const void *payload)
     }
 
 static const domus_behaviour by_rows = SERVING(domus_http_dispatch);
-static const domus_behaviour by_own = SERVING(own);
+static const domus_behaviour by_own = SERVING(answer_without_row);
 
-static domus_testkit *start(const domus_behaviour *behaviour)
+static domus_testkit *set_up(const domus_behaviour *behaviour)
 {
     budget = (domus_budget){.bytes_max = BUDGET};
     calls = 0;
     return domt_served_start(NULL, behaviour, 1);
 }
 
-static void stop(domus_testkit *kit)
+static void tear_down(domus_testkit *kit)
 {
     domt_served_end(kit);
     ck_assert_uint_eq(budget.used_bytes, 0);
@@ -140,7 +140,7 @@ static const struct {
 
 /* Send the bytes of a row in steps, and check the answer. A body that has come already gets no 100
  * Continue. */
-static void hold_row(domus_testkit *kit, size_t row, size_t step)
+static void check_row(domus_testkit *kit, size_t row, size_t step)
 {
     domus_peer *peer = domt_served_peer(kit);
     size_t size = strlen(rows[row].bytes);
@@ -151,9 +151,9 @@ static void hold_row(domus_testkit *kit, size_t row, size_t step)
     for (size_t at = 0; at < size; at += step) {
         ck_assert_int_eq(
             domus_peer_send(peer, rows[row].bytes + at, size - at < step ? size - at : step), 0);
-        domt_served_pass(kit, MS);
+        domt_served_advance_silently(kit, MS);
     }
-    domt_served_pass(kit, 10 * MS);
+    domt_served_advance_silently(kit, 10 * MS);
     const char *bytes = domus_peer_got(peer, &got);
     if (step >= size && strncmp(expected, CONTINUE, sizeof CONTINUE - 1) == 0 && got != 0 &&
         strncmp(bytes, CONTINUE, sizeof CONTINUE - 1) != 0)
@@ -162,48 +162,48 @@ static void hold_row(domus_testkit *kit, size_t row, size_t step)
                   "row %zu by %zu: %.*s", row, step, (int)got, bytes);
     ck_assert_uint_eq(calls, rows[row].calls);
     domus_peer_reset(peer);
-    domt_served_pass(kit, MS);
+    domt_served_advance_silently(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
 
 DOMT_TEST(handler_gets_the_whole_body)
 {
     static const size_t steps[] = {1000, 7, 1};
-    domus_testkit *kit = start(&by_rows);
+    domus_testkit *kit = set_up(&by_rows);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < sizeof steps / sizeof steps[0]; j++)
-            hold_row(kit, i, steps[j]);
+            check_row(kit, i, steps[j]);
     }
-    stop(kit);
+    tear_down(kit);
 }
 
 DOMT_TEST(handler_without_a_row_does_not)
 {
-    domus_testkit *kit = start(&by_own);
+    domus_testkit *kit = set_up(&by_own);
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, POST("/whole") COUNTED("5") "hello");
     domt_served_expect(kit, peer, OK("2", "5"));
     domt_served_send(peer, POST("/whole") CHUNKS "0\r\n\r\n");
     domt_served_expect(kit, peer, "HTTP/1.1 501 ");
-    stop(kit);
+    tear_down(kit);
 }
 
 /* A body that has begun uses the budget; one beyond the budget gets 503; one whose peer
  * disconnects, or sends nothing more, gives its share back. */
 DOMT_TEST(bodies_that_are_gathered_have_a_budget)
 {
-    domus_testkit *kit = start(&by_rows);
+    domus_testkit *kit = set_up(&by_rows);
     domus_peer *first = domt_served_peer(kit);
     domus_peer *second = domt_served_peer(kit);
     domus_peer *other = domt_served_peer(kit);
 
     domt_served_send(first, POST("/whole") CHUNKS "10\r\n" TEN "01234");
-    domt_served_pass(kit, MS);
+    domt_served_advance_silently(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 20);
     domt_served_send(second, POST("/whole") CHUNKS "1\r\nx\r\n");
-    domt_served_pass(kit, MS);
+    domt_served_advance_silently(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
     domt_served_send(other, POST("/whole") CHUNKS "1\r\nx\r\n");
     domt_served_expect(kit, other, "HTTP/1.1 503 ");
@@ -213,7 +213,7 @@ DOMT_TEST(bodies_that_are_gathered_have_a_budget)
     domt_served_expect(kit, second, "HTTP/1.1 413 ");
     ck_assert_uint_eq(budget.used_bytes, 20);
     domus_peer_reset(first);
-    domt_served_pass(kit, MS);
+    domt_served_advance_silently(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 0);
 
     domus_peer *third = domt_served_peer(kit);
@@ -222,10 +222,10 @@ DOMT_TEST(bodies_that_are_gathered_have_a_budget)
 
     domus_peer *fourth = domt_served_peer(kit);
     domt_served_send(fourth, POST("/whole") CHUNKS "5\r\nhel");
-    domt_served_pass(kit, MS);
+    domt_served_advance_silently(kit, MS);
     domus_peer_finish(fourth);
     domt_served_expect(kit, fourth, "HTTP/1.1 400 ");
-    stop(kit);
+    tear_down(kit);
 }
 
 /* Requests of HTTP/2 without content-length, as many clients send them. */
@@ -234,39 +234,39 @@ DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
     domt_h2 h2;
     int32_t ids[4];
 
-    domt_h2_begin(&h2, start(&by_rows));
+    domt_h2_begin(&h2, set_up(&by_rows));
     budget.bytes_max = 100;
     ids[0] = domt_h2_ask(&h2, "POST", "/whole", 20, NULL);
     ids[1] = domt_h2_ask(&h2, "POST", "/whole", 21, NULL);
     ids[2] = domt_h2_ask(&h2, "POST", "/five", 5, NULL);
     ids[3] = domt_h2_ask(&h2, "POST", "/none", 5, NULL);
-    domt_h2_pass(&h2, 100 * MS);
-    domt_h2_hold(&h2, ids[0], 200, "20\n");
-    domt_h2_hold(&h2, ids[1], 413, NULL);
-    domt_h2_hold(&h2, ids[2], 200, "5\n");
-    domt_h2_hold(&h2, ids[3], 200, "in pieces\n");
+    domt_h2_advance(&h2, 100 * MS);
+    domt_h2_expect_answer(&h2, ids[0], 200, "20\n");
+    domt_h2_expect_answer(&h2, ids[1], 413, NULL);
+    domt_h2_expect_answer(&h2, ids[2], 200, "5\n");
+    domt_h2_expect_answer(&h2, ids[3], 200, "in pieces\n");
     domus_peer_close(h2.peer);
     domt_h2_end(&h2);
-    stop(h2.kit);
+    tear_down(h2.kit);
 }
 
 /* --- a part that changes the request ---------------------------------------------------------- */
 
-static int rewrite(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
-                   const void *none)
+static int rewrite_request(domus_stack *stack, domus_http_exchange *exchange,
+                           domus_http_request *request, const void *none)
 {
     domus_slice_free(request->target);
     return domus_slice_copy("/guarded", 8, &request->target);
 }
 
-static int refuse(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
-                  const void *none)
+static int refuse_request(domus_stack *stack, domus_http_exchange *exchange,
+                          domus_http_request *request, const void *none)
 {
     return domus_http_answer(stack, 403, NULL, "text/plain", "no\n");
 }
 
-static const domus_http_part rewriting = {.name = "rewriting", .enter = rewrite};
-static const domus_http_part refusing = {.name = "refusing", .enter = refuse};
+static const domus_http_part rewriting = {.name = "rewriting", .enter = rewrite_request};
+static const domus_http_part refusing = {.name = "refusing", .enter = refuse_request};
 static const domus_http_step astray[] = {{&rewriting, NULL}, {NULL, NULL}};
 static const domus_http_step guards[] = {{&refusing, NULL}, {NULL, NULL}};
 static const domus_http_chain astray_chain = {
@@ -287,12 +287,12 @@ static const domus_behaviour led_astray = {
 /* After the body has come, the handler of the row whose parts were entered is called, or none. */
 DOMT_TEST(gathering_goes_around_no_part)
 {
-    domus_testkit *kit = start(&led_astray);
+    domus_testkit *kit = set_up(&led_astray);
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, POST("/open") CHUNKS "2\r\nhi\r\n0\r\n\r\n");
     domt_served_expect(kit, peer, "HTTP/1.1 500 ");
-    stop(kit);
+    tear_down(kit);
 }
 
 DOMT_SUITE(60)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Make a text with `count` copies of `middle`, separated by `comma` if it is not empty. */
-static char *repeat(const char *begin, const char *middle, const char *comma, uint32_t count,
-                    const char *end)
+static char *repeat_text(const char *begin, const char *middle, const char *comma, uint32_t count,
+                         const char *end)
 {
     size_t each = strlen(middle) + strlen(comma);
     char *text = malloc(strlen(begin) + count * each + strlen(end) + 1);
@@ -48,8 +48,8 @@ DOMT_TEST(bounds_of_rows_hold_at_exactly_their_size)
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         const struct bound *bound = &bounds[i];
         for (uint32_t over = 0; over < 2; over++) {
-            char *text =
-                repeat(bound->begin, bound->middle, bound->comma, bound->most + over, bound->end);
+            char *text = repeat_text(bound->begin, bound->middle, bound->comma, bound->most + over,
+                                     bound->end);
             int result = thing_read(text, &got, &error);
             ck_assert_msg(result == (over != 0 ? -EMSGSIZE : 0), "%s: %d", text, result);
             if (over == 0) {
@@ -76,8 +76,8 @@ DOMT_TEST(depth_is_bounded_everywhere)
 
     for (size_t i = 0; i < 3; i++) {
         for (uint32_t depth = 1; depth <= 8; depth++) {
-            char *opened = repeat(places[i].begin, "[", "", depth, "");
-            char *text = repeat(opened, "]", "", depth, places[i].end);
+            char *opened = repeat_text(places[i].begin, "[", "", depth, "");
+            char *text = repeat_text(opened, "]", "", depth, places[i].end);
             int result = i == 0 ? domus_json_check(&options, text, strlen(text), NULL)
                                 : domus_json_read(&loose_table, &options, text, strlen(text), &got,
                                                   &got.memory, NULL);
@@ -96,9 +96,9 @@ DOMT_TEST(depth_is_bounded_everywhere)
 
 DOMT_TEST(depth_of_the_library_is_the_most)
 {
-    char *text = repeat("", "[", "", DOMUS_JSON_DEPTH_MAX, "");
-    char *right = repeat(text, "]", "", DOMUS_JSON_DEPTH_MAX, "");
-    char *wrong = repeat("[", right, "", 1, "]");
+    char *text = repeat_text("", "[", "", DOMUS_JSON_DEPTH_MAX, "");
+    char *right = repeat_text(text, "]", "", DOMUS_JSON_DEPTH_MAX, "");
+    char *wrong = repeat_text("[", right, "", 1, "]");
     domus_json_options options = {.depth_max = DOMUS_JSON_DEPTH_MAX + 1};
     domus_json_error error;
 
@@ -117,7 +117,7 @@ DOMT_TEST(depth_of_the_library_is_the_most)
 DOMT_TEST(bytes_are_bounded)
 {
     domus_json_options options = {.bytes_max = 8};
-    char *text = repeat("\"", "x", "", DOMUS_JSON_BYTES_PRESET - 2, "\"");
+    char *text = repeat_text("\"", "x", "", DOMUS_JSON_BYTES_PRESET - 2, "\"");
     domus_json_error error;
 
     ck_assert_int_eq(domus_json_check(&options, "\"123456\"", 8, NULL), 0);
@@ -177,7 +177,7 @@ DOMT_TEST(texts_of_each_length_are_read)
     thing got;
 
     for (uint32_t length = 0; length < 90; length++) {
-        char *text = repeat("{\"u8\":1,\"text\":\"", "y", "", length, "\"}");
+        char *text = repeat_text("{\"u8\":1,\"text\":\"", "y", "", length, "\"}");
         size_t size = strlen(text);
         char *exact = malloc(size);
         memcpy(exact, text, size);
@@ -192,7 +192,7 @@ DOMT_TEST(texts_of_each_length_are_read)
         free(text);
     }
     for (uint32_t spaces = 4050; spaces < 4100; spaces++) {
-        char *text = repeat("{\"u8\":1", " ", "", spaces, "}");
+        char *text = repeat_text("{\"u8\":1", " ", "", spaces, "}");
         ck_assert_int_eq(thing_read(text, &got, NULL), 0);
         domus_json_release(&got.memory);
         free(text);
@@ -215,8 +215,8 @@ static const domus_json_table deep_table = DOMUS_JSON_TABLE(struct deep, deep_fi
 
 DOMT_TEST(long_paths_are_cut_at_their_outer_end)
 {
-    char *opened = repeat("", "{\"a_name_that_is_rather_long\":[", "", 10, "{\"leaf\":10");
-    char *text = repeat(opened, "}]", "", 10, "}");
+    char *opened = repeat_text("", "{\"a_name_that_is_rather_long\":[", "", 10, "{\"leaf\":10");
+    char *text = repeat_text(opened, "}]", "", 10, "}");
     domus_json_memory memory;
     domus_json_error error;
     struct deep deep;

@@ -16,7 +16,7 @@ static const char *const taken[] = {
 
 static char bytes[300000];
 
-static size_t unescape(const char *text, size_t length, char *to)
+static size_t unescape_text(const char *text, size_t length, char *to)
 {
     size_t size = 0;
     unsigned code;
@@ -47,18 +47,18 @@ static size_t read_count(const char *body, unsigned *ret_count)
 }
 
 /* Decode a body: either bytes with the escapes of C, or words of COUNT*BYTES. */
-static size_t decode(const char *body)
+static size_t decode_body(const char *body)
 {
     size_t size = 0;
     unsigned count;
 
     if (read_count(body, &count) == 0)
-        return unescape(body, strlen(body), bytes);
+        return unescape_text(body, strlen(body), bytes);
     while (*body != '\0') {
         body += read_count(body, &count);
         size_t length = strcspn(body, " ");
         for (; count != 0; count--)
-            size += unescape(body, length, bytes + size);
+            size += unescape_text(body, length, bytes + size);
         body += length + strspn(body + length, " ");
     }
     return size;
@@ -95,7 +95,7 @@ DOMT_TEST(all_cases_of_the_suite_are_read_or_refused)
         char *body = strchr(line, ' ');
         ck_assert_ptr_nonnull(body);
         *body++ = '\0';
-        check_case(line, decode(body));
+        check_case(line, decode_body(body));
         counts[(unsigned char)line[0]]++;
     }
     fclose(file);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static char *written(const thing *value)
+static char *write_and_compare(const thing *value)
 {
     domus_appender appender = {0};
     domus_json_error error = {.line = 0};
@@ -33,10 +33,10 @@ DOMT_TEST(thing_is_written_and_reads_back_the_same)
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ck_assert_int_eq(thing_read(texts[i], &first, NULL), 0);
-        char *text = written(&first);
+        char *text = write_and_compare(&first);
         ck_assert_int_eq(thing_read(text, &second, NULL), 0);
         thing_check_same(&first, &second);
-        char *again = written(&second);
+        char *again = write_and_compare(&second);
         ck_assert_str_eq(text, again);
         domus_json_release(&first.memory);
         domus_json_release(&second.memory);
@@ -50,7 +50,7 @@ DOMT_TEST(text_is_as_short_as_it_can_be)
     thing got;
 
     ck_assert_int_eq(thing_read("{ \"u8\" : 1, \"name\":\"\\u00e4\\u0001\\n\" }", &got, NULL), 0);
-    char *text = written(&got);
+    char *text = write_and_compare(&got);
     ck_assert_str_eq(text, "{\"flag\":false,\"i8\":0,\"i64\":0,\"u8\":1,\"u64\":0,\"ranged\":15,"
                            "\"real\":0.0,\"name\":\"\xc3\xa4\\u0001\\n\",\"hue\":\"red\","
                            "\"mode\":\"off\",\"one\":{\"number\":0,\"name\":\"\",\"numbers\":[]},"
@@ -159,7 +159,7 @@ DOMT_TEST(wrong_structs_are_refused_with_their_path)
 DOMT_TEST(bound_of_the_appender_holds)
 {
     thing value = {.ranged = 15};
-    char *text = written(&value);
+    char *text = write_and_compare(&value);
     domus_appender fits = {.size_max = (uint32_t)strlen(text)};
     domus_appender small = {.size_max = (uint32_t)strlen(text) - 1};
     domus_json_error error;

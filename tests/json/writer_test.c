@@ -59,7 +59,7 @@ DOMT_TEST(values_get_their_commas_and_keys)
 static const char *const wrong_orders[] = {".",   "11",  "[.1", "k",     "{1",
                                            "{kk", "{k.", "[k",  "{k1.k", "{.["};
 
-static int take_step(domus_json_writer *writer, char step)
+static int call_writer(domus_json_writer *writer, char step)
 {
     switch (step) {
     case '{':
@@ -82,7 +82,7 @@ DOMT_TEST(wrong_orders_are_refused_and_stay_so)
         domus_json_writer writer = {.to = &appender};
         const char *steps = wrong_orders[i];
         for (; *steps != '\0'; steps++)
-            ck_assert_int_eq(take_step(&writer, *steps), steps[1] == '\0' ? -EINVAL : 0);
+            ck_assert_int_eq(call_writer(&writer, *steps), steps[1] == '\0' ? -EINVAL : 0);
         uint32_t size = appender.size;
         ck_assert_int_eq(domus_json_put_null(&writer), -EINVAL);
         ck_assert_int_eq(domus_json_finish(&writer), -EINVAL);
@@ -99,7 +99,7 @@ DOMT_TEST(what_is_not_whole_is_no_result)
         domus_appender appender = {0};
         domus_json_writer writer = {.to = &appender};
         for (const char *step = steps[i]; *step != '\0'; step++)
-            ck_assert_int_eq(take_step(&writer, *step), 0);
+            ck_assert_int_eq(call_writer(&writer, *step), 0);
         ck_assert_int_eq(domus_json_finish(&writer), -EINVAL);
         domus_append_drop(&appender);
     }

@@ -42,8 +42,8 @@ bool domt_bucket_has(const char *key, const char *value)
         ck_assert_int_eq(error, -ENOENT);
         return false;
     }
-    bool is_same = domt_slice_is(domus_nats_kv_value(&entry), value) &&
-                   domt_slice_is(domus_nats_kv_key(&entry), key);
+    bool is_same = domt_slice_has_text(domus_nats_kv_value(&entry), value) &&
+                   domt_slice_has_text(domus_nats_kv_key(&entry), key);
     ck_assert(entry.written_ns / DOMT_SECOND >= (uint64_t)time(NULL) - 60 &&
               entry.written_ns / DOMT_SECOND <= (uint64_t)time(NULL) + 1);
     domus_slice_free(entry.bytes);
@@ -62,13 +62,14 @@ domus_address domt_bucket_watch(const char *pattern, uint64_t heartbeat_ns)
     return watching.watch;
 }
 
-void domt_bucket_hears(const char *key, const char *value, domus_nats_kv_operation operation)
+void domt_bucket_expect_change(const char *key, const char *value,
+                               domus_nats_kv_operation operation)
 {
     const domus_nats_kv_entry *entry =
         domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_entry_type, 20 * DOMT_SECOND);
 
     ck_assert_uint_eq(entry->tag, 5);
-    ck_assert(domt_slice_is(domus_nats_kv_key(entry), key));
-    ck_assert(domt_slice_is(domus_nats_kv_value(entry), value));
+    ck_assert(domt_slice_has_text(domus_nats_kv_key(entry), key));
+    ck_assert(domt_slice_has_text(domus_nats_kv_value(entry), value));
     ck_assert_uint_eq(entry->operation, operation);
 }

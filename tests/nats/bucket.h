@@ -29,6 +29,7 @@ bool domt_bucket_has(const char *key, const char *value);
 domus_address domt_bucket_watch(const char *pattern, uint64_t heartbeat_ns);
 
 /* Check that the next notice reports this change. */
-void domt_bucket_hears(const char *key, const char *value, domus_nats_kv_operation operation);
+void domt_bucket_expect_change(const char *key, const char *value,
+                               domus_nats_kv_operation operation);
 
 #endif

@@ -12,15 +12,15 @@
 
 DOMT_TEST(client_logs_in_and_publishes)
 {
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
     domt_nats_publish("a.b", "hello");
-    domt_nats_hears(peer, "PUB a.b 5\r\nhello\r\n");
+    domt_nats_expect_sent(peer, "PUB a.b 5\r\nhello\r\n");
     domus_nats_publish asked = domt_nats_message("a", "x");
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_nats_hears(peer, "PUB a 1\r\nx\r\n");
-    domus_nats_status status = domt_nats_look();
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\n");
+    domus_nats_status status = domt_nats_read_status();
     ck_assert(status.connected && status.has_headers && !status.has_jetstream);
     ck_assert_uint_eq(status.max_payload, 1000);
     ck_assert_uint_eq(status.connects, 1);
@@ -37,27 +37,27 @@ DOMT_TEST(client_logs_in_and_publishes)
 DOMT_TEST(what_the_server_does_not_take_is_refused)
 {
     char payload[1002];
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
     memset(payload, 'x', 1001);
     payload[1001] = '\0';
     domt_nats_publish("a", payload);
     domt_nats_request("a", payload, 0);
-    domt_nats_fails(-EMSGSIZE);
+    domt_nats_expect_failure(-EMSGSIZE);
     domus_nats_publish asked = domt_nats_message("a", payload);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
-    domt_nats_fails(-EMSGSIZE);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
+    domt_nats_expect_failure(-EMSGSIZE);
     asked = (domus_nats_publish){.used = 0};
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
-    domt_nats_fails(-EINVAL);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
+    domt_nats_expect_failure(-EINVAL);
     asked = domt_nats_message("a", "");
     ck_assert_int_eq(domus_nats_set_reply(&asked, "r"), 0);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_request_type, &asked));
-    domt_nats_fails(-EINVAL);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_request_type, &asked));
+    domt_nats_expect_failure(-EINVAL);
     payload[1000] = '\0';
     domt_nats_publish("a", payload);
-    ck_assert_str_eq(domt_nats_line(peer), "PUB a 1000");
-    ck_assert_uint_eq(domt_nats_look().refused, 5);
+    ck_assert_str_eq(domt_nats_read_line(peer), "PUB a 1000");
+    ck_assert_uint_eq(domt_nats_read_status().refused, 5);
     domt_nats_end();
 }
 
@@ -71,130 +71,130 @@ DOMT_TEST(headers_go_only_to_servers_that_know_them)
     (void)domt_nats_login(peer, "INFO {}\r\n");
     ck_assert_int_eq(domus_nats_headers_add(&headers, "A", "b"), 0);
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_fails(-EOPNOTSUPP);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_nats_expect_failure(-EOPNOTSUPP);
     /* the server supports headers from now on */
-    domt_nats_say(peer, "INFO {\"headers\":true}\r\n");
+    domt_nats_send_to_client(peer, "INFO {\"headers\":true}\r\n");
     publish = domt_nats_message("a", "x");
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_nats_hears(peer, "HPUB a 12 13\r\nNATS/1.0\r\n\r\nx\r\n");
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_nats_expect_sent(peer, "HPUB a 12 13\r\nNATS/1.0\r\n\r\nx\r\n");
     domt_nats_end();
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* Read the line of a request; return its reply subject. */
-static const char *take_request(domus_peer *peer, const char *begin)
+static const char *read_request(domus_peer *peer, const char *begin)
 {
     static char replies[4][100];
     static unsigned turn;
     char *reply = replies[turn++ % 4];
-    const char *line = domt_nats_line(peer);
+    const char *line = domt_nats_read_line(peer);
 
     ck_assert_msg(strncmp(line, begin, strlen(begin)) == 0, "%s", line);
     ck_assert_int_eq(sscanf(line + strlen(begin), "%99s", reply), 1);
     return reply;
 }
 
-static void answer(domus_peer *peer, const char *reply, const char *payload)
+static void send_answer(domus_peer *peer, const char *reply, const char *payload)
 {
     char text[400];
 
     snprintf(text, sizeof text, "MSG %s 0 %zu\r\n%s\r\n", reply, strlen(payload), payload);
-    domt_nats_say(peer, text);
+    domt_nats_send_to_client(peer, text);
 }
 
 DOMT_TEST(request_gets_its_answer)
 {
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
     domt_nats_request("a", "one", 0);
-    const char *one = take_request(peer, "PUB a ");
-    domt_nats_hears(peer, "one\r\n");
+    const char *one = read_request(peer, "PUB a ");
+    domt_nats_expect_sent(peer, "one\r\n");
     domt_nats_request("b", "two", 0);
-    const char *two = take_request(peer, "PUB b ");
-    domt_nats_hears(peer, "two\r\n");
-    ck_assert_uint_eq(domt_nats_look().inflight, 2);
-    answer(peer, two, "2");
-    domt_nats_gets(domt_probe, two, "2", 0);
-    answer(peer, one, "1");
-    domt_nats_gets(domt_probe, one, "1", 0);
-    answer(peer, one, "late");
-    ck_assert_uint_eq(domt_nats_look().inflight, 0);
-    ck_assert_uint_eq(domt_nats_look().unknown, 1);
+    const char *two = read_request(peer, "PUB b ");
+    domt_nats_expect_sent(peer, "two\r\n");
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 2);
+    send_answer(peer, two, "2");
+    domt_nats_expect_message(domt_probe, two, "2", 0);
+    send_answer(peer, one, "1");
+    domt_nats_expect_message(domt_probe, one, "1", 0);
+    send_answer(peer, one, "late");
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
+    ck_assert_uint_eq(domt_nats_read_status().unknown, 1);
     domt_nats_request("c", "", 0); /* this request uses a slot again */
-    const char *three = take_request(peer, "PUB c ");
-    domt_nats_hears(peer, "\r\n");
-    answer(peer, two, "late");
-    answer(peer, one, "late");
-    answer(peer, three, "3");
-    domt_nats_gets(domt_probe, three, "3", 0);
-    ck_assert_uint_eq(domt_nats_look().unknown, 3);
-    domt_ok(domus_probe_expect_nothing(domt_probe, 20 * SECOND));
+    const char *three = read_request(peer, "PUB c ");
+    domt_nats_expect_sent(peer, "\r\n");
+    send_answer(peer, two, "late");
+    send_answer(peer, one, "late");
+    send_answer(peer, three, "3");
+    domt_nats_expect_message(domt_probe, three, "3", 0);
+    ck_assert_uint_eq(domt_nats_read_status().unknown, 3);
+    domt_expect_success(domus_probe_expect_nothing(domt_probe, 20 * SECOND));
     domt_nats_end();
 }
 
 DOMT_TEST(nobody_answers_a_request)
 {
     char text[200];
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
     domt_nats_request("a", "x", 0);
-    const char *reply = take_request(peer, "PUB a ");
-    domt_nats_hears(peer, "x\r\n");
+    const char *reply = read_request(peer, "PUB a ");
+    domt_nats_expect_sent(peer, "x\r\n");
     snprintf(text, sizeof text, "HMSG %s 0 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", reply);
-    domt_nats_say(peer, text);
-    domt_nats_fails(-ECONNREFUSED);
-    ck_assert_uint_eq(domt_nats_look().inflight, 0);
+    domt_nats_send_to_client(peer, text);
+    domt_nats_expect_failure(-ECONNREFUSED);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
     domt_nats_end();
 }
 
 DOMT_TEST(request_ends_with_its_time)
 {
     static const domus_nats_options options = {.request_timeout_ns = 300 * MS};
-    domus_peer *peer = domt_nats_ready(&options, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(&options, NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     domt_nats_request("a", "x", 0);
-    const char *reply = take_request(peer, "PUB a ");
-    domt_nats_hears(peer, "x\r\n");
+    const char *reply = read_request(peer, "PUB a ");
+    domt_nats_expect_sent(peer, "x\r\n");
     domt_nats_request("b", "x", 100 * MS);
-    ck_assert_uint_eq(domt_nats_look().inflight, 2);
-    domt_nats_fails(-ETIMEDOUT);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 2);
+    domt_nats_expect_failure(-ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 100 * MS);
-    domt_nats_fails(-ETIMEDOUT);
+    domt_nats_expect_failure(-ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 300 * MS);
-    answer(peer, reply, "late");
-    domt_nats_pass(20 * MS);
-    ck_assert_uint_eq(domt_nats_look().inflight, 0);
-    ck_assert_uint_eq(domt_nats_look().unknown, 1);
+    send_answer(peer, reply, "late");
+    domt_nats_advance(20 * MS);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
+    ck_assert_uint_eq(domt_nats_read_status().unknown, 1);
     domt_nats_request("a", "x", 2 * SECOND); /* a longer time-out than the default */
-    domt_ok(domus_probe_expect_nothing(domt_probe, 1900 * MS));
-    domt_nats_fails(-ETIMEDOUT);
+    domt_expect_success(domus_probe_expect_nothing(domt_probe, 1900 * MS));
+    domt_nats_expect_failure(-ETIMEDOUT);
     domt_nats_end();
 }
 
 DOMT_TEST(requests_under_way_are_bounded)
 {
     static const domus_nats_options options = {.inflight_max = 100};
-    domus_peer *peer = domt_nats_ready(&options, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(&options, NULL);
 
     for (int i = 0; i < 100; i++)
         domt_nats_request("a", "x", 0);
     domt_nats_request("a", "x", 0);
-    domt_nats_fails(-ENOBUFS);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_fails(-ENOBUFS);
-    ck_assert_uint_eq(domt_nats_look().inflight, 100);
-    const char *reply = take_request(peer, "PUB a ");
-    answer(peer, reply, "1");
-    domt_nats_gets(domt_probe, reply, "1", 0);
+    domt_nats_expect_failure(-ENOBUFS);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_nats_expect_failure(-ENOBUFS);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 100);
+    const char *reply = read_request(peer, "PUB a ");
+    send_answer(peer, reply, "1");
+    domt_nats_expect_message(domt_probe, reply, "1", 0);
     domt_nats_request("a", "x", 0);
-    ck_assert_uint_eq(domt_nats_look().inflight, 100);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 100);
     for (int i = 0; i < 100; i++)
-        domt_nats_fails(-ETIMEDOUT);
+        domt_nats_expect_failure(-ETIMEDOUT);
     domt_nats_end();
 }
 
@@ -215,18 +215,18 @@ DOMT_TEST(wrong_replies_are_for_nobody)
     char subject[200];
 
     domt_nats_request("a", "x", 0);
-    const char *reply = take_request(peer, "PUB a ");
+    const char *reply = read_request(peer, "PUB a ");
     ck_assert_str_eq(reply + strlen(inbox), "000000010000");
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
         snprintf(subject, sizeof subject, "%s%s", inbox, tails[i]);
-        answer(peer, subject, "x");
+        send_answer(peer, subject, "x");
     }
     snprintf(subject, sizeof subject, "_INBOX.%s", reply + 7);
     subject[8] = (char)(subject[8] + 1);
-    answer(peer, subject, "x");
-    ck_assert_uint_eq(domt_nats_look().unknown, 9);
-    answer(peer, reply, "x");
-    domt_nats_gets(domt_probe, reply, "x", 0);
+    send_answer(peer, subject, "x");
+    ck_assert_uint_eq(domt_nats_read_status().unknown, 9);
+    send_answer(peer, reply, "x");
+    domt_nats_expect_message(domt_probe, reply, "x", 0);
     domt_nats_end();
 }
 
@@ -235,27 +235,30 @@ DOMT_TEST(wrong_replies_are_for_nobody)
 DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
     for (int i = 0; i < 3; i++)
-        domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_hears(peer, "PUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPING\r\nPING\r\n");
-    domt_ok(domus_probe_expect_nothing(domt_probe, SECOND));
-    domt_nats_say(peer, "PONG\r\n");
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_ok(domus_probe_expect_nothing(domt_probe, SECOND));
-    domt_nats_say(peer, "PONG\r\nPONG\r\nPONG\r\n"); /* two of these answer no flush */
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_ok(domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_flush_type, NULL, SECOND));
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_fails(-ETIMEDOUT); /* the late answer is not taken as that of the next flush */
-    domt_nats_say(peer, "PONG\r\n");
-    domt_ok(domus_probe_expect_nothing(domt_probe, SECOND));
-    domt_nats_say(peer, "PONG\r\n");
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    ck_assert_uint_eq(domt_nats_look().inflight, 0);
+        domt_expect_success(
+            domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPING\r\nPING\r\n");
+    domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
+    domt_nats_send_to_client(peer, "PONG\r\n");
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
+    domt_nats_send_to_client(peer, "PONG\r\nPONG\r\nPONG\r\n"); /* two of these answer no flush */
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_expect_success(
+        domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_flush_type, NULL, SECOND));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_nats_expect_failure(
+        -ETIMEDOUT); /* the late answer is not taken as that of the next flush */
+    domt_nats_send_to_client(peer, "PONG\r\n");
+    domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
+    domt_nats_send_to_client(peer, "PONG\r\n");
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
     domt_nats_end();
 }
 
@@ -263,71 +266,73 @@ DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
 DOMT_TEST(flush_is_behind_many)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
     for (int i = 0; i < 3000; i++)
-        domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+        domt_expect_success(
+            domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     for (int i = 0; i < 3000; i++)
-        domt_nats_hears(peer, "PUB a 1\r\nx\r\n");
-    domt_nats_hears(peer, "PING\r\n");
+        domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\n");
+    domt_nats_expect_sent(peer, "PING\r\n");
     domt_nats_end();
 }
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
-static void message(domus_peer *peer, const char *subject, uint64_t number, const char *payload)
+static void send_message(domus_peer *peer, const char *subject, uint64_t number,
+                         const char *payload)
 {
     char text[300];
 
     snprintf(text, sizeof text, "MSG %s %llu %zu\r\n%s\r\n", subject, (unsigned long long)number,
              strlen(payload), payload);
-    domt_nats_say(peer, text);
+    domt_nats_send_to_client(peer, text);
 }
 
-static void hears_number(domus_peer *peer, const char *format, uint64_t number)
+static void expect_sent_number(domus_peer *peer, const char *format, uint64_t number)
 {
     char text[200];
 
     snprintf(text, sizeof text, format, (unsigned long long)number);
-    domt_nats_hears(peer, text);
+    domt_nats_expect_sent(peer, text);
 }
 
-static void unsubscribe(uint64_t number, uint64_t max)
+static void ask_to_unsubscribe(uint64_t number, uint64_t max)
 {
     domus_nats_unsubscribe end = {.number = number, .messages_max = max};
 
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_unsubscribe_type, &end));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_unsubscribe_type, &end));
 }
 
 DOMT_TEST(messages_come_to_their_subscriber_in_order)
 {
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
     uint64_t one = domt_nats_subscribe("a.*", NULL, 0, 5);
     uint64_t two = domt_nats_subscribe("b", "q", 0, 6);
 
-    hears_number(peer, "SUB a.* %llu\r\n", one);
-    hears_number(peer, "SUB b q %llu\r\n", two);
-    message(peer, "a.x", one, "1");
-    message(peer, "b", two, "2");
-    message(peer, "a.y", one, "3");
-    domt_nats_gets(domt_probe, "a.x", "1", 5);
-    domt_nats_gets(domt_probe, "b", "2", 6);
-    domt_nats_gets(domt_probe, "a.y", "3", 5);
-    unsubscribe(one, 0);
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    hears_number(peer, "UNSUB %llu\r\n", one);
-    message(peer, "a.z", one, "4"); /* this message was already on its way */
-    unsubscribe(one, 0);
-    domt_nats_fails(-ENOENT);
+    expect_sent_number(peer, "SUB a.* %llu\r\n", one);
+    expect_sent_number(peer, "SUB b q %llu\r\n", two);
+    send_message(peer, "a.x", one, "1");
+    send_message(peer, "b", two, "2");
+    send_message(peer, "a.y", one, "3");
+    domt_nats_expect_message(domt_probe, "a.x", "1", 5);
+    domt_nats_expect_message(domt_probe, "b", "2", 6);
+    domt_nats_expect_message(domt_probe, "a.y", "3", 5);
+    ask_to_unsubscribe(one, 0);
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    expect_sent_number(peer, "UNSUB %llu\r\n", one);
+    send_message(peer, "a.z", one, "4"); /* this message was already on its way */
+    ask_to_unsubscribe(one, 0);
+    domt_nats_expect_failure(-ENOENT);
     /* this subscription uses the same place */
     uint64_t three = domt_nats_subscribe("c", NULL, 0, 7);
     ck_assert_uint_ne(three, one);
-    message(peer, "a.z", one, "5");
-    message(peer, "c", three, "6");
-    domt_nats_gets(domt_probe, "c", "6", 7);
-    message(peer, "d", 12345678, "7");
-    domus_nats_status status = domt_nats_look();
+    send_message(peer, "a.z", one, "5");
+    send_message(peer, "c", three, "6");
+    domt_nats_expect_message(domt_probe, "c", "6", 7);
+    send_message(peer, "d", 12345678, "7");
+    domus_nats_status status = domt_nats_read_status();
     ck_assert_uint_eq(status.unknown, 3);
     ck_assert_uint_eq(status.subscriptions, 2);
     ck_assert_uint_eq(status.in_messages, 7);
@@ -337,27 +342,28 @@ DOMT_TEST(messages_come_to_their_subscriber_in_order)
 
 DOMT_TEST(subscription_ends_after_its_messages)
 {
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
     uint64_t number = domt_nats_subscribe("a", NULL, 2, 0);
 
-    hears_number(peer, "SUB a %llu\r\n", number);
-    hears_number(peer, "UNSUB %llu 2\r\n", number);
+    expect_sent_number(peer, "SUB a %llu\r\n", number);
+    expect_sent_number(peer, "UNSUB %llu 2\r\n", number);
     for (int i = 0; i < 3; i++)
-        message(peer, "a", number, "x");
-    domt_nats_gets(domt_probe, "a", "x", 0);
-    domt_nats_gets(domt_probe, "a", "x", 0);
-    ck_assert_uint_eq(domt_nats_look().subscriptions, 0);
-    ck_assert_uint_eq(domt_nats_look().unknown, 1);
+        send_message(peer, "a", number, "x");
+    domt_nats_expect_message(domt_probe, "a", "x", 0);
+    domt_nats_expect_message(domt_probe, "a", "x", 0);
+    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 0);
+    ck_assert_uint_eq(domt_nats_read_status().unknown, 1);
     number = domt_nats_subscribe("b", NULL, 0, 0);
-    hears_number(peer, "SUB b %llu\r\n", number);
-    message(peer, "b", number, "1");
-    unsubscribe(number, 3);
-    hears_number(peer, "UNSUB %llu 3\r\n", number);
-    message(peer, "b", number, "2");
-    ck_assert_uint_eq(domt_nats_look().subscriptions, 1);
-    unsubscribe(number, 2); /* two messages have come already, so the subscription ends at once */
-    hears_number(peer, "UNSUB %llu\r\n", number);
-    ck_assert_uint_eq(domt_nats_look().subscriptions, 0);
+    expect_sent_number(peer, "SUB b %llu\r\n", number);
+    send_message(peer, "b", number, "1");
+    ask_to_unsubscribe(number, 3);
+    expect_sent_number(peer, "UNSUB %llu 3\r\n", number);
+    send_message(peer, "b", number, "2");
+    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 1);
+    ask_to_unsubscribe(number,
+                       2); /* two messages have come already, so the subscription ends at once */
+    expect_sent_number(peer, "UNSUB %llu\r\n", number);
+    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 0);
     domt_nats_end();
 }
 
@@ -366,31 +372,33 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
     domus_nats_subscribe subscribe;
     domus_nats_subscription subscription[3];
     domus_probe *others[2];
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
     char text[200];
 
     for (int i = 0; i < 2; i++)
-        domt_ok(domus_probe_new(domt_kit, &others[i]));
+        domt_expect_success(domus_probe_new(domt_kit, &others[i]));
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
         if (i == 2) /* one actor may subscribe for another one */
             subscribe.to = domus_probe_address(others[0]);
         domus_probe *asker = i == 2 ? domt_probe : others[i];
-        domt_ok(domus_probe_ask(asker, domt_nats, &domus_nats_subscribe_type, &subscribe));
-        domt_ok(domus_probe_expect(asker, &domus_nats_subscription_type, SECOND, &subscription[i]));
-        hears_number(peer, "SUB a %llu\r\n", subscription[i].number);
+        domt_expect_success(
+            domus_probe_ask(asker, domt_nats, &domus_nats_subscribe_type, &subscribe));
+        domt_expect_success(
+            domus_probe_expect(asker, &domus_nats_subscription_type, SECOND, &subscription[i]));
+        expect_sent_number(peer, "SUB a %llu\r\n", subscription[i].number);
     }
-    message(peer, "a", subscription[2].number, "x");
-    domt_nats_gets(others[0], "a", "x", 0);
+    send_message(peer, "a", subscription[2].number, "x");
+    domt_nats_expect_message(others[0], "a", "x", 0);
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(domt_kit), domus_probe_address(others[0])), 0);
     snprintf(text, sizeof text, "UNSUB %llu\r\nUNSUB %llu\r\n",
              (unsigned long long)subscription[2].number,
              (unsigned long long)subscription[0].number);
-    domt_nats_hears(peer, text);
-    message(peer, "a", subscription[1].number, "y");
-    domt_nats_gets(others[1], "a", "y", 0);
-    ck_assert_uint_eq(domt_nats_look().subscriptions, 1);
+    domt_nats_expect_sent(peer, text);
+    send_message(peer, "a", subscription[1].number, "y");
+    domt_nats_expect_message(others[1], "a", "y", 0);
+    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 1);
     domt_nats_end();
 }
 
@@ -448,21 +456,22 @@ DOMT_TEST(subscriptions_are_bounded)
     domus_nats_subscribe subscribe;
     uint64_t number = 0;
 
-    (void)domt_nats_ready(&options, NULL);
+    (void)domt_nats_begin_logged_in(&options, NULL);
     for (int i = 0; i < 20; i++)
         number = domt_nats_subscribe("a", NULL, 0, 0);
     ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
-    domt_nats_fails(-ENOBUFS);
-    unsubscribe(number, 0);
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_expect_success(
+        domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
+    domt_nats_expect_failure(-ENOBUFS);
+    ask_to_unsubscribe(number, 0);
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
     (void)domt_nats_subscribe("a", NULL, 0, 0);
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(domt_kit), domt_nats,
                                           &domus_nats_unsubscribe_type,
                                           &(domus_nats_unsubscribe){.number = 99999}),
                      0);
     domt_nats_run();
-    ck_assert_uint_eq(domt_nats_look().subscriptions, 20);
+    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 20);
     domt_nats_end();
 }
 

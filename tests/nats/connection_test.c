@@ -9,30 +9,30 @@
 DOMT_TEST(client_comes_back_and_subscribes_again)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
     char text[300];
     uint64_t one = domt_nats_subscribe("a", NULL, 0, 1);
     uint64_t two = domt_nats_subscribe("b", "q", 3, 2);
 
     snprintf(text, sizeof text, "MSG b %llu 1\r\nx\r\n", (unsigned long long)two);
-    domt_nats_say(peer, text);
-    domt_nats_gets(domt_probe, "b", "x", 2);
+    domt_nats_send_to_client(peer, text);
+    domt_nats_expect_message(domt_probe, "b", "x", 2);
     domus_peer_reset(peer);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-    ck_assert(!domt_nats_look().connected);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    ck_assert(!domt_nats_read_status().connected);
     /* this subscription is made without a connection */
     uint64_t three = domt_nats_subscribe("c", NULL, 0, 3);
-    peer = domt_nats_again(listener);
+    peer = domt_nats_accept_login(listener);
     snprintf(text, sizeof text, "SUB a %llu\r\nSUB b q %llu\r\nUNSUB %llu 2\r\nSUB c %llu\r\n",
              (unsigned long long)one, (unsigned long long)two, (unsigned long long)two,
              (unsigned long long)three);
-    domt_nats_hears(peer, text);
+    domt_nats_expect_sent(peer, text);
     snprintf(text, sizeof text, "MSG b %llu 1\r\ny\r\nMSG b %llu 1\r\nz\r\nMSG b %llu 1\r\nno\r\n",
              (unsigned long long)two, (unsigned long long)two, (unsigned long long)two);
-    domt_nats_say(peer, text);
-    domt_nats_gets(domt_probe, "b", "y", 2);
-    domt_nats_gets(domt_probe, "b", "z", 2);
-    domus_nats_status status = domt_nats_look();
+    domt_nats_send_to_client(peer, text);
+    domt_nats_expect_message(domt_probe, "b", "y", 2);
+    domt_nats_expect_message(domt_probe, "b", "z", 2);
+    domus_nats_status status = domt_nats_read_status();
     ck_assert_uint_eq(status.connects, 2);
     ck_assert_uint_eq(status.reconnects, 1);
     ck_assert_uint_eq(status.subscriptions, 2);
@@ -42,39 +42,39 @@ DOMT_TEST(client_comes_back_and_subscribes_again)
 DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
 
     domt_nats_request("a", "x", 0);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     domt_nats_run();
     domus_peer_reset(peer);
-    domt_nats_fails(-EPIPE);
-    domt_nats_fails(-EPIPE);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_nats_expect_failure(-EPIPE);
+    domt_nats_expect_failure(-EPIPE);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     domt_nats_publish("a", "1");
     domt_nats_request("b", "2", 0);
     domt_nats_publish("c", "3");
     /* this request reaches its time-out before there is a connection */
     domt_nats_request("d", "4", 10 * MS);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     domt_nats_run();
-    ck_assert_uint_eq(domt_nats_look().waiting, 5);
-    ck_assert_uint_eq(domt_nats_look().inflight, 3);
-    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 5 * 320 + 2);
-    domt_nats_fails(-ETIMEDOUT);
-    domt_nats_pass(10 * MS);
-    ck_assert_uint_eq(domt_nats_look().inflight, 2);
+    ck_assert_uint_eq(domt_nats_read_status().waiting, 5);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 3);
+    ck_assert_uint_eq(domt_nats_read_status().waiting_bytes, 5 * 320 + 2);
+    domt_nats_expect_failure(-ETIMEDOUT);
+    domt_nats_advance(10 * MS);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 2);
     /* the bytes of the ended request are subtracted */
-    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 4 * 320 + 1);
-    peer = domt_nats_again(listener);
+    ck_assert_uint_eq(domt_nats_read_status().waiting_bytes, 4 * 320 + 1);
+    peer = domt_nats_accept_login(listener);
     /* messages without an answer are sent first */
-    domt_nats_hears(peer, "PUB a 1\r\n1\r\nPUB c 1\r\n3\r\n");
-    ck_assert_int_eq(strncmp(domt_nats_line(peer), "PUB b _INBOX.", 13), 0);
-    domt_nats_hears(peer, "2\r\nPING\r\n");
-    domt_nats_say(peer, "PONG\r\n");
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_nats_fails(-ETIMEDOUT);
-    domus_nats_status status = domt_nats_look();
+    domt_nats_expect_sent(peer, "PUB a 1\r\n1\r\nPUB c 1\r\n3\r\n");
+    ck_assert_int_eq(strncmp(domt_nats_read_line(peer), "PUB b _INBOX.", 13), 0);
+    domt_nats_expect_sent(peer, "2\r\nPING\r\n");
+    domt_nats_send_to_client(peer, "PONG\r\n");
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_nats_expect_failure(-ETIMEDOUT);
+    domus_nats_status status = domt_nats_read_status();
     ck_assert_uint_eq(status.waiting + status.waiting_bytes, 0);
     ck_assert_uint_eq(status.inflight, 0);
     domt_nats_end();
@@ -87,11 +87,11 @@ DOMT_TEST(client_that_fails_fast_does)
     domt_nats_make();
     domt_nats_open(&options);
     domt_nats_request("a", "x", 0);
-    domt_nats_fails(-ENOTCONN);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_fails(-ENOTCONN);
+    domt_nats_expect_failure(-ENOTCONN);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_nats_expect_failure(-ENOTCONN);
     domt_nats_publish("a", "waits");
-    ck_assert_uint_eq(domt_nats_look().waiting, 1);
+    ck_assert_uint_eq(domt_nats_read_status().waiting, 1);
     domt_nats_end();
 }
 
@@ -109,16 +109,16 @@ DOMT_TEST(what_waits_is_bounded)
     for (int i = 0; i < 5; i++)
         domt_nats_publish("a", large);
     publish = domt_nats_message("a", large);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_fails(-ENOBUFS); /* 696 more bytes would make 4176 */
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_nats_expect_failure(-ENOBUFS); /* 696 more bytes would make 4176 */
     domt_nats_publish("a", "small");
-    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 3800);
+    ck_assert_uint_eq(domt_nats_read_status().waiting_bytes, 3800);
     large[296] = '\0';
     domt_nats_publish("a", large); /* 616 bytes more */
     domt_nats_request("a", "x", 0);
-    domt_nats_fails(-ENOBUFS);
-    ck_assert_uint_eq(domt_nats_look().refused, 3);
-    ck_assert_uint_eq(domt_nats_look().waiting, 6);
+    domt_nats_expect_failure(-ENOBUFS);
+    ck_assert_uint_eq(domt_nats_read_status().refused, 3);
+    ck_assert_uint_eq(domt_nats_read_status().waiting, 6);
     domt_nats_end();
 }
 
@@ -130,11 +130,11 @@ DOMT_TEST(asks_that_wait_are_bounded)
     domt_nats_open(&options); /* no server listens here */
     for (int i = 0; i < 8; i++)
         domt_nats_request("a", "x", 0);
-    ck_assert_uint_eq(domt_nats_look().inflight, 8);
+    ck_assert_uint_eq(domt_nats_read_status().inflight, 8);
     domt_nats_request("a", "x", 0);
-    domt_nats_fails(-ENOBUFS);
+    domt_nats_expect_failure(-ENOBUFS);
     for (int i = 0; i < 8; i++)
-        domt_nats_fails(-ETIMEDOUT);
+        domt_nats_expect_failure(-ETIMEDOUT);
     domt_nats_end();
 }
 
@@ -149,11 +149,11 @@ DOMT_TEST(buffer_takes_its_last_byte)
     memset(text, 'x', sizeof text);
     text[3777] = '\0';
     publish = domt_nats_message("a", text);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_fails(-ENOBUFS);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_nats_expect_failure(-ENOBUFS);
     text[3776] = '\0';
     domt_nats_publish("a", text);
-    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 4096);
+    ck_assert_uint_eq(domt_nats_read_status().waiting_bytes, 4096);
     domt_nats_end();
 }
 
@@ -168,17 +168,17 @@ DOMT_TEST(backoff_doubles_up_to_its_bound)
     domt_nats_make();
     domt_nats_open(&options); /* no server listens here */
     for (uint32_t i = 0; i < 5; i++) {
-        ck_assert_uint_eq(domt_nats_look().failures, 1 + i);
-        ck_assert_uint_eq(domt_nats_look().left_out, 1);
-        domt_nats_pass(most_ms[i] / 2 * MS - 2 * MS);
-        ck_assert_uint_eq(domt_nats_look().failures, 1 + i);
+        ck_assert_uint_eq(domt_nats_read_status().failures, 1 + i);
+        ck_assert_uint_eq(domt_nats_read_status().left_out, 1);
+        domt_nats_advance(most_ms[i] / 2 * MS - 2 * MS);
+        ck_assert_uint_eq(domt_nats_read_status().failures, 1 + i);
         uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-        while (domt_nats_look().failures == 1 + i)
-            domt_nats_pass(MS);
+        while (domt_nats_read_status().failures == 1 + i)
+            domt_nats_advance(MS);
         ck_assert_uint_le(domus_testkit_now_ns(domt_kit) - begun_ns, most_ms[i] / 2 * MS + 5 * MS);
     }
     for (int i = 0; i < 6; i++)
-        domt_nats_happens(DOMUS_NATS_FAILED, -ECONNREFUSED);
+        domt_nats_expect_event(DOMUS_NATS_FAILED, -ECONNREFUSED);
     domt_nats_end();
 }
 
@@ -192,11 +192,11 @@ DOMT_TEST(client_goes_to_another_server)
     domus_peer_listener *listener = domt_nats_listen("10.0.0.2:4222");
     domt_nats_open(&options);
     domus_peer *peer = domt_nats_accept(listener);
-    domt_nats_say(peer, INFO);
-    ck_assert_int_eq(strncmp(domt_nats_line(peer), "CONNECT {", 9), 0);
-    domt_nats_hears(peer, "PING\r\n");
-    domt_nats_say(peer, "PONG\r\n");
-    domus_nats_status status = domt_nats_look();
+    domt_nats_send_to_client(peer, INFO);
+    ck_assert_int_eq(strncmp(domt_nats_read_line(peer), "CONNECT {", 9), 0);
+    domt_nats_expect_sent(peer, "PING\r\n");
+    domt_nats_send_to_client(peer, "PONG\r\n");
+    domus_nats_status status = domt_nats_read_status();
     ck_assert(status.connected);
     ck_assert_str_eq(status.server, "10.0.0.2:4222");
     ck_assert_uint_eq(status.servers, 4);
@@ -211,13 +211,13 @@ DOMT_TEST(servers_that_info_tells_are_taken)
 
     (void)domt_nats_login(peer, "INFO {\"connect_urls\":[\"10.0.0.8:1\",\"" PLACE
                                 "\",\"user@x:1\",\"a b\",\"unix:/run/x\",\"a:0\"]}\r\n");
-    ck_assert_uint_eq(domt_nats_look().servers, 2);
+    ck_assert_uint_eq(domt_nats_read_status().servers, 2);
     domus_peer_listener_close(listener);
     domus_peer_reset(peer);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     peer = domt_nats_accept(other);
-    domt_nats_say(peer, INFO);
-    ck_assert_int_eq(strncmp(domt_nats_line(peer), "CONNECT {", 9), 0);
+    domt_nats_send_to_client(peer, INFO);
+    ck_assert_int_eq(strncmp(domt_nats_read_line(peer), "CONNECT {", 9), 0);
     domt_nats_end();
 }
 
@@ -232,8 +232,8 @@ DOMT_TEST(servers_are_bounded)
         snprintf(text + strlen(text), sizeof text - strlen(text), ",\"h:%d\"", i);
     snprintf(text + strlen(text), sizeof text - strlen(text), "]}\r\n");
     (void)domt_nats_login(peer, text);
-    ck_assert_uint_eq(domt_nats_look().servers, DOMUS_NATS_SERVERS_MAX);
-    ck_assert_str_eq(domt_nats_look().server, PLACE);
+    ck_assert_uint_eq(domt_nats_read_status().servers, DOMUS_NATS_SERVERS_MAX);
+    ck_assert_str_eq(domt_nats_read_status().server, PLACE);
     domt_nats_end();
 }
 
@@ -246,9 +246,9 @@ DOMT_TEST(servers_that_are_gone_are_forgotten)
     domus_nats_event event = {.error = 0};
 
     (void)domt_nats_login(peer, "INFO {\"connect_urls\":[\"10.0.0.8:1\",\"10.0.0.7:1\"]}\r\n");
-    for (int i = 0; i < 10 && domt_nats_look().failures == 0; i++) {
+    for (int i = 0; i < 10 && domt_nats_read_status().failures == 0; i++) {
         domus_peer_reset(peer);
-        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+        domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
         do { /* the client also tries the other addresses, where no server listens */
             peer = NULL;
             (void)domus_peer_accept(listener, 100 * MS, &peer);
@@ -257,22 +257,22 @@ DOMT_TEST(servers_that_are_gone_are_forgotten)
             ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
         (void)domt_nats_login(peer, NULL);
     }
-    ck_assert_uint_eq(domt_nats_look().servers, 3);
-    domt_nats_say(peer, "INFO {\"connect_urls\":[\"10.0.0.6:1\",\"" PLACE "\"]}\r\n");
-    uint32_t failed = domt_nats_look().failures != 0;
-    ck_assert_uint_le(domt_nats_look().servers, 4 - failed);
-    ck_assert_str_eq(domt_nats_look().server, PLACE);
+    ck_assert_uint_eq(domt_nats_read_status().servers, 3);
+    domt_nats_send_to_client(peer, "INFO {\"connect_urls\":[\"10.0.0.6:1\",\"" PLACE "\"]}\r\n");
+    uint32_t failed = domt_nats_read_status().failures != 0;
+    ck_assert_uint_le(domt_nats_read_status().servers, 4 - failed);
+    ck_assert_str_eq(domt_nats_read_status().server, PLACE);
     domt_nats_end();
 }
 
 DOMT_TEST(lame_duck_is_told)
 {
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
-    domt_nats_say(peer, "INFO {\"ldm\":true,\"headers\":true}\r\n");
-    domt_nats_happens(DOMUS_NATS_LAME_DUCK, 0);
-    ck_assert(domt_nats_look().connected);
-    ck_assert_uint_eq(domt_nats_look().left_out, 1);
+    domt_nats_send_to_client(peer, "INFO {\"ldm\":true,\"headers\":true}\r\n");
+    domt_nats_expect_event(DOMUS_NATS_LAME_DUCK, 0);
+    ck_assert(domt_nats_read_status().connected);
+    ck_assert_uint_eq(domt_nats_read_status().left_out, 1);
     domt_nats_end();
 }
 
@@ -293,13 +293,13 @@ DOMT_TEST(lame_duck_is_left_out_when_it_closes)
         peer = domt_nats_accept(listeners[1]);
     for (int i = 0; i < 8; i++) {
         (void)domt_nats_login(peer, NULL);
-        domt_nats_say(peer, "INFO {\"ldm\":true}\r\n");
-        domt_nats_happens(DOMUS_NATS_LAME_DUCK, 0);
-        domt_nats_pass(60 * SECOND);
+        domt_nats_send_to_client(peer, "INFO {\"ldm\":true}\r\n");
+        domt_nats_expect_event(DOMUS_NATS_LAME_DUCK, 0);
+        domt_nats_advance(60 * SECOND);
         domus_peer_reset(peer);
-        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+        domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
         at = 1 - at;
-        domt_ok(domus_peer_accept(listeners[at], SECOND, &peer));
+        domt_expect_success(domus_peer_accept(listeners[at], SECOND, &peer));
     }
     domt_nats_end();
 }
@@ -317,20 +317,21 @@ DOMT_TEST(burst_of_requests_does_not_leave_at_once)
     domus_peer_pause(peer);
     for (int i = 0; i < 20; i++) {
         domus_nats_publish publish = {.used = 0};
-        domt_ok(domus_probe_new(domt_kit, &probes[i]));
+        domt_expect_success(domus_probe_new(domt_kit, &probes[i]));
         ck_assert_int_eq(domus_nats_set_subject(&publish, "a"), 0);
         ck_assert_int_eq(domus_nats_set_payload(&publish, data, sizeof data), 0);
-        domt_ok(domus_probe_ask(probes[i], domt_nats, &domus_nats_request_type, &publish));
+        domt_expect_success(
+            domus_probe_ask(probes[i], domt_nats, &domus_nats_request_type, &publish));
     }
-    domt_nats_pass(10 * MS);
+    domt_nats_advance(10 * MS);
     /* the socket has taken some of the bytes */
-    ck_assert_uint_le(domt_nats_look().out_messages, 5);
-    ck_assert_uint_ge(domt_nats_look().waiting, 15);
+    ck_assert_uint_le(domt_nats_read_status().out_messages, 5);
+    ck_assert_uint_ge(domt_nats_read_status().waiting, 15);
     domus_peer_resume(peer);
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(strncmp(domt_nats_line(peer), "PUB a _INBOX.", 13), 0);
-        domt_ok(domus_peer_expect(peer, data, sizeof data, SECOND));
-        domt_nats_hears(peer, "\r\n");
+        ck_assert_int_eq(strncmp(domt_nats_read_line(peer), "PUB a _INBOX.", 13), 0);
+        domt_expect_success(domus_peer_expect(peer, data, sizeof data, SECOND));
+        domt_nats_expect_sent(peer, "\r\n");
     }
     domt_nats_end();
 }
@@ -350,37 +351,37 @@ DOMT_TEST(slow_server_lets_messages_wait)
     (void)domt_nats_login(peer, "INFO {\"max_payload\":100000}\r\n");
     memset(payload, 'x', sizeof payload - 1);
     domus_peer_pause(peer);
-    while (domt_nats_look().refused == 0) {
+    while (domt_nats_read_status().refused == 0) {
         domt_nats_publish("a", payload);
         published++;
         ck_assert_uint_lt(published, 200);
     }
     published--;
-    domus_nats_status status = domt_nats_look();
+    domus_nats_status status = domt_nats_read_status();
     ck_assert_uint_eq(status.waiting, 2 * 1024 * 1024 / 30320);
     ck_assert_uint_lt(status.out_messages, published);
     ck_assert_uint_eq(status.out_messages + status.waiting, published);
     domus_peer_resume(peer);
     for (uint32_t i = 0; i < published; i++) {
-        ck_assert_str_eq(domt_nats_line(peer), "PUB a 30000");
-        (void)domt_nats_line(peer);
+        ck_assert_str_eq(domt_nats_read_line(peer), "PUB a 30000");
+        (void)domt_nats_read_line(peer);
     }
-    ck_assert_uint_eq(domt_nats_look().waiting, 0);
+    ck_assert_uint_eq(domt_nats_read_status().waiting, 0);
     domus_peer_pause(peer);
     for (uint32_t i = 0; i < published; i++)
         domt_nats_publish("a", payload);
-    status = domt_nats_look();
+    status = domt_nats_read_status();
     ck_assert_uint_gt(status.waiting, 10);
     domus_peer_reset(peer);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-    ck_assert_uint_gt(domt_nats_look().lost_bytes, 100000);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    ck_assert_uint_gt(domt_nats_read_status().lost_bytes, 100000);
     peer = domt_nats_accept(listener);
     (void)domt_nats_login(peer, "INFO {\"max_payload\":30000}\r\n");
     for (uint32_t i = 0; i < status.waiting; i++) {
-        ck_assert_str_eq(domt_nats_line(peer), "PUB a 30000");
-        (void)domt_nats_line(peer);
+        ck_assert_str_eq(domt_nats_read_line(peer), "PUB a 30000");
+        (void)domt_nats_read_line(peer);
     }
-    domt_ok(domus_peer_expect_nothing(peer, SECOND));
+    domt_expect_success(domus_peer_expect_nothing(peer, SECOND));
     domt_nats_end();
 }
 
@@ -402,14 +403,15 @@ DOMT_TEST(order_is_kept_on_a_slow_connection)
         snprintf(number, sizeof number, "%05u", i);
         memcpy(payload, number, 5);
         publish = domt_nats_message("a", payload);
-        domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+        domt_expect_success(
+            domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
         for (int steps = 0; steps < 10; steps++)
             (void)domus_testkit_step(domt_kit);
     }
     for (uint32_t i = 0; i < 200; i++) {
         snprintf(number, sizeof number, "%05u", i);
-        ck_assert_str_eq(domt_nats_line(peer), "PUB a 30000");
-        ck_assert_int_eq(strncmp(domt_nats_line(peer), number, 5), 0);
+        ck_assert_str_eq(domt_nats_read_line(peer), "PUB a 30000");
+        ck_assert_int_eq(strncmp(domt_nats_read_line(peer), number, 5), 0);
     }
     domt_nats_end();
 }

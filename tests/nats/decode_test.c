@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLDS(bytes, expected) domt_nats_holds(NULL, bytes, sizeof bytes - 1, expected)
+#define HOLDS(bytes, expected) domt_nats_expect_trace(NULL, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes)         HOLDS(bytes, "EPROTO\n")
 
 DOMT_TEST(message_is_its_parts)
@@ -133,8 +133,8 @@ static const size_t steps[] = {0, 1, 7, 1000, 65536};
 #define STEPS (sizeof steps / sizeof steps[0])
 
 /* Check the result of a line in pieces of each size, and also of the line without its end. */
-static void line_is(const domus_nats_stage_options *options, const char *begin, size_t size,
-                    const char *expected)
+static void check_line(const domus_nats_stage_options *options, const char *begin, size_t size,
+                       const char *expected)
 {
     static char bytes[80000];
     size_t whole = make_line(bytes, begin, size);
@@ -150,25 +150,25 @@ DOMT_TEST(line_ends_at_its_limit)
     static const domus_nats_stage_options small = {.line_max = 64, .info_max = 512};
     static const domus_nats_stage_options large = {.line_max = 65534, .info_max = 65534};
 
-    line_is(NULL, "-ERR ", 4096, "error [x");
-    line_is(NULL, "-ERR ", 4097, "EMSGSIZE\n");
-    line_is(NULL, "INFO ", 32768, "info [");
-    line_is(NULL, "INFO ", 32769, "EMSGSIZE\n");
-    line_is(&small, "-ERR ", 64, "error [x");
-    line_is(&small, "-ERR ", 65, "EMSGSIZE\n");
-    line_is(&small, "INFO ", 512, "info [");
-    line_is(&small, "INFO ", 513, "EMSGSIZE\n");
-    line_is(&large, "-ERR ", 65534, "error [x");
-    line_is(&large, "-ERR ", 65535, "EMSGSIZE\n");
-    line_is(&large, "INFO ", 65534, "info [");
-    line_is(NULL, "MSG a 1 ", 4097, "EMSGSIZE\n");
-    line_is(NULL, "x", 70000, "EMSGSIZE\n");
+    check_line(NULL, "-ERR ", 4096, "error [x");
+    check_line(NULL, "-ERR ", 4097, "EMSGSIZE\n");
+    check_line(NULL, "INFO ", 32768, "info [");
+    check_line(NULL, "INFO ", 32769, "EMSGSIZE\n");
+    check_line(&small, "-ERR ", 64, "error [x");
+    check_line(&small, "-ERR ", 65, "EMSGSIZE\n");
+    check_line(&small, "INFO ", 512, "info [");
+    check_line(&small, "INFO ", 513, "EMSGSIZE\n");
+    check_line(&large, "-ERR ", 65534, "error [x");
+    check_line(&large, "-ERR ", 65535, "EMSGSIZE\n");
+    check_line(&large, "INFO ", 65534, "info [");
+    check_line(NULL, "MSG a 1 ", 4097, "EMSGSIZE\n");
+    check_line(NULL, "x", 70000, "EMSGSIZE\n");
 }
 
 /* Check that a message with this many bytes of headers and payload comes whole, in pieces of each
  * size. */
-static const char *body_is(const domus_nats_stage_options *options, size_t headers, size_t payload,
-                           size_t step)
+static const char *check_body(const domus_nats_stage_options *options, size_t headers,
+                              size_t payload, size_t step)
 {
     size_t room = headers + payload + 100;
     char *bytes = malloc(room);
@@ -201,19 +201,19 @@ DOMT_TEST(payload_ends_at_its_limit)
         for (size_t s = 0; s < STEPS; s++) {
             if (steps[s] == 1 && sizes[i] > 70000)
                 continue;
-            snprintf(once, sizeof once, "%s", body_is(NULL, 0, sizes[i], 0));
+            snprintf(once, sizeof once, "%s", check_body(NULL, 0, sizes[i], 0));
             ck_assert_int_eq(strncmp(once, "msg 1 [a.b] to[to.me] [", 23), 0);
-            ck_assert_str_eq(body_is(NULL, 0, sizes[i], steps[s]), once);
+            ck_assert_str_eq(check_body(NULL, 0, sizes[i], steps[s]), once);
         }
     }
-    ck_assert_str_eq(body_is(NULL, 0, 8388609, 0), "EMSGSIZE\n");
-    ck_assert_int_eq(strncmp(body_is(&small, 0, 1024, 0), "msg", 3), 0);
-    ck_assert_str_eq(body_is(&small, 0, 1025, 0), "EMSGSIZE\n");
-    ck_assert_int_eq(strncmp(body_is(&small, 16, 1008, 1), "msg", 3), 0);
-    ck_assert_str_eq(body_is(&small, 16, 1009, 0), "EMSGSIZE\n");
-    ck_assert_str_eq(body_is(&small, 17, 0, 0), "EMSGSIZE\n");
-    ck_assert_int_eq(strncmp(body_is(NULL, 65536, 9, 100), "msg", 3), 0);
-    ck_assert_str_eq(body_is(NULL, 65537, 9, 100), "EMSGSIZE\n");
+    ck_assert_str_eq(check_body(NULL, 0, 8388609, 0), "EMSGSIZE\n");
+    ck_assert_int_eq(strncmp(check_body(&small, 0, 1024, 0), "msg", 3), 0);
+    ck_assert_str_eq(check_body(&small, 0, 1025, 0), "EMSGSIZE\n");
+    ck_assert_int_eq(strncmp(check_body(&small, 16, 1008, 1), "msg", 3), 0);
+    ck_assert_str_eq(check_body(&small, 16, 1009, 0), "EMSGSIZE\n");
+    ck_assert_str_eq(check_body(&small, 17, 0, 0), "EMSGSIZE\n");
+    ck_assert_int_eq(strncmp(check_body(NULL, 65536, 9, 100), "msg", 3), 0);
+    ck_assert_str_eq(check_body(NULL, 65537, 9, 100), "EMSGSIZE\n");
 }
 
 /* The end and the headers of a message that was collected are checked, too. */

@@ -8,68 +8,70 @@
 #include <stdio.h>
 #include <string.h>
 
-static void drain(void)
+static void ask_to_drain(void)
 {
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
 }
 
 DOMT_TEST(drain_lets_everything_end)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
     uint64_t number = domt_nats_subscribe("s", NULL, 0, 0);
     char text[300], reply[100];
 
-    (void)domt_nats_line(peer);
+    (void)domt_nats_read_line(peer);
     domt_nats_request("r", "q", 0);
-    ck_assert_int_eq(sscanf(domt_nats_line(peer), "PUB r %99s", reply), 1);
-    domt_nats_hears(peer, "q\r\n");
-    domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    drain(); /* the drain overtakes the notice, but its effect comes after it */
+    ck_assert_int_eq(sscanf(domt_nats_read_line(peer), "PUB r %99s", reply), 1);
+    domt_nats_expect_sent(peer, "q\r\n");
+    domt_expect_success(
+        domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    ask_to_drain(); /* the drain overtakes the notice, but its effect comes after it */
     snprintf(text, sizeof text, "PUB a 1\r\nx\r\nUNSUB %llu\r\nPING\r\n",
              (unsigned long long)number);
-    domt_nats_hears(peer, text);
-    drain();
-    domt_nats_fails(-EALREADY);
+    domt_nats_expect_sent(peer, text);
+    ask_to_drain();
+    domt_nats_expect_failure(-EALREADY);
     domt_nats_request("r", "q", 0);
-    domt_nats_fails(-ESHUTDOWN);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_fails(-ESHUTDOWN);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_fails(-ESHUTDOWN);
+    domt_nats_expect_failure(-ESHUTDOWN);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_nats_expect_failure(-ESHUTDOWN);
+    domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_nats_expect_failure(-ESHUTDOWN);
     domus_nats_subscribe subscribe;
     ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
-    domt_nats_fails(-ESHUTDOWN);
-    ck_assert(domt_nats_look().draining);
+    domt_expect_success(
+        domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
+    domt_nats_expect_failure(-ESHUTDOWN);
+    ck_assert(domt_nats_read_status().draining);
     snprintf(text, sizeof text, "MSG s %llu 4\r\nlast\r\nPONG\r\n", (unsigned long long)number);
-    domt_nats_say(peer, text);
-    domt_nats_gets(domt_probe, "s", "last", 0);
+    domt_nats_send_to_client(peer, text);
+    domt_nats_expect_message(domt_probe, "s", "last", 0);
     /* the earlier request has no answer yet */
-    domt_ok(domus_probe_expect_nothing(domt_probe, SECOND));
+    domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
     snprintf(text, sizeof text, "MSG %s 0 1\r\na\r\n", reply);
-    domt_nats_say(peer, text);
-    domt_nats_gets(domt_probe, reply, "a", 0);
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_ok(domus_peer_expect_end(peer, SECOND));
-    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
-    drain();
-    domt_nats_fails(-ESTALE);
+    domt_nats_send_to_client(peer, text);
+    domt_nats_expect_message(domt_probe, reply, "a", 0);
+    domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_expect_success(domus_peer_expect_end(peer, SECOND));
+    domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
+    ask_to_drain();
+    domt_nats_expect_failure(-ESTALE);
     domt_nats_end();
 }
 
 DOMT_TEST(drain_has_its_time)
 {
     static const domus_nats_options options = {.drain_timeout_ns = SECOND};
-    domus_peer *peer = domt_nats_ready(&options, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(&options, NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
-    drain();
-    domt_nats_hears(peer, "PING\r\n"); /* the server does not answer this PING */
-    domt_nats_fails(-ETIMEDOUT);
+    ask_to_drain();
+    domt_nats_expect_sent(peer, "PING\r\n"); /* the server does not answer this PING */
+    domt_nats_expect_failure(-ETIMEDOUT);
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
     ck_assert_uint_le(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND + 10 * MS);
-    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
+    domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
     domt_nats_end();
 }
 
@@ -77,25 +79,26 @@ DOMT_TEST(drain_has_its_time)
 DOMT_TEST(drain_goes_on_by_the_next_connection)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
 
     (void)domt_nats_subscribe("s", NULL, 0, 0);
     domus_peer_reset(peer);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     domt_nats_publish("a", "x");
     /* a drain by a notice */
-    domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
+    domt_expect_success(domus_probe_send(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
     domt_nats_run();
     peer = domt_nats_accept(listener);
     (void)domt_nats_login(peer, NULL);
-    domt_nats_hears(peer, "PUB a 1\r\nx\r\nPING\r\n"); /* the client does not subscribe again */
+    domt_nats_expect_sent(peer,
+                          "PUB a 1\r\nx\r\nPING\r\n"); /* the client does not subscribe again */
     domus_peer_reset(peer);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     peer = domt_nats_accept(listener);
     (void)domt_nats_login(peer, NULL);
-    domt_nats_hears(peer, "PING\r\n");
-    domt_nats_say(peer, "PONG\r\n");
-    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
+    domt_nats_expect_sent(peer, "PING\r\n");
+    domt_nats_send_to_client(peer, "PONG\r\n");
+    domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
     domt_nats_end();
 }
 
@@ -103,20 +106,20 @@ DOMT_TEST(drain_goes_on_by_the_next_connection)
 DOMT_TEST(stop_fails_what_is_under_way)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
     domus_system *system = domus_testkit_system(domt_kit);
 
     (void)domt_nats_subscribe("s", NULL, 0, 0);
     domt_nats_request("r", "q", 0);
     ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
-    domt_nats_fails(-ESTALE);
+    domt_nats_expect_failure(-ESTALE);
     (void)peer;
-    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
+    domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
     domt_nats_open(NULL); /* a second client is stopped while messages wait */
     domt_nats_publish("a", "x");
     domt_nats_request("r", "q", 0);
     ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
-    domt_nats_fails(-ESTALE);
+    domt_nats_expect_failure(-ESTALE);
     domt_nats_end();
 }
 
@@ -131,21 +134,23 @@ DOMT_TEST(messages_for_a_full_mailbox_are_lost)
     const domus_spawn_options options = {.mailbox_max = 2};
     char text[200];
 
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
     ck_assert_int_eq(
         domus_outside_spawn_with(domus_testkit_system(domt_kit), &deaf, NULL, &options, &address),
         0);
     ck_assert_int_eq(domus_nats_subscribe_make("s", NULL, &subscribe), 0);
     subscribe.to = address;
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_subscription_type, SECOND, &subscription));
+    domt_expect_success(
+        domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
+    domt_expect_success(
+        domus_probe_expect(domt_probe, &domus_nats_subscription_type, SECOND, &subscription));
     text[0] = '\0';
     for (int i = 0; i < 5; i++) /* all five come in one run of the channel */
         snprintf(text + strlen(text), sizeof text - strlen(text), "MSG s %llu 0\r\n\r\n",
                  (unsigned long long)subscription.number);
-    domt_nats_say(peer, text);
-    ck_assert_uint_eq(domt_nats_look().lost, 3);
-    ck_assert_uint_eq(domt_nats_look().in_messages, 5);
+    domt_nats_send_to_client(peer, text);
+    ck_assert_uint_eq(domt_nats_read_status().lost, 3);
+    ck_assert_uint_eq(domt_nats_read_status().in_messages, 5);
     domt_nats_end();
 }
 

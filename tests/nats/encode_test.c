@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *published(const domus_nats_publish *publish)
+static const char *encode_publication(const domus_nats_publish *publish)
 {
-    return domt_nats_encoded(&domus_nats_publish_type, publish);
+    return domt_nats_encode_one(&domus_nats_publish_type, publish);
 }
 
-static domus_slice slice_of(const char *text)
+static domus_slice make_slice(const char *text)
 {
     domus_slice slice;
 
@@ -26,20 +26,20 @@ DOMT_TEST(publication_is_a_line_and_its_bytes)
 
     ck_assert_int_eq(domus_nats_set_payload(&publish, "hello", 5), 0);
     ck_assert_int_eq(domus_nats_set_subject(&publish, "a.b"), 0);
-    ck_assert_str_eq(published(&publish), "PUB a.b 5\r\nhello\r\n");
+    ck_assert_str_eq(encode_publication(&publish), "PUB a.b 5\r\nhello\r\n");
     ck_assert_int_eq(domus_nats_set_reply(&publish, "r.x"), 0);
-    ck_assert_str_eq(published(&publish), "PUB a.b r.x 5\r\nhello\r\n");
+    ck_assert_str_eq(encode_publication(&publish), "PUB a.b r.x 5\r\nhello\r\n");
     ck_assert_uint_eq(publish.used, 11);
-    publish.headers = slice_of("NATS/1.0\r\nA: b\r\n\r\n");
-    ck_assert_str_eq(published(&publish),
+    publish.headers = make_slice("NATS/1.0\r\nA: b\r\n\r\n");
+    ck_assert_str_eq(encode_publication(&publish),
                      "HPUB a.b r.x 18 23\r\nNATS/1.0\r\nA: b\r\n\r\nhello\r\n");
-    publish.payload = slice_of("longer"); /* the slice is used instead of the inline bytes */
-    ck_assert_str_eq(published(&publish),
+    publish.payload = make_slice("longer"); /* the slice is used instead of the inline bytes */
+    ck_assert_str_eq(encode_publication(&publish),
                      "HPUB a.b r.x 18 24\r\nNATS/1.0\r\nA: b\r\n\r\nlonger\r\n");
     domus_nats_publish_free(&publish);
     publish = (domus_nats_publish){.used = 0};
     ck_assert_int_eq(domus_nats_set_subject(&publish, "a"), 0);
-    ck_assert_str_eq(published(&publish), "PUB a 0\r\n\r\n");
+    ck_assert_str_eq(encode_publication(&publish), "PUB a 0\r\n\r\n");
 }
 
 /* Parts that fit into the message, to its last byte, need no other memory. */
@@ -55,14 +55,14 @@ DOMT_TEST(parts_are_inline_as_long_as_there_is_room)
     ck_assert_uint_eq(publish.used, DOMUS_NATS_INLINE);
     ck_assert_int_eq(domus_nats_set_reply(&publish, "r"), 0);
     ck_assert_uint_eq(publish.reply.size, 1);
-    ck_assert_int_eq(strncmp(published(&publish), "PUB abc r 181\r\nxxx", 18), 0);
+    ck_assert_int_eq(strncmp(encode_publication(&publish), "PUB abc r 181\r\nxxx", 18), 0);
     domus_nats_publish_free(&publish);
     publish = (domus_nats_publish){.used = 0};
     ck_assert_int_eq(domus_nats_set_payload(&publish, text, DOMUS_NATS_INLINE + 1), 0);
     ck_assert_uint_eq(publish.payload.size, DOMUS_NATS_INLINE + 1);
     text[1024] = '\0';
     ck_assert_int_eq(domus_nats_set_subject(&publish, text), 0);
-    ck_assert_uint_eq(strlen(published(&publish)), 4 + 1024 + 1 + 3 + 2 + 185 + 2);
+    ck_assert_uint_eq(strlen(encode_publication(&publish)), 4 + 1024 + 1 + 3 + 2 + 185 + 2);
     text[1024] = 'x';
     text[1025] = '\0';
     ck_assert_int_eq(domus_nats_set_subject(&publish, text), -EINVAL);
@@ -84,11 +84,11 @@ DOMT_TEST(payload_leaves_whole_at_each_size)
             ck_assert_int_eq(domus_nats_set_subject(&publish, "s"), 0);
             ck_assert_int_eq(domus_nats_set_payload(&publish, bytes, sizes[i]), 0);
             if (headed == 1)
-                publish.headers = slice_of("NATS/1.0\r\n\r\n");
+                publish.headers = make_slice("NATS/1.0\r\n\r\n");
             snprintf(line, sizeof line,
                      headed ? "HPUB s 12 %zu\r\nNATS/1.0\r\n\r\n" : "PUB s %zu\r\n",
                      sizes[i] + (headed ? 12 : 0));
-            const char *sent = published(&publish);
+            const char *sent = encode_publication(&publish);
             ck_assert_int_eq(strncmp(sent, line, strlen(line)), 0);
             ck_assert_int_eq(memcmp(sent + strlen(line), bytes, sizes[i]), 0);
             ck_assert_str_eq(sent + strlen(line) + sizes[i], "\r\n");
@@ -105,28 +105,28 @@ DOMT_TEST(wrong_publication_is_refused)
                                          "NATS/1.0x\r\n\r\n", "MATS/1.0\r\n\r\n"};
     domus_nats_publish publish = {.used = 0};
 
-    ck_assert_str_eq(published(&publish), "EINVAL"); /* no subject */
+    ck_assert_str_eq(encode_publication(&publish), "EINVAL"); /* no subject */
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
         ck_assert_int_eq(domus_nats_set_subject(&publish, subjects[i]), -EINVAL);
         ck_assert_int_eq(domus_nats_set_reply(&publish, subjects[i]), -EINVAL);
         if (subjects[i][0] == '\0')
             continue;
-        domus_nats_publish bare = {.subject = slice_of(subjects[i])};
-        ck_assert_str_eq(published(&bare), "EINVAL");
+        domus_nats_publish bare = {.subject = make_slice(subjects[i])};
+        ck_assert_str_eq(encode_publication(&bare), "EINVAL");
         bare.reply = bare.subject;
-        bare.subject = slice_of("a");
-        ck_assert_str_eq(published(&bare), "EINVAL");
+        bare.subject = make_slice("a");
+        ck_assert_str_eq(encode_publication(&bare), "EINVAL");
         domus_nats_publish_free(&bare);
     }
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        domus_nats_publish bare = {.subject = slice_of("a"), .headers = slice_of(blocks[i])};
-        ck_assert_str_eq(published(&bare), "EINVAL");
+        domus_nats_publish bare = {.subject = make_slice("a"), .headers = make_slice(blocks[i])};
+        ck_assert_str_eq(encode_publication(&bare), "EINVAL");
         domus_nats_publish_free(&bare);
     }
     publish.subject_size = 1;
     publish.subject_at = DOMUS_NATS_INLINE;
-    ck_assert_str_eq(published(&publish), "EINVAL");
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_message_type, &publish), "EOPNOTSUPP");
+    ck_assert_str_eq(encode_publication(&publish), "EINVAL");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_message_type, &publish), "EOPNOTSUPP");
 }
 
 DOMT_TEST(subscription_is_a_line)
@@ -134,59 +134,59 @@ DOMT_TEST(subscription_is_a_line)
     domus_nats_sub sub = {.number = 17, .subject = "a.*.>"};
     domus_nats_unsub unsub = {.number = UINT64_MAX};
 
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "SUB a.*.> 17\r\n");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "SUB a.*.> 17\r\n");
     sub.queue = "q";
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "SUB a.*.> q 17\r\n");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "SUB a.*.> q 17\r\n");
     sub.queue = "q r";
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "EINVAL");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "EINVAL");
     sub.queue = NULL;
     sub.subject = "a b";
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "EINVAL");
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_unsub_type, &unsub),
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "EINVAL");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_unsub_type, &unsub),
                      "UNSUB 18446744073709551615\r\n");
     unsub.messages_max = 5;
     unsub.number = 0;
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_unsub_type, &unsub), "UNSUB 0 5\r\n");
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_ping_type, NULL), "PING\r\n");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_unsub_type, &unsub), "UNSUB 0 5\r\n");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_ping_type, NULL), "PING\r\n");
 }
 
 DOMT_TEST(connect_is_json)
 {
     domus_nats_connect connect = {.headers = true};
 
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_connect_type, &connect),
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_connect_type, &connect),
                      "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,"
                      "\"echo\":true,\"headers\":true,\"no_responders\":true,\"lang\":\"c\","
                      "\"version\":\"domus\",\"protocol\":1}\r\n");
     connect =
         (domus_nats_connect){.name = "a\"\r\nb", .user = "u", .password = "p", .no_echo = true};
     ck_assert_str_eq(
-        domt_nats_encoded(&domus_nats_connect_type, &connect),
+        domt_nats_encode_one(&domus_nats_connect_type, &connect),
         "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,"
         "\"echo\":false,\"headers\":false,\"no_responders\":false,\"lang\":\"c\","
         "\"version\":\"domus\",\"protocol\":1,\"name\":\"a\\\"\\r\\nb\",\"user\":\"u\","
         "\"pass\":\"p\"}\r\n");
     connect =
         (domus_nats_connect){.token = "t", .jwt = "j", .nkey = "n", .signature = "s", .tls = true};
-    const char *sent = domt_nats_encoded(&domus_nats_connect_type, &connect);
+    const char *sent = domt_nats_encode_one(&domus_nats_connect_type, &connect);
     ck_assert_ptr_nonnull(strstr(sent, "\"tls_required\":true"));
     ck_assert_ptr_nonnull(
         strstr(sent, "\"auth_token\":\"t\",\"jwt\":\"j\",\"nkey\":\"n\",\"sig\":\"s\"}"));
     connect = (domus_nats_connect){.name = "\xff"};
-    ck_assert_str_eq(domt_nats_encoded(&domus_nats_connect_type, &connect), "EINVAL");
+    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_connect_type, &connect), "EINVAL");
 }
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
 /* Make a received message with these headers. */
-static domus_nats_message message_of(const char *headers)
+static domus_nats_message make_message(const char *headers)
 {
-    return (domus_nats_message){.bytes = slice_of(headers),
+    return (domus_nats_message){.bytes = make_slice(headers),
                                 .headers_size = (uint32_t)strlen(headers)};
 }
 
-static void value_is(const domus_nats_message *message, const char *name, uint32_t *from,
-                     const char *expected)
+static void has_header_value(const domus_nats_message *message, const char *name, uint32_t *from,
+                             const char *expected)
 {
     domus_slice value;
     int error = domus_nats_header(message, name, from, &value);
@@ -202,21 +202,22 @@ static void value_is(const domus_nats_message *message, const char *name, uint32
 
 DOMT_TEST(headers_are_found_by_name)
 {
-    domus_nats_message message = message_of("NATS/1.0 408  Request Timeout \r\nA: b\r\nno colon\r\n"
-                                            "Long-Name:\tvalue : more \r\nA:c\r\nE:\r\n\r\n");
+    domus_nats_message message =
+        make_message("NATS/1.0 408  Request Timeout \r\nA: b\r\nno colon\r\n"
+                     "Long-Name:\tvalue : more \r\nA:c\r\nE:\r\n\r\n");
     uint32_t from = 0, count = 0;
     domus_slice name, value;
 
-    value_is(&message, "A", NULL, "b");
-    value_is(&message, "A", NULL, "b");
-    value_is(&message, "A", &from, "b");
-    value_is(&message, "A", &from, "c");
-    value_is(&message, "A", &from, NULL);
-    value_is(&message, "Long-Name", NULL, "value : more");
-    value_is(&message, "long-name", NULL, NULL);
-    value_is(&message, "Long", NULL, NULL);
-    value_is(&message, "E", NULL, "");
-    value_is(&message, "NATS/1.0 408  Request Timeout ", NULL, NULL);
+    has_header_value(&message, "A", NULL, "b");
+    has_header_value(&message, "A", NULL, "b");
+    has_header_value(&message, "A", &from, "b");
+    has_header_value(&message, "A", &from, "c");
+    has_header_value(&message, "A", &from, NULL);
+    has_header_value(&message, "Long-Name", NULL, "value : more");
+    has_header_value(&message, "long-name", NULL, NULL);
+    has_header_value(&message, "Long", NULL, NULL);
+    has_header_value(&message, "E", NULL, "");
+    has_header_value(&message, "NATS/1.0 408  Request Timeout ", NULL, NULL);
     for (from = 0; domus_nats_header_next(&message, &from, &name, &value) == 0;)
         count++;
     ck_assert_uint_eq(count, 4);
@@ -234,10 +235,10 @@ DOMT_TEST(headers_without_an_end_are_read_to_their_end)
     uint32_t from;
 
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        domus_nats_message message = message_of(blocks[i]);
-        value_is(&message, "A", NULL, NULL);
+        domus_nats_message message = make_message(blocks[i]);
+        has_header_value(&message, "A", NULL, NULL);
         from = 1000000;
-        value_is(&message, "A", &from, NULL);
+        has_header_value(&message, "A", &from, NULL);
         message.status = 503;
         ck_assert_uint_eq(domus_nats_description(&message).size, 0);
         domus_nats_message_type.release(&message);
@@ -284,14 +285,14 @@ DOMT_TEST(subscribe_is_made_of_texts)
 
 DOMT_TEST(answer_goes_to_the_reply)
 {
-    domus_nats_message message = message_of("subject reply");
+    domus_nats_message message = make_message("subject reply");
     domus_nats_publish publish = {.used = 0};
 
     ck_assert_int_eq(domus_nats_set_reply_of(&publish, &message), -EINVAL);
     message.reply_at = 8;
     message.reply_size = 5;
     ck_assert_int_eq(domus_nats_set_reply_of(&publish, &message), 0);
-    ck_assert_str_eq(published(&publish), "PUB reply 0\r\n\r\n");
+    ck_assert_str_eq(encode_publication(&publish), "PUB reply 0\r\n\r\n");
     domus_nats_message_type.release(&message);
 }
 

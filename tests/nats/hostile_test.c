@@ -9,16 +9,16 @@ DOMT_TEST(silence_ends_the_connection)
 {
     static const domus_nats_options options = {.ping_interval_ns = SECOND, .pings_missed_max = 2};
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(&options, &listener);
+    domus_peer *peer = domt_nats_begin_logged_in(&options, &listener);
 
-    domt_nats_hears(peer, "PING\r\n");
-    domt_nats_say(peer, "PONG\r\n");
+    domt_nats_expect_sent(peer, "PING\r\n");
+    domt_nats_send_to_client(peer, "PONG\r\n");
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-    domt_nats_hears(peer, "PING\r\nPING\r\n");
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
+    domt_nats_expect_sent(peer, "PING\r\nPING\r\n");
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 3 * SECOND);
-    ck_assert_uint_eq(domt_nats_look().stale, 1);
-    (void)domt_nats_again(listener);
+    ck_assert_uint_eq(domt_nats_read_status().stale, 1);
+    (void)domt_nats_accept_login(listener);
     domt_nats_end();
 }
 
@@ -29,21 +29,21 @@ DOMT_TEST(server_that_says_nothing_is_left)
     domus_peer *peer = domt_nats_accept(listener);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
-    domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
+    domt_expect_success(domus_peer_expect_reset(peer, 10 * SECOND));
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
-    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
+    domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
     peer = domt_nats_accept(listener); /* this server sends INFO and then nothing */
-    domt_nats_say(peer, INFO);
-    domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
-    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
+    domt_nats_send_to_client(peer, INFO);
+    domt_expect_success(domus_peer_expect_reset(peer, 10 * SECOND));
+    domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
     peer = domt_nats_accept(listener); /* this server sends a line that never ends */
     for (int i = 0; i < 20 && !domus_peer_has_end(peer); i++) {
         (void)domus_peer_send(peer, "I", 1);
-        domt_nats_pass(100 * MS);
+        domt_nats_advance(100 * MS);
     }
-    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    (void)domt_nats_again(listener);
-    ck_assert_uint_eq(domt_nats_look().failures, 3);
+    domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
+    (void)domt_nats_accept_login(listener);
+    ck_assert_uint_eq(domt_nats_read_status().failures, 3);
     domt_nats_end();
 }
 
@@ -55,14 +55,14 @@ DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
     for (int i = 0; i < 12; i++) {
         domus_peer *peer = domt_nats_accept(listener);
         domus_peer_close(peer);
-        domt_nats_happens(DOMUS_NATS_FAILED, -ECONNRESET);
+        domt_nats_expect_event(DOMUS_NATS_FAILED, -ECONNRESET);
     }
     ck_assert_uint_gt(domus_testkit_now_ns(domt_kit) - begun_ns, 25 * SECOND);
     begun_ns = domus_testkit_now_ns(domt_kit);
     for (int i = 0; i < 3; i++) { /* the pause also grows if connections break after the login */
-        domus_peer *peer = domt_nats_again(listener);
+        domus_peer *peer = domt_nats_accept_login(listener);
         domus_peer_close(peer);
-        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+        domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     }
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 15 * SECOND);
     domt_nats_end();
@@ -73,16 +73,16 @@ DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
 DOMT_TEST(server_that_finishes_is_left_at_once)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     domus_peer_finish(peer);
     domt_nats_run();
     domt_nats_publish("a", "x");
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit), begun_ns);
-    peer = domt_nats_again(listener);
-    domt_nats_hears(peer, "PUB a 1\r\nx\r\n");
+    peer = domt_nats_accept_login(listener);
+    domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\n");
     domt_nats_end();
 }
 
@@ -109,14 +109,15 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         domus_peer *peer = domt_nats_accept(listener);
-        domt_nats_say(peer, wrong[i].says);
+        domt_nats_send_to_client(peer, wrong[i].says);
         do
-            domt_ok(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
+            domt_expect_success(
+                domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
         while (event.happening == DOMUS_NATS_ERROR);
         ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
         ck_assert_msg(event.error == wrong[i].error, "%s %d", wrong[i].says, event.error);
     }
-    (void)domt_nats_again(listener);
+    (void)domt_nats_accept_login(listener);
     domt_nats_end();
 }
 
@@ -127,11 +128,11 @@ DOMT_TEST(wrong_user_waits_for_the_longest_time)
     domus_peer_listener *listener = domt_nats_begin(&options);
     domus_peer *peer = domt_nats_accept(listener);
 
-    domt_nats_say(peer, INFO);
-    ck_assert_ptr_nonnull(strstr(domt_nats_line(peer), "\"user\":\"u\",\"pass\":\"p\"}"));
-    domt_nats_say(peer, "-ERR 'Authorization Violation'\r\n");
-    domt_nats_happens(DOMUS_NATS_ERROR, -EACCES);
-    domt_nats_happens(DOMUS_NATS_FAILED, -EACCES);
+    domt_nats_send_to_client(peer, INFO);
+    ck_assert_ptr_nonnull(strstr(domt_nats_read_line(peer), "\"user\":\"u\",\"pass\":\"p\"}"));
+    domt_nats_send_to_client(peer, "-ERR 'Authorization Violation'\r\n");
+    domt_nats_expect_event(DOMUS_NATS_ERROR, -EACCES);
+    domt_nats_expect_event(DOMUS_NATS_FAILED, -EACCES);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
     (void)domt_nats_accept(listener);
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 5 * SECOND);
@@ -141,21 +142,21 @@ DOMT_TEST(wrong_user_waits_for_the_longest_time)
 DOMT_TEST(error_of_the_server_is_told)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
     domus_nats_event event;
 
-    domt_nats_say(peer, "-ERR 'Permissions Violation for Subscription to \"a\"'\r\n");
-    domt_ok(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
+    domt_nats_send_to_client(peer, "-ERR 'Permissions Violation for Subscription to \"a\"'\r\n");
+    domt_expect_success(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
     ck_assert_int_eq(event.happening, DOMUS_NATS_ERROR);
     ck_assert_str_eq(event.text, "Permissions Violation for Subscription to \"a\"");
-    ck_assert(domt_nats_look().connected);
-    domt_nats_say(peer, "-ERR 'User Authentication Expired'\r\n");
-    domt_nats_happens(DOMUS_NATS_ERROR, -EACCES);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -EACCES);
-    ck_assert_uint_eq(domt_nats_look().errors, 2);
-    peer = domt_nats_again(listener);
-    domt_nats_say(peer, "garbage\r\n");
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -EPROTO);
+    ck_assert(domt_nats_read_status().connected);
+    domt_nats_send_to_client(peer, "-ERR 'User Authentication Expired'\r\n");
+    domt_nats_expect_event(DOMUS_NATS_ERROR, -EACCES);
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -EACCES);
+    ck_assert_uint_eq(domt_nats_read_status().errors, 2);
+    peer = domt_nats_accept_login(listener);
+    domt_nats_send_to_client(peer, "garbage\r\n");
+    domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -EPROTO);
     domt_nats_end();
 }
 
@@ -163,20 +164,20 @@ DOMT_TEST(error_of_the_server_is_told)
 DOMT_TEST(flood_of_pings_is_bounded)
 {
     static char pings[60000];
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
 
     for (size_t i = 0; i < sizeof pings; i += 6)
         memcpy(pings + i, "PING\r\n", 6);
     domus_peer_pause(peer);
     for (int i = 0; i < 100; i++) {
-        domt_ok(domus_peer_send(peer, pings, sizeof pings));
+        domt_expect_success(domus_peer_send(peer, pings, sizeof pings));
         domt_nats_run();
     }
     domus_peer_counts counts = domus_peer_count(peer);
     ck_assert_uint_gt(counts.unsent, 4000000); /* the client has stopped reading */
     ck_assert_uint_gt(domus_testkit_net_totals(domt_kit).received, 1000000);
     domus_peer_resume(peer);
-    domt_nats_pass(SECOND);
+    domt_nats_advance(SECOND);
     ck_assert_uint_eq(domus_peer_count(peer).unsent, 0);
     domt_nats_end();
 }

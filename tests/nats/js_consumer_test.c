@@ -15,7 +15,7 @@ static char inbox[64];
 static char reply[64]; /* reply subject of the fetch */
 static unsigned delivery;
 
-static void begin(void)
+static void set_up(void)
 {
     domus_nats_consumer_options options = {.stream = "S", .durable = "d", .bytes_max = 4096};
 
@@ -24,7 +24,7 @@ static void begin(void)
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), 0);
 }
 
-static void fetch(uint32_t count, uint64_t wait_ns)
+static void ask_to_fetch(uint32_t count, uint64_t wait_ns)
 {
     domus_nats_consumer_fetch ask = {.count = count, .wait_ns = wait_ns};
 
@@ -62,7 +62,7 @@ static void expect_next(uint32_t count, const char *wait)
 #define ONE_SECOND "\"expires\":1000000000,\"no_wait\":false"
 #define AT_ONCE    "\"expires\":0,\"no_wait\":true"
 
-static void deliver(unsigned sequence, const char *payload)
+static void deliver_message(unsigned sequence, const char *payload)
 {
     char ack[100];
 
@@ -70,7 +70,7 @@ static void deliver(unsigned sequence, const char *payload)
     domt_js_deliver(&world, consumer, 0, domt_js_message("s.1", ack, NULL, payload));
 }
 
-static void status(const char *to, const char *headers)
+static void deliver_status(const char *to, const char *headers)
 {
     domt_js_deliver(&world, consumer, 0, domt_js_message(to, NULL, headers, ""));
 }
@@ -86,75 +86,75 @@ static void expect_batch(uint32_t count, uint64_t first)
         ck_assert_uint_eq(batch.messages[i].sequence, first + i);
         ck_assert_uint_eq(batch.messages[i].deliveries, 2);
         ck_assert_uint_eq(batch.messages[i].pending, 5);
-        ck_assert(domt_js_is(domus_nats_stream_subject(&batch.messages[i]), "s.1"));
+        ck_assert(domt_js_slice_has_text(domus_nats_stream_subject(&batch.messages[i]), "s.1"));
     }
     domus_nats_batch_type.release(&batch);
 }
 
 DOMT_TEST(fetch_ends_with_its_count)
 {
-    begin();
-    fetch(2, DOMT_SECOND);
+    set_up();
+    ask_to_fetch(2, DOMT_SECOND);
     expect_open();
     expect_next(2, ONE_SECOND);
-    deliver(4, "a");
+    deliver_message(4, "a");
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver(5, "b");
+    deliver_message(5, "b");
     expect_batch(2, 4);
-    fetch(1, 0);
+    ask_to_fetch(1, 0);
     expect_next(1, AT_ONCE);
-    deliver(6, "c");
+    deliver_message(6, "c");
     expect_batch(1, 6);
     domt_js_end(&world);
 }
 
 DOMT_TEST(fetch_ends_when_the_server_has_no_more)
 {
-    begin();
-    fetch(5, 0);
+    set_up();
+    ask_to_fetch(5, 0);
     expect_open();
     expect_next(5, AT_ONCE);
-    deliver(4, "a");
-    status(reply, "NATS/1.0 404 No Messages\r\n\r\n");
+    deliver_message(4, "a");
+    deliver_status(reply, "NATS/1.0 404 No Messages\r\n\r\n");
     expect_batch(1, 4);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
-    status(reply, "NATS/1.0 408 Request Timeout\r\n\r\n");
+    deliver_status(reply, "NATS/1.0 408 Request Timeout\r\n\r\n");
     expect_batch(0, 0);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
-    status(reply, "NATS/1.0 409 Message Size Exceeds MaxBytes\r\n\r\n");
+    deliver_status(reply, "NATS/1.0 409 Message Size Exceeds MaxBytes\r\n\r\n");
     domt_js_expect_error(&world, -EMSGSIZE);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
-    status(reply, "NATS/1.0 100 Idle Heartbeat\r\n\r\n"); /* a heartbeat changes nothing */
-    deliver(6, "a");
-    status(reply, "NATS/1.0 409 Message Size Exceeds MaxBytes\r\n\r\n");
+    deliver_status(reply, "NATS/1.0 100 Idle Heartbeat\r\n\r\n"); /* a heartbeat changes nothing */
+    deliver_message(6, "a");
+    deliver_status(reply, "NATS/1.0 409 Message Size Exceeds MaxBytes\r\n\r\n");
     expect_batch(1, 6);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
-    status(reply, "NATS/1.0 409 Exceeded MaxWaiting\r\n\r\n");
+    deliver_status(reply, "NATS/1.0 409 Exceeded MaxWaiting\r\n\r\n");
     domt_js_expect_error(&world, -EBUSY);
     domt_js_end(&world);
 }
 
 DOMT_TEST(consumer_that_is_gone_is_made_anew)
 {
-    begin();
-    fetch(5, DOMT_SECOND);
+    set_up();
+    ask_to_fetch(5, DOMT_SECOND);
     expect_open();
     expect_next(5, ONE_SECOND);
-    status(reply, "NATS/1.0 409 Consumer Deleted\r\n\r\n");
+    deliver_status(reply, "NATS/1.0 409 Consumer Deleted\r\n\r\n");
     domt_js_expect_error(&world, -ENXIO);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_create(CREATED);
     expect_next(5, ONE_SECOND);
     expect_batch(0, 0); /* a silent server: the fetch ends a second after its time */
     ck_assert_uint_ge(domus_testkit_now_ns(world.kit), 3 * DOMT_SECOND);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_create("{\"error\":{\"code\":404,\"err_code\":10059}}");
     domt_js_expect_error(&world, -ENXIO);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_create("{\"name\":\"e\"}"); /* the answer has another name than the request */
     domt_js_expect_error(&world, -EPROTO);
     domt_js_end(&world);
@@ -164,45 +164,45 @@ DOMT_TEST(messages_that_come_late_are_for_the_next_fetch)
 {
     domus_nats_consumer_fetch ask = {.count = 3, .wait_ns = 10 * DOMT_SECOND};
 
-    begin();
+    set_up();
     ck_assert_int_eq(domus_probe_ask_within(world.user, world.opened,
                                             &domus_nats_consumer_fetch_type, &ask, DOMT_SECOND),
                      0);
     expect_open();
     expect_next(3, "\"expires\":10000000000,\"no_wait\":false");
-    deliver(4, "a");
+    deliver_message(4, "a");
     domt_js_expect_error(&world, -ETIMEDOUT); /* the asker no longer waits */
-    deliver(5, "b");
+    deliver_message(5, "b");
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
-    fetch(1, DOMT_SECOND); /* messages that the consumer has kept need no server */
+    ask_to_fetch(1, DOMT_SECOND); /* messages that the consumer has kept need no server */
     expect_batch(1, 4);
-    fetch(5, DOMT_SECOND);
+    ask_to_fetch(5, DOMT_SECOND);
     expect_batch(1, 5);
     char old[64];
     memcpy(old, reply, sizeof old);
-    fetch(1, DOMT_SECOND);
+    ask_to_fetch(1, DOMT_SECOND);
     expect_next(1, ONE_SECOND);
-    status(old, "NATS/1.0 408 Request Timeout\r\n\r\n"); /* a status for the first fetch */
+    deliver_status(old, "NATS/1.0 408 Request Timeout\r\n\r\n"); /* a status for the first fetch */
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver(6, "c");
+    deliver_message(6, "c");
     expect_batch(1, 6);
     domt_js_end(&world);
 }
 
 DOMT_TEST(fetches_are_answered_one_after_the_other)
 {
-    begin();
-    fetch(1, DOMT_SECOND);
-    fetch(2, DOMT_SECOND);
+    set_up();
+    ask_to_fetch(1, DOMT_SECOND);
+    ask_to_fetch(2, DOMT_SECOND);
     expect_open();
     expect_next(1, ONE_SECOND);
-    deliver(4, "a");
+    deliver_message(4, "a");
     expect_batch(1, 4);
     expect_next(2, ONE_SECOND);
-    fetch(1, DOMT_SECOND);
+    ask_to_fetch(1, DOMT_SECOND);
     ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND / 10), 0);
-    deliver(5, "b");
-    deliver(6, "c");
+    deliver_message(5, "b");
+    deliver_message(6, "c");
     expect_batch(2, 5);
     expect_next(1, ONE_SECOND);
     domt_js_end(&world);
@@ -212,21 +212,21 @@ DOMT_TEST(what_a_server_may_send_is_bounded)
 {
     char large[1001];
 
-    begin();
+    set_up();
     memset(large, 'x', 1000);
     large[1000] = '\0';
-    fetch(10, DOMT_SECOND);
+    ask_to_fetch(10, DOMT_SECOND);
     expect_open();
     expect_next(10, ONE_SECOND);
     for (unsigned i = 0; i < 9; i++)
-        deliver(4 + i, large); /* with their subjects, three messages fit into 4096 bytes */
+        deliver_message(4 + i, large); /* with their subjects, three messages fit into 4096 bytes */
     domt_js_deliver(&world, consumer, 0, domt_js_message("s.1", NULL, NULL, "no place"));
-    status(reply, "NATS/1.0 404 No Messages\r\n\r\n");
+    deliver_status(reply, "NATS/1.0 404 No Messages\r\n\r\n");
     expect_batch(3, 4);
     for (unsigned i = 0; i < 1100; i++)
-        deliver(4 + i, "");
+        deliver_message(4 + i, "");
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
-    fetch(1024, DOMT_SECOND);
+    ask_to_fetch(1024, DOMT_SECOND);
     domus_nats_batch batch;
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_batch_type, DOMT_SECOND, &batch),
                      0);
@@ -239,12 +239,12 @@ DOMT_TEST(wrong_asks_and_options_are_refused)
 {
     domus_nats_consumer_options options = {.stream = "S", .durable = "d.e"};
 
-    begin();
-    fetch(0, 0);
+    set_up();
+    ask_to_fetch(0, 0);
     domt_js_expect_error(&world, -EINVAL);
-    fetch(1025, 0);
+    ask_to_fetch(1025, 0);
     domt_js_expect_error(&world, -EINVAL);
-    fetch(1, DOMUS_NATS_WAIT_MAX + 1);
+    ask_to_fetch(1, DOMUS_NATS_WAIT_MAX + 1);
     domt_js_expect_error(&world, -EINVAL);
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), -EINVAL);
     options = (domus_nats_consumer_options){.stream = ""};
@@ -275,7 +275,7 @@ DOMT_TEST(consumer_is_made_with_its_options)
     ck_assert_int_eq(
         domus_probe_ask(world.user, world.opened, &domus_nats_consumer_look_type, NULL), 0);
     domt_js_expect_error(&world, -ENXIO);
-    fetch(1, DOMT_SECOND);
+    ask_to_fetch(1, DOMT_SECOND);
     consumer = domt_js_expect_subscribe(&world, 3, &tag, inbox);
     domt_js_expect_request(
         &world, "$JS.API.CONSUMER.CREATE.S", NULL,
@@ -285,7 +285,7 @@ DOMT_TEST(consumer_is_made_with_its_options)
         "\"max_ack_pending\":10,\"replay_policy\":\"instant\"}}");
     domt_js_answer(&world, NULL, "{\"name\":\"a.b\"}");
     domt_js_expect_error(&world, -EPROTO);
-    fetch(1, DOMT_SECOND);
+    ask_to_fetch(1, DOMT_SECOND);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.S", NULL, NULL);
     domt_js_answer(&world, NULL, "{\"name\":\"XmZOd76a\"}");
     domt_js_expect(&world, &domus_nats_publish_type, "$JS.API.CONSUMER.MSG.NEXT.S.XmZOd76a", NULL,

@@ -14,7 +14,7 @@ static domt_js_server js;
 static domus_address stream;
 static domus_address consumer;
 
-static void begin(const domus_nats_stream_config *config)
+static void set_up(const domus_nats_stream_config *config)
 {
     domus_nats_stream_config plain = {.subjects = "s.>", .allow_direct = true};
     domus_nats_stream_options options = {.name = "S", .create = config != NULL ? config : &plain};
@@ -23,8 +23,8 @@ static void begin(const domus_nats_stream_config *config)
     stream = domt_js_server_stream(&js, &options);
 }
 
-static int publish(const char *subject, const char *payload, const char *id, uint64_t expected,
-                   domus_nats_stream_ack *ret_ack)
+static int publish_text(const char *subject, const char *payload, const char *id, uint64_t expected,
+                        domus_nats_stream_ack *ret_ack)
 {
     domus_nats_stream_publish ask;
 
@@ -35,11 +35,11 @@ static int publish(const char *subject, const char *payload, const char *id, uin
                               sizeof *ret_ack);
 }
 
-static uint64_t published(const char *subject, const char *payload)
+static uint64_t publish_well(const char *subject, const char *payload)
 {
     domus_nats_stream_ack ack;
 
-    ck_assert_int_eq(publish(subject, payload, "", DOMUS_NATS_ANY_SEQUENCE, &ack), 0);
+    ck_assert_int_eq(publish_text(subject, payload, "", DOMUS_NATS_ANY_SEQUENCE, &ack), 0);
     return ack.sequence;
 }
 
@@ -48,16 +48,16 @@ DOMT_TEST(message_is_stored_once)
     domus_nats_stream_ack ack;
     domus_nats_stream_status status;
 
-    begin(NULL);
-    ck_assert_uint_eq(published("s.1", "a"), 1);
-    ck_assert_int_eq(publish("s.1", "b", "m1", DOMUS_NATS_ANY_SEQUENCE, &ack), 0);
+    set_up(NULL);
+    ck_assert_uint_eq(publish_well("s.1", "a"), 1);
+    ck_assert_int_eq(publish_text("s.1", "b", "m1", DOMUS_NATS_ANY_SEQUENCE, &ack), 0);
     ck_assert(ack.sequence == 2 && !ack.duplicate);
-    ck_assert_int_eq(publish("s.1", "b", "m1", DOMUS_NATS_ANY_SEQUENCE, &ack), 0);
+    ck_assert_int_eq(publish_text("s.1", "b", "m1", DOMUS_NATS_ANY_SEQUENCE, &ack), 0);
     ck_assert(ack.sequence == 2 && ack.duplicate);
-    ck_assert_int_eq(publish("s.2", "c", "", 1, &ack), -EEXIST);
-    ck_assert_int_eq(publish("s.2", "c", "m2", 2, &ack), 0);
+    ck_assert_int_eq(publish_text("s.2", "c", "", 1, &ack), -EEXIST);
+    ck_assert_int_eq(publish_text("s.2", "c", "m2", 2, &ack), 0);
     ck_assert_uint_eq(ack.sequence, 3);
-    ck_assert_int_eq(publish("t.1", "c", "", DOMUS_NATS_ANY_SEQUENCE, &ack), -ECONNREFUSED);
+    ck_assert_int_eq(publish_text("t.1", "c", "", DOMUS_NATS_ANY_SEQUENCE, &ack), -ECONNREFUSED);
     ck_assert_int_eq(
         domt_js_server_ask(&js, stream, &domus_nats_stream_look_type, NULL, &status, sizeof status),
         0);
@@ -68,7 +68,7 @@ DOMT_TEST(message_is_stored_once)
     domt_js_server_stop(&js);
 }
 
-static void hold_message(domus_address from, uint64_t sequence, const char *subject, int error)
+static void check_message(domus_address from, uint64_t sequence, const char *subject, int error)
 {
     domus_nats_stream_get get = {.sequence = sequence};
     domus_nats_stream_message message;
@@ -79,8 +79,8 @@ static void hold_message(domus_address from, uint64_t sequence, const char *subj
         error);
     if (error != 0)
         return;
-    ck_assert(domt_slice_is(domus_nats_stream_subject(&message), "s.1"));
-    ck_assert(domt_slice_is(domus_nats_stream_payload(&message), "second"));
+    ck_assert(domt_slice_has_text(domus_nats_stream_subject(&message), "s.1"));
+    ck_assert(domt_slice_has_text(domus_nats_stream_payload(&message), "second"));
     ck_assert_uint_eq(message.sequence, 2);
     ck_assert(message.stored_ns / DOMT_SECOND + 60 > (uint64_t)time(NULL));
     domus_slice_free(message.bytes);
@@ -91,24 +91,24 @@ DOMT_TEST(messages_are_read_and_removed)
     domus_nats_stream_purge purge = {.subject = "s.1"};
     domus_nats_stream_count count;
 
-    begin(NULL);
+    set_up(NULL);
     domus_nats_stream_options options = {.name = "S", .reads_any = true};
     domus_address any = domt_js_server_stream(&js, &options);
-    (void)published("s.1", "first");
-    (void)published("s.1", "second");
-    (void)published("s.2", "third");
+    (void)publish_well("s.1", "first");
+    (void)publish_well("s.1", "second");
+    (void)publish_well("s.2", "third");
     for (int i = 0; i < 2; i++) {
         domus_address from = i == 0 ? stream : any;
-        hold_message(from, 2, "", 0);
-        hold_message(from, 0, "s.1", 0);
-        hold_message(from, 9, "", -ENOENT);
-        hold_message(from, 0, "s.9", -ENOENT);
+        check_message(from, 2, "", 0);
+        check_message(from, 0, "s.1", 0);
+        check_message(from, 9, "", -ENOENT);
+        check_message(from, 0, "s.9", -ENOENT);
     }
     ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_purge_type, &purge, &count,
                                         sizeof count),
                      0);
     ck_assert_uint_eq(count.count, 2);
-    hold_message(stream, 2, "", -ENOENT);
+    check_message(stream, 2, "", -ENOENT);
     ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_remove_type, NULL, NULL, 0),
                      0);
     /* no server answers a direct get of a removed stream */
@@ -127,15 +127,15 @@ DOMT_TEST(full_stream_refuses_or_forgets)
                                        .refuses_new = true};
     domus_nats_stream_ack ack;
 
-    begin(&config);
-    (void)published("s.1", "a");
-    (void)published("s.2", "b");
-    ck_assert_int_eq(publish("s.1", "c", "", DOMUS_NATS_ANY_SEQUENCE, &ack), -ENOSPC);
+    set_up(&config);
+    (void)publish_well("s.1", "a");
+    (void)publish_well("s.2", "b");
+    ck_assert_int_eq(publish_text("s.1", "c", "", DOMUS_NATS_ANY_SEQUENCE, &ack), -ENOSPC);
     config = (domus_nats_stream_config){.subjects = "o.>", .messages_max = 2};
     domus_nats_stream_options options = {.name = "O", .create = &config};
     stream = domt_js_server_stream(&js, &options);
     for (uint64_t i = 1; i <= 5; i++)
-        ck_assert_uint_eq(published("o.1", "a"), i);
+        ck_assert_uint_eq(publish_well("o.1", "a"), i);
     domus_nats_stream_status status;
     ck_assert_int_eq(
         domt_js_server_ask(&js, stream, &domus_nats_stream_look_type, NULL, &status, sizeof status),
@@ -146,7 +146,7 @@ DOMT_TEST(full_stream_refuses_or_forgets)
 
 /* --- consumers -------------------------------------------------------------------------------- */
 
-static int fetch(uint32_t count, uint64_t wait_ns, domus_nats_batch *ret_batch)
+static int fetch_batch(uint32_t count, uint64_t wait_ns, domus_nats_batch *ret_batch)
 {
     domus_nats_consumer_fetch ask = {.count = count, .wait_ns = wait_ns};
 
@@ -154,17 +154,17 @@ static int fetch(uint32_t count, uint64_t wait_ns, domus_nats_batch *ret_batch)
                               sizeof *ret_batch);
 }
 
-static domus_nats_batch fetched(uint32_t count, uint64_t wait_ns, uint32_t expected)
+static domus_nats_batch fetch_well(uint32_t count, uint64_t wait_ns, uint32_t expected)
 {
     domus_nats_batch batch = {NULL, 0};
-    int error = fetch(count, wait_ns, &batch);
+    int error = fetch_batch(count, wait_ns, &batch);
 
     ck_assert_msg(error == 0, "%s", strerrorname_np(-error));
     ck_assert_uint_eq(batch.count, expected);
     return batch;
 }
 
-static void release(domus_nats_batch batch)
+static void free_batch(domus_nats_batch batch)
 {
     domus_nats_batch_type.release(&batch);
 }
@@ -183,7 +183,7 @@ static void acknowledge(const domus_nats_stream_message *message, domus_nats_ack
     domus_slice_free(answer.bytes);
 }
 
-static domus_nats_consumer_status look(void)
+static domus_nats_consumer_status read_status_of_consumer(void)
 {
     domus_nats_consumer_status status;
 
@@ -199,16 +199,16 @@ DOMT_TEST(messages_that_are_not_acknowledged_come_again)
         .stream = "S", .durable = "d", .ack_wait_ns = 30 * DOMT_SECOND, .deliveries_max = 5};
     char text[8];
 
-    begin(NULL);
+    set_up(NULL);
     for (unsigned i = 1; i <= 5; i++) {
         snprintf(text, sizeof text, "m%u", i);
-        (void)published("s.1", text);
+        (void)publish_well("s.1", text);
     }
     consumer = domt_js_server_consumer(&js, &options);
-    domus_nats_batch batch = fetched(4, DOMT_SECOND, 4);
+    domus_nats_batch batch = fetch_well(4, DOMT_SECOND, 4);
     for (unsigned i = 0; i < 4; i++) {
         snprintf(text, sizeof text, "m%u", i + 1);
-        ck_assert(domt_slice_is(domus_nats_stream_payload(&batch.messages[i]), text));
+        ck_assert(domt_slice_has_text(domus_nats_stream_payload(&batch.messages[i]), text));
         ck_assert_uint_eq(batch.messages[i].sequence, i + 1);
         ck_assert_uint_eq(batch.messages[i].deliveries, 1);
         ck_assert_uint_eq(batch.messages[i].pending, 4 - i);
@@ -218,55 +218,56 @@ DOMT_TEST(messages_that_are_not_acknowledged_come_again)
     acknowledge(&batch.messages[2], DOMUS_NATS_TERM, 0);
     acknowledge(&batch.messages[3], DOMUS_NATS_IN_PROGRESS, 0);
     acknowledge(&batch.messages[3], DOMUS_NATS_ACK, 0);
-    release(batch);
-    domus_nats_consumer_status status = look();
+    free_batch(batch);
+    domus_nats_consumer_status status = read_status_of_consumer();
     ck_assert_str_eq(status.name, "d");
     ck_assert_uint_eq(status.delivered, 4);
     ck_assert_uint_eq(status.ack_floor, 1);
     ck_assert_uint_eq(status.pending, 1);
-    batch = fetched(10, 0, 1); /* this is the fifth message; the second one waits for its delay */
+    batch =
+        fetch_well(10, 0, 1); /* this is the fifth message; the second one waits for its delay */
     ck_assert_uint_eq(batch.messages[0].sequence, 5);
     acknowledge(&batch.messages[0], DOMUS_NATS_ACK, 0);
-    release(batch);
-    batch = fetched(1, 5 * DOMT_SECOND, 1);
+    free_batch(batch);
+    batch = fetch_well(1, 5 * DOMT_SECOND, 1);
     ck_assert_uint_eq(batch.messages[0].sequence, 2);
     ck_assert_uint_eq(batch.messages[0].deliveries, 2);
     acknowledge(&batch.messages[0], DOMUS_NATS_ACK, 0);
-    release(batch);
-    release(fetched(10, 0, 0));
-    release(fetched(10, 200 * MS, 0));
-    status = look();
+    free_batch(batch);
+    free_batch(fetch_well(10, 0, 0));
+    free_batch(fetch_well(10, 200 * MS, 0));
+    status = read_status_of_consumer();
     ck_assert(status.ack_floor == 5 && status.pending == 0 && status.ack_pending == 0);
     domt_js_server_stop(&js);
 }
 
 DOMT_TEST(consumer_begins_where_it_is_told)
 {
-    begin(NULL);
+    set_up(NULL);
     for (int i = 0; i < 6; i++)
-        (void)published(i % 2 == 0 ? "s.even" : "s.odd", "x");
+        (void)publish_well(i % 2 == 0 ? "s.even" : "s.odd", "x");
     domus_nats_consumer_options options = {.stream = "S", .filter = "s.odd"};
     consumer = domt_js_server_consumer(&js, &options);
-    domus_nats_batch batch = fetched(10, 200 * MS, 3);
+    domus_nats_batch batch = fetch_well(10, 200 * MS, 3);
     ck_assert_uint_eq(batch.messages[2].sequence, 6);
-    release(batch);
+    free_batch(batch);
     options = (domus_nats_consumer_options){
         .stream = "S", .deliver = DOMUS_NATS_DELIVER_FROM, .first_sequence = 4};
     consumer = domt_js_server_consumer(&js, &options);
-    batch = fetched(10, 0, 3);
+    batch = fetch_well(10, 0, 3);
     ck_assert_uint_eq(batch.messages[0].sequence, 4);
-    release(batch);
+    free_batch(batch);
     options = (domus_nats_consumer_options){
         .stream = "S", .filter = "s.>", .deliver = DOMUS_NATS_DELIVER_SUBJECTS};
     consumer = domt_js_server_consumer(&js, &options);
-    batch = fetched(10, 0, 2);
+    batch = fetch_well(10, 0, 2);
     ck_assert_uint_eq(batch.messages[0].sequence, 5);
-    release(batch);
+    free_batch(batch);
     options = (domus_nats_consumer_options){.stream = "S", .deliver = DOMUS_NATS_DELIVER_NEW};
     consumer = domt_js_server_consumer(&js, &options);
-    release(fetched(10, 0, 0));
-    (void)published("s.even", "new");
-    release(fetched(1, DOMT_SECOND, 1));
+    free_batch(fetch_well(10, 0, 0));
+    (void)publish_well("s.even", "new");
+    free_batch(fetch_well(1, DOMT_SECOND, 1));
     domt_js_server_stop(&js);
 }
 
@@ -277,7 +278,7 @@ DOMT_TEST(many_messages_are_each_fetched_once)
         .stream = "S", .bytes_max = 65536, .ack_pending_max = 5000};
     enum { MESSAGES = 2000 };
 
-    begin(NULL);
+    set_up(NULL);
     memset(large, 'x', sizeof large - 1);
     ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_look_type, NULL, NULL, 0),
                      0);
@@ -289,19 +290,19 @@ DOMT_TEST(many_messages_are_each_fetched_once)
         else
             domt_nats_user_publish(&js.user, "s.1", text, strlen(text));
     }
-    domt_nats_user_does(&js.user, &domus_nats_flush_type, NULL);
+    domt_nats_user_ask_well(&js.user, &domus_nats_flush_type, NULL);
     consumer = domt_js_server_consumer(&js, &options);
     uint64_t next = 1;
     while (next <= MESSAGES) {
         domus_nats_batch batch = {NULL, 0};
-        ck_assert_int_eq(fetch(300, DOMT_SECOND, &batch), 0);
+        ck_assert_int_eq(fetch_batch(300, DOMT_SECOND, &batch), 0);
         uint64_t bytes = 0;
         for (uint32_t i = 0; i < batch.count; i++) {
             ck_assert_uint_eq(batch.messages[i].sequence, next++);
             bytes += batch.messages[i].payload_size;
         }
         ck_assert(batch.count != 0 && bytes <= 65536);
-        release(batch);
+        free_batch(batch);
     }
     domt_js_server_stop(&js);
 }
@@ -312,32 +313,32 @@ DOMT_TEST(consumer_lives_through_the_end_of_its_server)
     domus_nats_consumer_options own = {.stream = "S"};
     domus_address consumers[2];
 
-    begin(NULL);
-    (void)published("s.1", "a");
+    set_up(NULL);
+    (void)publish_well("s.1", "a");
     consumers[0] = domt_js_server_consumer(&js, &durable);
     consumers[1] = domt_js_server_consumer(&js, &own);
     for (int i = 0; i < 2; i++) {
         consumer = consumers[i];
-        domus_nats_batch batch = fetched(1, DOMT_SECOND, 1);
+        domus_nats_batch batch = fetch_well(1, DOMT_SECOND, 1);
         acknowledge(&batch.messages[0], DOMUS_NATS_ACK, 0);
-        release(batch);
+        free_batch(batch);
     }
     domt_js_server_restart(&js);
     for (int i = 0; i < 100; i++) {
         domus_nats_stream_ack ack;
-        if (publish("s.1", "b", "b", DOMUS_NATS_ANY_SEQUENCE, &ack) == 0)
+        if (publish_text("s.1", "b", "b", DOMUS_NATS_ANY_SEQUENCE, &ack) == 0)
             break;
     }
     for (int i = 0; i < 2; i++) {
         domus_nats_batch batch = {NULL, 0};
         consumer = consumers[i];
         for (int k = 0; k < 20 && batch.count == 0; k++)
-            (void)fetch(1, 500 * MS, &batch);
+            (void)fetch_batch(1, 500 * MS, &batch);
         ck_assert_uint_eq(batch.count, 1);
         /* a consumer of this actor alone may be lost with the server; then it is created again and
          * starts again */
         ck_assert(batch.messages[0].sequence == 2 || (i == 1 && batch.messages[0].sequence == 1));
-        release(batch);
+        free_batch(batch);
     }
     domt_js_server_stop(&js);
 }
@@ -347,20 +348,20 @@ DOMT_TEST(consumer_is_removed)
     domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
     domus_nats_batch batch = {NULL, 0};
 
-    begin(NULL);
-    (void)published("s.1", "a");
+    set_up(NULL);
+    (void)publish_well("s.1", "a");
     consumer = domt_js_server_consumer(&js, &options);
-    batch = fetched(1, DOMT_SECOND, 1);
+    batch = fetch_well(1, DOMT_SECOND, 1);
     acknowledge(&batch.messages[0], DOMUS_NATS_ACK, 0);
-    release(batch);
+    free_batch(batch);
     ck_assert_int_eq(
         domt_js_server_ask(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0), 0);
     ck_assert_int_eq(
         domt_js_server_ask(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0), -ENXIO);
-    release(fetched(1, DOMT_SECOND, 1)); /* the consumer is created again, and starts again */
+    free_batch(fetch_well(1, DOMT_SECOND, 1)); /* the consumer is created again, and starts again */
     options.stream = "T";
     consumer = domt_js_server_consumer(&js, &options);
-    ck_assert_int_eq(fetch(1, 0, &batch), -ENXIO);
+    ck_assert_int_eq(fetch_batch(1, 0, &batch), -ENXIO);
     domt_js_server_stop(&js);
 }
 

@@ -16,7 +16,7 @@ static domt_js_world world;
 static domus_address inbox_of; /* address of the subscriber */
 static uint64_t tag;
 
-static void begin(bool reads_any)
+static void set_up(bool reads_any)
 {
     domus_nats_kv_options options = {.bucket = "b", .reads_any = reads_any};
 
@@ -45,8 +45,8 @@ static void expect_consumer(uint64_t pending)
     domt_js_answer(&world, NULL, answer);
 }
 
-static void deliver(unsigned delivery, unsigned revision, unsigned pending, const char *key,
-                    const char *headers)
+static void deliver_message(unsigned delivery, unsigned revision, unsigned pending, const char *key,
+                            const char *headers)
 {
     char reply[100], subject[300];
 
@@ -55,11 +55,11 @@ static void deliver(unsigned delivery, unsigned revision, unsigned pending, cons
     domt_js_deliver(&world, inbox_of, tag, domt_js_message(subject, reply, headers, "value"));
 }
 
-static void watch(void)
+static void ask_to_watch(void)
 {
     static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
 
-    begin(false);
+    set_up(false);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &plain),
                      0);
     expect_open();
@@ -79,8 +79,8 @@ static void expect_entry(const char *key)
     int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
 
     ck_assert_msg(error == 0, "%s %s", key, domus_testkit_error(world.kit));
-    ck_assert(domt_js_is(domus_nats_kv_key(&entry), key));
-    ck_assert(domt_js_is(domus_nats_kv_value(&entry), "value"));
+    ck_assert(domt_js_slice_has_text(domus_nats_kv_key(&entry), key));
+    ck_assert(domt_js_slice_has_text(domus_nats_kv_value(&entry), "value"));
     domus_slice_free(entry.bytes);
 }
 
@@ -90,7 +90,7 @@ DOMT_TEST(marker_of_another_key_is_none)
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE, .key = "x"};
     domus_nats_kv_revision revision;
 
-    begin(false);
+    set_up(false);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_put_type, &put), 0);
     expect_open();
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", NULL);
@@ -109,15 +109,15 @@ DOMT_TEST(stored_status_is_that_of_its_publisher)
 {
     static const domus_nats_kv_get get = {.key = "x"};
 
-    watch();
+    ask_to_watch();
     expect_consumer(2);
     expect_watching();
-    deliver(1, 4, 1, "x", "NATS/1.0 503\r\n\r\n");
+    deliver_message(1, 4, 1, "x", "NATS/1.0 503\r\n\r\n");
     expect_entry("x");
-    deliver(2, 5, 0, "y", "NATS/1.0 100\r\n\r\n");
+    deliver_message(2, 5, 0, "y", "NATS/1.0 100\r\n\r\n");
     expect_entry("y");
     domt_js_end(&world);
-    begin(true);
+    set_up(true);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_get_type, &get), 0);
     expect_open();
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
@@ -154,7 +154,7 @@ DOMT_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
         domus_probe_expect(world.user, &domus_nats_batch_type, DOMT_SECOND / 10, &batch), 0);
     ck_assert_uint_eq(batch.count, 1);
     ck_assert_uint_eq(batch.messages[0].sequence, 7);
-    ck_assert(domt_js_is(domus_nats_stream_payload(&batch.messages[0]), "job"));
+    ck_assert(domt_js_slice_has_text(domus_nats_stream_payload(&batch.messages[0]), "job"));
     domus_nats_batch_type.release(&batch);
     domt_js_end(&world);
 }
@@ -168,7 +168,7 @@ DOMT_TEST(what_comes_before_the_answer_is_bounded)
     uint32_t told = 0;
 
     memset(value, 'v', 1 << 20);
-    watch();
+    ask_to_watch();
     inbox_of = domt_js_expect_subscribe(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
     for (unsigned i = 1; i <= 16; i++) {
@@ -186,7 +186,7 @@ DOMT_TEST(what_comes_before_the_answer_is_bounded)
     }
     ck_assert_uint_ge(told, 8);
     ck_assert_uint_le(told, 9);
-    deliver(17, 17, 9, "x", NULL); /* a gap: the missing messages are requested again */
+    deliver_message(17, 17, 9, "x", NULL); /* a gap: the missing messages are requested again */
     domt_js_expect_unsubscribe(&world, 40);
     free(value);
     domt_js_end(&world);
@@ -197,7 +197,7 @@ DOMT_TEST(unknown_error_does_not_end_a_watch)
 {
     char inbox[64];
 
-    watch();
+    ask_to_watch();
     expect_consumer(0);
     expect_watching();
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND, NULL),
@@ -254,11 +254,11 @@ DOMT_TEST(too_long_a_key_is_passed_over)
 
     memset(key, 'k', sizeof key);
     key[DOMUS_NATS_KV_KEY_MAX + 1] = '\0';
-    watch();
+    ask_to_watch();
     expect_consumer(2);
     expect_watching();
-    deliver(1, 4, 1, key, NULL);
-    deliver(2, 5, 0, "y", NULL);
+    deliver_message(1, 4, 1, key, NULL);
+    deliver_message(2, 5, 0, "y", NULL);
     expect_entry("y");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
@@ -268,19 +268,19 @@ DOMT_TEST(too_long_a_key_is_passed_over)
 /* While keys change, nats-server 2.9 reports a wrong number of pending entries. */
 DOMT_TEST(mark_is_behind_as_many_entries_as_there_were)
 {
-    watch();
+    ask_to_watch();
     expect_consumer(3);
     expect_watching();
-    deliver(1, 4, 0, "x", NULL);
+    deliver_message(1, 4, 0, "x", NULL);
     expect_entry("x");
-    deliver(2, 4, 0, "x", NULL);
-    deliver(3, 5, 0, "y", NULL);
+    deliver_message(2, 4, 0, "x", NULL);
+    deliver_message(3, 5, 0, "y", NULL);
     expect_entry("y");
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver(4, 6, 1, "z", NULL);
+    deliver_message(4, 6, 1, "z", NULL);
     expect_entry("z");
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver(5, 7, 0, "x", NULL);
+    deliver_message(5, 7, 0, "x", NULL);
     expect_entry("x");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
@@ -294,7 +294,7 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
     static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
     char inboxes[6][64];
 
-    watch();
+    ask_to_watch();
     for (int i = 0; i < 6; i++) {
         if (i == 3) { /* the second watch begins */
             ck_assert_int_eq(
@@ -306,7 +306,7 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
         if (i % 3 == 0)
             expect_watching();
         if (i != 2) /* this gap begins the next round */
-            deliver(9, 9, 9, "x", NULL);
+            deliver_message(9, 9, 9, "x", NULL);
         if (i != 2)
             domt_js_expect_unsubscribe(&world, 40);
         for (int k = 0; k < i; k++)
@@ -324,10 +324,10 @@ DOMT_TEST(entries_that_go_meanwhile_are_not_waited_for)
     domus_nats_kv_initial initial;
     domus_nats_kv_list list;
 
-    watch();
+    ask_to_watch();
     expect_consumer(3);
     expect_watching();
-    deliver(1, 4, 2, "x", NULL);
+    deliver_message(1, 4, 2, "x", NULL);
     expect_entry("x");
     domt_js_deliver(&world, inbox_of, tag,
                     domt_js_message("_INBOX.x", NULL,
@@ -343,11 +343,11 @@ DOMT_TEST(entries_that_go_meanwhile_are_not_waited_for)
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, &initial), 0);
     ck_assert_uint_eq(initial.revision, 4);
     domt_js_end(&world);
-    begin(false);
+    set_up(false);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_keys_type, &all), 0);
     expect_open();
     expect_consumer(2);
-    deliver(1, 4, 1, "x", NULL);
+    deliver_message(1, 4, 1, "x", NULL);
     domt_js_deliver(&world, inbox_of, tag,
                     domt_js_message("_INBOX.x", NULL,
                                     "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n\r\n",

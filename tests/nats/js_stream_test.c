@@ -11,7 +11,7 @@
 
 static domt_js_world world;
 
-static void begin(void)
+static void set_up(void)
 {
     domus_nats_stream_options options = {.name = "S"};
 
@@ -25,12 +25,12 @@ static void expect_open(void)
     domt_js_answer(&world, NULL, OPENED);
 }
 
-static void ask(const domus_type *type, const void *payload)
+static void ask_stream(const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, type, payload), 0);
 }
 
-static domus_nats_stream_publish make(const char *payload)
+static domus_nats_stream_publish make_publication(const char *payload)
 {
     domus_nats_stream_publish publish;
 
@@ -50,17 +50,17 @@ static domus_nats_stream_ack expect_ack(uint64_t sequence)
 
 DOMT_TEST(publish_is_acknowledged)
 {
-    domus_nats_stream_publish publish = make("one");
+    domus_nats_stream_publish publish = make_publication("one");
 
-    begin();
-    ask(&domus_nats_stream_publish_type, &publish);
+    set_up();
+    ask_stream(&domus_nats_stream_publish_type, &publish);
     expect_open();
     domt_js_expect_request(&world, "s.1", NULL, "one");
     domt_js_answer(&world, NULL, "{\"stream\":\"S\", \"seq\":10}");
     ck_assert(!expect_ack(10).duplicate);
-    publish = make("two");
+    publish = make_publication("two");
     memcpy(publish.id, "m1", 3);
-    ask(&domus_nats_stream_publish_type, &publish);
+    ask_stream(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_request(&world, "s.1", "Nats-Msg-Id: m1", "two");
     domt_js_answer(&world, NULL, "{\"stream\":\"S\", \"seq\":10,\"duplicate\": true}");
     ck_assert(expect_ack(10).duplicate);
@@ -69,15 +69,15 @@ DOMT_TEST(publish_is_acknowledged)
 
 DOMT_TEST(publish_says_what_it_expects)
 {
-    domus_nats_stream_publish publish = make("one");
+    domus_nats_stream_publish publish = make_publication("one");
     domus_appender headers = {0};
 
-    begin();
+    set_up();
     publish.expected_last = 0;
     publish.expected_last_of_subject = 5;
     ck_assert_int_eq(domus_nats_headers_add(&headers, "A", "b"), 0);
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.message.headers), 0);
-    ask(&domus_nats_stream_publish_type, &publish);
+    ask_stream(&domus_nats_stream_publish_type, &publish);
     expect_open();
     domt_js_expect_request(&world, "s.1",
                            "A: b\r\nNats-Expected-Last-Sequence: 0\r\n"
@@ -85,16 +85,16 @@ DOMT_TEST(publish_says_what_it_expects)
                            "one");
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071},\"seq\":0}");
     domt_js_expect_error(&world, -EEXIST);
-    publish = make("two");
+    publish = make_publication("two");
     ck_assert_int_eq(domus_nats_headers_add(&headers, "A", "b"), 0);
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.message.headers), 0);
-    ask(&domus_nats_stream_publish_type, &publish);
+    ask_stream(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_request(&world, "s.1", "A: b", "two");
     ck_assert_int_eq(domus_probe_fail(world.client, -EMSGSIZE), 0);
     domt_js_expect_error(&world, -EMSGSIZE);
-    publish = make("three");
+    publish = make_publication("three");
     memset(publish.id, 'i', sizeof publish.id); /* the id has no zero at its end */
-    ask(&domus_nats_stream_publish_type, &publish);
+    ask_stream(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
@@ -106,8 +106,8 @@ DOMT_TEST(message_is_read)
     domus_slice value;
     uint32_t from = 0;
 
-    begin();
-    ask(&domus_nats_stream_get_type, &get);
+    set_up();
+    ask_stream(&domus_nats_stream_get_type, &get);
     expect_open();
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":4}");
     domt_js_answer(&world, NULL,
@@ -116,24 +116,24 @@ DOMT_TEST(message_is_read)
                    "\"data\":\"dHdv\",\"time\":\"1970-01-01T00:00:01Z\"}}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_stream_message_type, DOMT_SECOND, &message), 0);
-    ck_assert(domt_js_is(domus_nats_stream_subject(&message), "s.1"));
-    ck_assert(domt_js_is(domus_nats_stream_payload(&message), "two"));
-    ck_assert(
-        domt_js_is(domus_nats_stream_headers(&message), "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n"));
+    ck_assert(domt_js_slice_has_text(domus_nats_stream_subject(&message), "s.1"));
+    ck_assert(domt_js_slice_has_text(domus_nats_stream_payload(&message), "two"));
+    ck_assert(domt_js_slice_has_text(domus_nats_stream_headers(&message),
+                                     "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n"));
     ck_assert_int_eq(domus_nats_stream_header(&message, "KV-Operation", &from, &value), 0);
-    ck_assert(domt_js_is(value, "DEL"));
+    ck_assert(domt_js_slice_has_text(value, "DEL"));
     ck_assert_int_eq(domus_nats_stream_header(&message, "KV-Operation", &from, &value), -ENOENT);
     ck_assert_uint_eq(message.sequence, 4);
     ck_assert_uint_eq(message.stored_ns, DOMT_SECOND);
     ck_assert_uint_eq(message.ack_size, 0);
     domus_slice_free(message.bytes);
     get = (domus_nats_stream_get){.subject = "s.1"};
-    ask(&domus_nats_stream_get_type, &get);
+    ask_stream(&domus_nats_stream_get_type, &get);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"last_by_subj\":\"s.1\"}");
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10037}}");
     domt_js_expect_error(&world, -ENOENT);
     get = (domus_nats_stream_get){.subject = "s.*"};
-    ask(&domus_nats_stream_get_type, &get);
+    ask_stream(&domus_nats_stream_get_type, &get);
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
@@ -144,8 +144,8 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
     domus_nats_stream_status status;
     domus_nats_stream_count count;
 
-    begin();
-    ask(&domus_nats_stream_purge_type, &purge);
+    set_up();
+    ask_stream(&domus_nats_stream_purge_type, &purge);
     expect_open();
     domt_js_expect_request(&world, "$JS.API.STREAM.PURGE.S", NULL,
                            "{\"filter\":\"s.*\",\"seq\":5,\"keep\":0}");
@@ -154,14 +154,14 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
         domus_probe_expect(world.user, &domus_nats_stream_count_type, DOMT_SECOND, &count), 0);
     ck_assert_uint_eq(count.count, 3);
     purge = (domus_nats_stream_purge){.keep = 1};
-    ask(&domus_nats_stream_purge_type, &purge);
+    ask_stream(&domus_nats_stream_purge_type, &purge);
     domt_js_expect_request(&world, "$JS.API.STREAM.PURGE.S", NULL, "{\"seq\":0,\"keep\":1}");
     domt_js_answer(&world, NULL, "{\"purged\":\"3\"}");
     domt_js_expect_error(&world, -EPROTO);
     purge.below = 1;
-    ask(&domus_nats_stream_purge_type, &purge);
+    ask_stream(&domus_nats_stream_purge_type, &purge);
     domt_js_expect_error(&world, -EINVAL);
-    ask(&domus_nats_stream_look_type, NULL);
+    ask_stream(&domus_nats_stream_look_type, NULL);
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.S", NULL, "");
     domt_js_answer(&world, NULL, OPENED);
     ck_assert_int_eq(
@@ -173,12 +173,12 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
     ck_assert_uint_eq(status.messages_max, 10);
     ck_assert_uint_eq(status.message_max, 0);
     ck_assert_int_eq(status.retention, DOMUS_NATS_WORKQUEUE);
-    ask(&domus_nats_stream_remove_type, NULL);
+    ask_stream(&domus_nats_stream_remove_type, NULL);
     domt_js_expect_request(&world, "$JS.API.STREAM.DELETE.S", NULL, "");
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
     domt_js_expect_error(&world, -ENXIO);
     domus_nats_stream_get get = {.sequence = 1};
-    ask(&domus_nats_stream_get_type, &get); /* the stream is opened again */
+    ask_stream(&domus_nats_stream_get_type, &get); /* the stream is opened again */
     expect_open();
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":1}");
     domt_js_end(&world);
@@ -195,7 +195,7 @@ DOMT_TEST(stream_is_made_with_its_options)
 
     domt_js_begin(&world);
     ck_assert_int_eq(domt_js_open_stream(&world, &options), 0);
-    ask(&domus_nats_stream_look_type, NULL);
+    ask_stream(&domus_nats_stream_look_type, NULL);
     domt_js_expect_request(
         &world, "$JS.API.STREAM.CREATE.S", NULL,
         "{\"name\":\"S\",\"subjects\":[\"a.*\",\"b.>\"],\"storage\":\"file\","

@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t time_of(const char *text)
+static uint64_t read_time(const char *text)
 {
     return domi_js_read_time(text, strlen(text));
 }
 
 DOMT_TEST(times_are_nanoseconds_since_1970)
 {
-    ck_assert_uint_eq(time_of("1970-01-01T00:00:01Z"), UINT64_C(1000000000));
-    ck_assert_uint_eq(time_of("2026-11-29T04:46:58.517928504Z"), UINT64_C(1795927618517928504));
-    ck_assert_uint_eq(time_of("2000-02-29T23:59:59.5Z"), UINT64_C(951868799500000000));
-    ck_assert_uint_eq(time_of("2100-03-01T00:00:00Z"), UINT64_C(4107542400000000000));
-    ck_assert_uint_eq(time_of("2261-12-31T23:59:59.999999999Z"), UINT64_C(9214646399999999999));
+    ck_assert_uint_eq(read_time("1970-01-01T00:00:01Z"), UINT64_C(1000000000));
+    ck_assert_uint_eq(read_time("2026-11-29T04:46:58.517928504Z"), UINT64_C(1795927618517928504));
+    ck_assert_uint_eq(read_time("2000-02-29T23:59:59.5Z"), UINT64_C(951868799500000000));
+    ck_assert_uint_eq(read_time("2100-03-01T00:00:00Z"), UINT64_C(4107542400000000000));
+    ck_assert_uint_eq(read_time("2261-12-31T23:59:59.999999999Z"), UINT64_C(9214646399999999999));
     static const char *const wrong[] = {
         "",
         "Z",
@@ -41,7 +41,7 @@ DOMT_TEST(times_are_nanoseconds_since_1970)
         "2026-1x-29T04:46:58Z",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_uint_eq(time_of(wrong[i]), 0);
+        ck_assert_uint_eq(read_time(wrong[i]), 0);
 }
 
 DOMT_TEST(numbers_are_digits)
@@ -71,7 +71,7 @@ DOMT_TEST(base64_is_decoded_strictly)
         ck_assert_int_eq(domi_js_read_base64(wrong[i], strlen(wrong[i]), to), -EPROTO);
 }
 
-static int place_of(const char *text, domi_js_place *ret_place)
+static int read_place(const char *text, domi_js_place *ret_place)
 {
     domus_slice subject;
 
@@ -85,15 +85,15 @@ DOMT_TEST(places_are_read_in_both_forms)
 {
     domi_js_place place;
 
-    ck_assert_int_eq(place_of("$JS.ACK.S.c.2.4.6.1795.3", &place), 0);
+    ck_assert_int_eq(read_place("$JS.ACK.S.c.2.4.6.1795.3", &place), 0);
     ck_assert_uint_eq(place.deliveries, 2);
     ck_assert_uint_eq(place.sequence, 4);
     ck_assert_uint_eq(place.consumer_sequence, 6);
     ck_assert_uint_eq(place.stored_ns, 1795);
     ck_assert_uint_eq(place.pending, 3);
-    ck_assert_int_eq(place_of("$JS.ACK.hub.ACC.S.c.1.2.3.4.5", &place), 0);
+    ck_assert_int_eq(read_place("$JS.ACK.hub.ACC.S.c.1.2.3.4.5", &place), 0);
     ck_assert_uint_eq(place.sequence, 2);
-    ck_assert_int_eq(place_of("$JS.ACK._.ACC.S.c.1.2.3.4.5.random", &place), 0);
+    ck_assert_int_eq(read_place("$JS.ACK._.ACC.S.c.1.2.3.4.5.random", &place), 0);
     ck_assert_uint_eq(place.pending, 5);
     static const char *const wrong[] = {
         "",
@@ -107,7 +107,7 @@ DOMT_TEST(places_are_read_in_both_forms)
         "$JS.ACK.a.b.c.d.1.2.3.4.5.6.7.8.9.10.11",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_int_eq(place_of(wrong[i], &place), -EPROTO);
+        ck_assert_int_eq(read_place(wrong[i], &place), -EPROTO);
 }
 
 DOMT_TEST(names_and_subjects_are_checked)
@@ -147,7 +147,7 @@ DOMT_TEST(errors_have_the_numbers_of_the_server)
     ck_assert_int_eq(domi_js_error(0, 0), -EREMOTEIO);
 }
 
-static int parsed(const char *text, size_t size)
+static int parse_json(const char *text, size_t size)
 {
     json_t *json = NULL;
     int error = domi_js_parse(text, size, DOMUS_NATS_ANSWER_MAX, &json);
@@ -162,12 +162,12 @@ DOMT_TEST(json_has_bounds)
     char *text = malloc(DOMUS_NATS_ANSWER_MAX + 1);
     size_t at = 0;
 
-    ck_assert_int_eq(parsed("{\"a\":[{\"b\":null}]}", 18), 0);
-    ck_assert_int_eq(parsed("[]", 2), -EPROTO);
-    ck_assert_int_eq(parsed("{} x", 4), -EPROTO);
-    ck_assert_int_eq(parsed("{\"a\":\"\\", 7), -EPROTO);
-    ck_assert_int_eq(parsed("{\"a\":\"\\\"", 8), -EPROTO);
-    ck_assert_int_eq(parsed("", 0), -EPROTO);
+    ck_assert_int_eq(parse_json("{\"a\":[{\"b\":null}]}", 18), 0);
+    ck_assert_int_eq(parse_json("[]", 2), -EPROTO);
+    ck_assert_int_eq(parse_json("{} x", 4), -EPROTO);
+    ck_assert_int_eq(parse_json("{\"a\":\"\\", 7), -EPROTO);
+    ck_assert_int_eq(parse_json("{\"a\":\"\\\"", 8), -EPROTO);
+    ck_assert_int_eq(parse_json("", 0), -EPROTO);
     memcpy(text, "{\"a\":[", 6);
     at = 6;
     for (unsigned i = 0; i < DOMUS_NATS_ANSWER_VALUES - 3; i++) {
@@ -175,26 +175,26 @@ DOMT_TEST(json_has_bounds)
         at += 2;
     }
     memcpy(text + at - 1, "]}", 2);
-    ck_assert_int_eq(parsed(text, at + 1), 0);
+    ck_assert_int_eq(parse_json(text, at + 1), 0);
     memcpy(text + at - 1, ",1,1]}", 6);
-    ck_assert_int_eq(parsed(text, at + 5), -EPROTO);
+    ck_assert_int_eq(parse_json(text, at + 5), -EPROTO);
     memset(text, '[', 100);
     memcpy(text, "{\"a\":", 5);
     memset(text + 20, ']', 15);
     text[35] = '}';
-    ck_assert_int_eq(parsed(text, 36), 0); /* arrays and objects nested 16 deep */
+    ck_assert_int_eq(parse_json(text, 36), 0); /* arrays and objects nested 16 deep */
     memset(text + 5, '[', 16);
     memset(text + 21, ']', 16);
     text[37] = '}';
-    ck_assert_int_eq(parsed(text, 38), -EPROTO);
+    ck_assert_int_eq(parse_json(text, 38), -EPROTO);
     memset(text, ' ', DOMUS_NATS_ANSWER_MAX + 1);
     memcpy(text, "{}", 2);
-    ck_assert_int_eq(parsed(text, DOMUS_NATS_ANSWER_MAX), 0);
-    ck_assert_int_eq(parsed(text, DOMUS_NATS_ANSWER_MAX + 1), -EPROTO);
+    ck_assert_int_eq(parse_json(text, DOMUS_NATS_ANSWER_MAX), 0);
+    ck_assert_int_eq(parse_json(text, DOMUS_NATS_ANSWER_MAX + 1), -EPROTO);
     memset(text, ',', 10000); /* commas within a string are no separators */
     memcpy(text, "{\"a\":\"", 6);
     memcpy(text + 9998, "\"}", 2);
-    ck_assert_int_eq(parsed(text, 10000), 0);
+    ck_assert_int_eq(parse_json(text, 10000), 0);
     free(text);
 }
 

@@ -212,7 +212,7 @@ void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number)
     domt_js_expect_unsubscribe_within(world, number, DOMT_SECOND / 100);
 }
 
-bool domt_js_is(domus_slice slice, const char *text)
+bool domt_js_slice_has_text(domus_slice slice, const char *text)
 {
     return domus_slice_equals(slice, text, strlen(text));
 }

@@ -56,6 +56,6 @@ domus_address domt_js_expect_subscribe(domt_js_world *world, uint64_t number, ui
 void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number);
 void domt_js_expect_unsubscribe_within(domt_js_world *world, uint64_t number, uint64_t within_ns);
 
-bool domt_js_is(domus_slice slice, const char *text);
+bool domt_js_slice_has_text(domus_slice slice, const char *text);
 
 #endif

@@ -93,7 +93,7 @@ static void make_jwt(EVP_PKEY *key, const char *issuer, const char *subject, con
     "\"sub\":{}"
 
 /* Connect with this seed and JWT. Returns 0, or the error of the first event that has one. */
-static int outcome(domt_nats_server *server, const char *seed, const char *jwt)
+static int connect_with_jwt(domt_nats_server *server, const char *seed, const char *jwt)
 {
     domt_nats_user user;
     domus_outside_message message;
@@ -115,9 +115,9 @@ static int outcome(domt_nats_server *server, const char *seed, const char *jwt)
     if (error == 0) {
         /* the user has no permission for this subject */
         domt_nats_user_publish(&user, "secret", "x", 1);
-        domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
-        ck_assert_uint_eq(domt_nats_user_look(&user).errors, 1);
-        ck_assert(domt_nats_user_look(&user).connected);
+        domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+        ck_assert_uint_eq(domt_nats_user_read_status(&user).errors, 1);
+        ck_assert(domt_nats_user_read_status(&user).connected);
     }
     domt_nats_user_stop(&user);
     return error;
@@ -140,10 +140,10 @@ DOMT_TEST(user_with_a_jwt_is_accepted)
              "operator: %s\nresolver: MEMORY\nresolver_preload: {\n%s: %s\n}\n", of_operator,
              account, of_account);
     domt_nats_server_start(&server, config, 0);
-    ck_assert_int_eq(outcome(&server, SEED, of_user), 0);
-    ck_assert_int_eq(outcome(&server, SEED, of_other), -EACCES);
-    ck_assert_int_eq(outcome(&server, SEED, late), -EACCES);
-    ck_assert_int_eq(outcome(&server, SEED, NULL), -EACCES);
+    ck_assert_int_eq(connect_with_jwt(&server, SEED, of_user), 0);
+    ck_assert_int_eq(connect_with_jwt(&server, SEED, of_other), -EACCES);
+    ck_assert_int_eq(connect_with_jwt(&server, SEED, late), -EACCES);
+    ck_assert_int_eq(connect_with_jwt(&server, SEED, NULL), -EACCES);
     domt_nats_server_stop(&server);
     EVP_PKEY_free(operator_key);
     EVP_PKEY_free(account_key);

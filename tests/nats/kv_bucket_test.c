@@ -18,7 +18,7 @@
 
 static domt_js_world world;
 
-static void begin(void)
+static void set_up(void)
 {
     domus_nats_kv_options options = {.bucket = "b"};
 
@@ -27,7 +27,7 @@ static void begin(void)
 }
 
 /* Begin with a bucket whose gets any server may answer. */
-static void begin_any(void)
+static void set_up_reading_any(void)
 {
     domus_nats_kv_options options = {.bucket = "b", .reads_any = true};
 
@@ -41,7 +41,7 @@ static void expect_open(const char *answer)
     domt_js_answer(&world, NULL, answer);
 }
 
-static void get(const char *key, uint64_t revision)
+static void ask_to_get(const char *key, uint64_t revision)
 {
     domus_nats_kv_get ask = {.revision = revision};
 
@@ -49,8 +49,8 @@ static void get(const char *key, uint64_t revision)
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_get_type, &ask), 0);
 }
 
-static void put(const char *key, const char *value, domus_nats_kv_operation operation,
-                domus_nats_kv_condition condition, uint64_t revision)
+static void ask_to_put(const char *key, const char *value, domus_nats_kv_operation operation,
+                       domus_nats_kv_condition condition, uint64_t revision)
 {
     domus_nats_kv_put ask = {
         .operation = (uint8_t)operation, .condition = (uint8_t)condition, .revision = revision};
@@ -75,8 +75,8 @@ static domus_nats_kv_entry expect_entry(const char *key, const char *value, uint
 
     int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
     ck_assert_msg(error == 0, "%s", domus_testkit_error(world.kit));
-    ck_assert(domt_js_is(domus_nats_kv_key(&entry), key));
-    ck_assert(domt_js_is(domus_nats_kv_value(&entry), value));
+    ck_assert(domt_js_slice_has_text(domus_nats_kv_key(&entry), key));
+    ck_assert(domt_js_slice_has_text(domus_nats_kv_value(&entry), value));
     ck_assert_uint_eq(entry.revision, revision);
     ck_assert_uint_eq(entry.operation, DOMUS_NATS_KV_PUT);
     domus_slice_free(entry.bytes);
@@ -85,8 +85,8 @@ static domus_nats_kv_entry expect_entry(const char *key, const char *value, uint
 
 DOMT_TEST(get_reads_the_leaders_json)
 {
-    begin();
-    get("x", 0);
+    set_up();
+    ask_to_get("x", 0);
     expect_open(OPENED_DIRECT); /* any server may answer here, but the bucket asks the leader */
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL,
                            "{\"last_by_subj\":\"$KV.b.x\"}");
@@ -94,11 +94,11 @@ DOMT_TEST(get_reads_the_leaders_json)
                    "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2,\"data\":\"dHdv\","
                    "\"time\":\"2026-11-29T04:46:58.517928504Z\"}}");
     ck_assert_uint_eq(expect_entry("x", "two", 2).written_ns, UINT64_C(1795927618517928504));
-    get("x", 2); /* the bucket is open now */
+    ask_to_get("x", 2); /* the bucket is open now */
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
     domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2}}");
     (void)expect_entry("x", "", 2);
-    get("x", 3);
+    ask_to_get("x", 3);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":3}");
     domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.xy\",\"seq\":3}}");
     domt_js_expect_error(&world, -ENOENT);
@@ -107,8 +107,8 @@ DOMT_TEST(get_reads_the_leaders_json)
 
 DOMT_TEST(get_reads_the_message_of_any_server)
 {
-    begin_any();
-    get("a.b", 0);
+    set_up_reading_any();
+    ask_to_get("a.b", 0);
     expect_open(OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.a.b", NULL, "");
     domt_js_answer(&world,
@@ -117,7 +117,7 @@ DOMT_TEST(get_reads_the_message_of_any_server)
                    "Nats-Time-Stamp: 1970-01-01T00:00:01Z\r\n\r\n",
                    "value");
     ck_assert_uint_eq(expect_entry("a.b", "value", 5).written_ns, DOMT_SECOND);
-    get("a.b", 4);
+    ask_to_get("a.b", 4);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b", NULL, "{\"seq\":4}");
     domt_js_answer(&world, "NATS/1.0 404 Message Not Found\r\n\r\n", "");
     domt_js_expect_error(&world, -ENOENT);
@@ -126,8 +126,8 @@ DOMT_TEST(get_reads_the_message_of_any_server)
 
 DOMT_TEST(deleted_key_has_no_value)
 {
-    begin_any();
-    get("x", 0);
+    set_up_reading_any();
+    ask_to_get("x", 0);
     expect_open(OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
     domt_js_answer(&world,
@@ -135,7 +135,7 @@ DOMT_TEST(deleted_key_has_no_value)
                    "Nats-Sequence: 3\r\n\r\n",
                    "");
     domt_js_expect_error(&world, -ENOENT);
-    get("x", 0);
+    ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
     domt_js_answer(&world,
                    "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-Subject: $KV.b.x\r\n"
@@ -147,22 +147,22 @@ DOMT_TEST(deleted_key_has_no_value)
 
 DOMT_TEST(change_says_its_condition)
 {
-    begin();
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    set_up();
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     domt_js_answer(&world, NULL, "{\"stream\":\"KV_b\", \"seq\":8}");
     expect_revision(8);
-    put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    ask_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "w");
     domt_js_answer(&world, NULL, WRONG_SEQUENCE);
     domt_js_expect_error(&world, -EEXIST);
-    put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
     domt_js_expect_request(&world, "$KV.b.x", "KV-Operation: DEL", "");
     domt_js_answer(&world, NULL, "{\"seq\":9}");
     expect_revision(9);
-    put("x", "", DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_IF_REVISION, 9);
+    ask_to_put("x", "", DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_IF_REVISION, 9);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 9\r\nNats-Msg-Id: x@9\r\n"
                            "KV-Operation: PURGE\r\nNats-Rollup: sub",
@@ -177,14 +177,14 @@ DOMT_TEST(change_says_its_condition)
  * a duplicate of the first. */
 DOMT_TEST(second_of_two_changes_at_one_revision_fails)
 {
-    begin();
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    set_up();
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
     domt_js_answer(&world, NULL, "{\"stream\":\"KV_b\",\"seq\":9,\"duplicate\":true}");
     domt_js_expect_error(&world, -EEXIST);
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":409,\"err_code\":10158}}");
@@ -194,8 +194,8 @@ DOMT_TEST(second_of_two_changes_at_one_revision_fails)
 
 DOMT_TEST(create_goes_over_the_marker_of_a_delete)
 {
-    begin();
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    set_up();
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
     domt_js_answer(&world, NULL, WRONG_SEQUENCE);
@@ -212,8 +212,8 @@ DOMT_TEST(create_goes_over_the_marker_of_a_delete)
 
 DOMT_TEST(create_of_a_key_with_a_value_fails)
 {
-    begin();
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    set_up();
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
     domt_js_answer(&world, NULL, WRONG_SEQUENCE);
@@ -225,8 +225,8 @@ DOMT_TEST(create_of_a_key_with_a_value_fails)
 
 DOMT_TEST(create_that_always_loses_ends)
 {
-    begin();
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    set_up();
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
     expect_open(OPENED);
     for (int i = 0; i < 2; i++) {
         domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
@@ -242,22 +242,22 @@ DOMT_TEST(create_that_always_loses_ends)
 
 DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
 {
-    begin();
-    get("x", 0);
+    set_up();
+    ask_to_get("x", 0);
     expect_open(
         "{\"error\":{\"code\":404,\"err_code\":10059,\"description\":\"stream not found\"}}");
     domt_js_expect_error(&world, -ENXIO);
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
     domt_js_expect_error(&world, -ECONNREFUSED);
-    get("x", 0); /* the bucket was removed meanwhile */
+    ask_to_get("x", 0); /* the bucket was removed meanwhile */
     expect_open(OPENED);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -EPIPE), 0);
     domt_js_expect_error(&world, -EPIPE);
-    get("x", 0);
+    ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
     domt_js_expect_error(&world, -ETIMEDOUT);
@@ -270,16 +270,16 @@ DOMT_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
 {
     static const char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008}}";
 
-    begin();
-    get("x", 0);
+    set_up();
+    ask_to_get("x", 0);
     expect_open(no_leader);
     domt_js_expect_error(&world, -EAGAIN);
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
     domt_js_expect_error(&world, -ECONNREFUSED);
-    put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(no_leader);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "w");
     domt_js_answer(&world, NULL, "{\"seq\":9}");
@@ -289,9 +289,9 @@ DOMT_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
 
 DOMT_TEST(others_wait_while_the_bucket_is_opened)
 {
-    begin();
-    put("x", "1", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    put("x", "2", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    set_up();
+    ask_to_put("x", "1", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_to_put("x", "2", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "1");
     domt_js_answer(&world, NULL, "{\"seq\":1}");
@@ -367,15 +367,15 @@ DOMT_TEST(wrong_names_and_options_are_refused)
     }
     options.bucket = "b";
     ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
-    get("", 0);
+    ask_to_get("", 0);
     domt_js_expect_error(&world, -EINVAL);
-    get("a b", 0);
+    ask_to_get("a b", 0);
     domt_js_expect_error(&world, -EINVAL);
-    get("a.>", 0);
+    ask_to_get("a.>", 0);
     domt_js_expect_error(&world, -EINVAL);
-    put("x", "v", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_to_put("x", "v", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
     domt_js_expect_error(&world, -EINVAL);
-    put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_IF_NONE, 0);
+    ask_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_IF_NONE, 0);
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
@@ -409,30 +409,30 @@ DOMT_TEST(answers_of_a_stranger_are_errors)
         "{\"message\":[]}",
         "{\"message\":null}"};
 
-    begin();
-    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    set_up();
+    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     /* headers of the answer are ignored */
     domt_js_answer(&world, "NATS/1.0\r\nA: b\r\n\r\n", "{\"seq\":1}");
     expect_revision(1);
     for (size_t i = 0; i < sizeof acks / sizeof acks[0]; i++) {
-        put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+        ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
         domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
         domt_js_answer(&world, NULL, acks[i]);
         domt_js_expect_error(&world, -EPROTO);
     }
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
-        get("x", 0);
+        ask_to_get("x", 0);
         domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
         domt_js_answer(&world, NULL, messages[i]);
         domt_js_expect_error(&world, -EPROTO);
     }
-    get("x", 0);
+    ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     domt_js_answer(&world, "NATS/1.0\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1x\r\n\r\n", "v");
     domt_js_expect_error(&world, -EPROTO);
-    get("x", 0);
+    ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     domt_js_answer(&world, "NATS/1.0 503\r\n\r\n", "");
     domt_js_expect_error(&world, -EAGAIN);

@@ -45,7 +45,7 @@ static void pause_ms(long ms)
 }
 
 /* Renew the lease. An update whose answer was lost may have been made, so the entry is read. */
-static void renew(domus_address bucket, const char *value, uint64_t *revision)
+static void renew_lease(domus_address bucket, const char *value, uint64_t *revision)
 {
     uint64_t until_ms = now_ms() + 30000;
 
@@ -56,7 +56,7 @@ static void renew(domus_address bucket, const char *value, uint64_t *revision)
         if (error == 0)
             return;
         if (domt_js_server_get(&js, bucket, "leader", 0, &entry) == 0) {
-            bool is_made = domt_slice_is(domus_nats_kv_value(&entry), value);
+            bool is_made = domt_slice_has_text(domus_nats_kv_value(&entry), value);
             ck_assert(is_made || entry.revision == *revision); /* no other holder has the lease */
             if (is_made)
                 *revision = entry.revision;
@@ -70,12 +70,12 @@ static void renew(domus_address bucket, const char *value, uint64_t *revision)
 }
 
 /* Receive changes until the value of the lease is this one. */
-static void hear(const char *value)
+static void await_lease_value(const char *value)
 {
     for (;;) {
         const domus_nats_kv_entry *entry =
             domt_js_server_receive(&js, &domus_nats_kv_entry_type, 30 * DOMT_SECOND);
-        if (domt_slice_is(domus_nats_kv_value(entry), value))
+        if (domt_slice_has_text(domus_nats_kv_value(entry), value))
             return;
     }
 }
@@ -85,7 +85,7 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
     return remove(path);
 }
 
-static domus_address begin(uint64_t *ret_revision)
+static domus_address set_up(uint64_t *ret_revision)
 {
     static char urls[200];
     const domus_nats_kv_config config = {.replicas = 3};
@@ -112,7 +112,7 @@ static domus_address begin(uint64_t *ret_revision)
     ck_abort_msg("the servers do not make a bucket");
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_nats_user_stop(&js.user);
     for (int i = 0; i < SERVERS; i++)
@@ -129,22 +129,22 @@ DOMT_TEST(lease_and_watch_live_through_the_end_of_each_server)
     if (!domt_is_long())
         return;
     js.ask_ns = DOMT_SECOND / 2;
-    domus_address bucket = begin(&revision);
+    domus_address bucket = set_up(&revision);
     ck_assert_int_eq(domt_js_server_ask(&js, bucket, &domus_nats_kv_watch_type, &watch, NULL, 0),
                      0);
-    hear("begin");
+    await_lease_value("begin");
     (void)domt_js_server_receive(&js, &domus_nats_kv_initial_type, 5 * DOMT_SECOND);
     for (int i = 0; i < 2 * SERVERS; i++) {
         uint16_t port = servers[i % SERVERS].port;
         domt_nats_server_stop(&servers[i % SERVERS]); /* kill the server without warning */
         snprintf(value, sizeof value, "without %d", i);
-        renew(bucket, value, &revision);
-        hear(value);
+        renew_lease(bucket, value, &revision);
+        await_lease_value(value);
         start_server(i % SERVERS, port);
         /* the server catches up, because two of three are needed when the next one ends */
         pause_ms(3000);
     }
-    end();
+    tear_down();
 }
 
 /* Two updates at one revision, and their results. */
@@ -155,7 +155,7 @@ static struct race {
     uint64_t made_revision;
 } race;
 
-static int raced(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next, race.answers++) {
         if (answer->error == 0) {
@@ -168,7 +168,7 @@ static int raced(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int begin_race(domus_stack *stack, void *argument)
+static int start_updates(domus_stack *stack, void *argument)
 {
     for (int i = 0; i < 2; i++) {
         domus_nats_kv_put put = {
@@ -178,7 +178,7 @@ static int begin_race(domus_stack *stack, void *argument)
             domus_ask_add(stack, race.bucket, &domus_nats_kv_put_type, &put, 5 * DOMT_SECOND, 0),
             0);
     }
-    return domus_wait_all(stack, raced);
+    return domus_wait_all(stack, record_result);
 }
 
 /* nats-server 2.9 checks the revision before the other servers have the change, so without the id
@@ -189,17 +189,17 @@ DOMT_TEST(one_of_two_updates_at_one_revision_is_made)
 
     if (!domt_is_long())
         return;
-    race.bucket = begin(&race.revision);
+    race.bucket = set_up(&race.revision);
     for (int i = 0; i < 300; i++) {
         race.answers = race.made = 0;
-        ck_assert_int_ge(domus_outsider_act(js.user.outsider, begin_race, NULL), 0);
+        ck_assert_int_ge(domus_outsider_act(js.user.outsider, start_updates, NULL), 0);
         for (int k = 0; k < 6000 && race.answers < 2; k++)
             (void)domus_outside_receive(js.user.outsider, NULL, DOMT_SECOND / 1000, &message);
         ck_assert_int_eq(race.answers, 2);
         ck_assert_int_eq(race.made, 1);
         race.revision = race.made_revision;
     }
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(300)

@@ -11,7 +11,7 @@
 static natsConnection *connection;
 static jsCtx *context;
 
-static void judge_start(void)
+static void start_libnats(void)
 {
     char url[100];
 
@@ -20,14 +20,14 @@ static void judge_start(void)
     ck_assert_int_eq(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
 }
 
-static void judge_stop(void)
+static void stop_libnats(void)
 {
     jsCtx_Destroy(context);
     natsConnection_Destroy(connection);
     nats_Close();
 }
 
-static kvStore *judge_bucket(const char *name, int history)
+static kvStore *open_libnats_bucket(const char *name, int history)
 {
     kvConfig config;
     kvStore *store = NULL;
@@ -40,8 +40,8 @@ static kvStore *judge_bucket(const char *name, int history)
 }
 
 /* Make a change by libnats. Returns whether it was made. */
-static bool judge_change(kvStore *store, int operation, const char *key, const char *value,
-                         uint64_t revision, uint64_t *ret_revision)
+static bool change_by_libnats(kvStore *store, int operation, const char *key, const char *value,
+                              uint64_t revision, uint64_t *ret_revision)
 {
     switch (operation) {
     case 0:
@@ -57,8 +57,8 @@ static bool judge_change(kvStore *store, int operation, const char *key, const c
     }
 }
 
-static bool own_change(int operation, const char *key, const char *value, uint64_t revision,
-                       uint64_t *ret_revision)
+static bool change_by_domus(int operation, const char *key, const char *value, uint64_t revision,
+                            uint64_t *ret_revision)
 {
     static const struct {
         domus_nats_kv_operation operation;
@@ -77,7 +77,7 @@ static bool own_change(int operation, const char *key, const char *value, uint64
 }
 
 /* Check that domus and libnats read the same value of a key, at this revision or the newest (0). */
-static void hold_same(kvStore *store, const char *key, uint64_t revision)
+static void check_same_value(kvStore *store, const char *key, uint64_t revision)
 {
     domus_nats_kv_entry own;
     kvEntry *entry = NULL;
@@ -104,8 +104,8 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
     char key[8], value[16];
 
     domt_js_server_start(&domt_bucket.js);
-    judge_start();
-    kvStore *store = judge_bucket("theirs", 4);
+    start_libnats();
+    kvStore *store = open_libnats_bucket("theirs", 4);
     domt_bucket_open("own", &config);
     uint32_t rounds = domt_more_if_long(400);
     for (uint32_t i = 0; i < rounds; i++) {
@@ -120,15 +120,16 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
             revision = entry.revision - (chance >> 24) % 2; /* sometimes the revision before */
             domus_slice_free(entry.bytes);
         }
-        bool is_made = own_change(operation, key, value, revision, &own);
-        ck_assert_int_eq(judge_change(store, operation, key, value, revision, &theirs), is_made);
+        bool is_made = change_by_domus(operation, key, value, revision, &own);
+        ck_assert_int_eq(change_by_libnats(store, operation, key, value, revision, &theirs),
+                         is_made);
         if (is_made && operation < 3)
             ck_assert_uint_eq(own, theirs);
-        hold_same(store, key, 0);
-        hold_same(store, key, 1 + (chance >> 8) % (i + 1));
+        check_same_value(store, key, 0);
+        check_same_value(store, key, 1 + (chance >> 8) % (i + 1));
     }
     kvStore_Destroy(store);
-    judge_stop();
+    stop_libnats();
     domt_js_server_stop(&domt_bucket.js);
 }
 
@@ -140,17 +141,17 @@ DOMT_TEST(buckets_are_the_same_thing_to_both)
     uint64_t revision = 0;
 
     domt_js_server_start(&domt_bucket.js);
-    judge_start();
-    store = judge_bucket("theirs", 4);
+    start_libnats();
+    store = open_libnats_bucket("theirs", 4);
     ck_assert_int_eq(kvStore_PutString(&revision, store, "x", "1"), NATS_OK);
     domt_bucket_open("theirs", &config); /* this configuration is the same as libnats's */
     ck_assert(domt_bucket_has("x", "1"));
     ck_assert_uint_eq(domt_bucket_put("x", "2"), revision + 1);
     (void)domt_bucket_watch("x", DOMT_SECOND);
-    domt_bucket_hears("x", "2", DOMUS_NATS_KV_PUT);
+    domt_bucket_expect_change("x", "2", DOMUS_NATS_KV_PUT);
     (void)domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
     ck_assert_int_eq(kvStore_Delete(store, "x"), NATS_OK);
-    domt_bucket_hears("x", "", DOMUS_NATS_KV_DELETE);
+    domt_bucket_expect_change("x", "", DOMUS_NATS_KV_DELETE);
     kvStore_Destroy(store);
     domt_bucket_open("own", &config);
     (void)domt_bucket_put("y.z", "3");
@@ -163,7 +164,7 @@ DOMT_TEST(buckets_are_the_same_thing_to_both)
     ck_assert_int_eq(kvStore_CreateString(&revision, store, "y.z", "4"), NATS_OK);
     ck_assert(domt_bucket_has("y.z", "4"));
     kvStore_Destroy(store);
-    judge_stop();
+    stop_libnats();
     domt_js_server_stop(&domt_bucket.js);
 }
 

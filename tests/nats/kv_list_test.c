@@ -13,7 +13,7 @@ static domt_js_world world;
 static domus_address lister;
 static uint64_t tag;
 
-static void begin(void)
+static void set_up(void)
 {
     domus_nats_kv_options options = {.bucket = "b"};
 
@@ -53,8 +53,8 @@ static void expect_round(const char *filter, uint64_t number, uint64_t pending)
     domt_js_answer(&world, NULL, answer);
 }
 
-static void deliver(domus_address to, unsigned delivery, unsigned revision, unsigned pending,
-                    const char *key, const char *headers)
+static void deliver_entry(domus_address to, unsigned delivery, unsigned revision, unsigned pending,
+                          const char *key, const char *headers)
 {
     char reply[100], subject[400];
 
@@ -70,7 +70,7 @@ static void expect_list(uint32_t count, const char *text)
 
     ck_assert_msg(error == 0, "%s", domus_testkit_error(world.kit));
     ck_assert_uint_eq(list.count, count);
-    ck_assert(domt_js_is(list.bytes, text));
+    ck_assert(domt_js_slice_has_text(list.bytes, text));
     domus_slice_free(list.bytes);
 }
 
@@ -79,20 +79,20 @@ DOMT_TEST(list_has_the_keys_with_a_value)
     domus_slice key;
     uint32_t at = 0;
 
-    begin();
+    set_up();
     ask_list("");
     open_bucket();
     expect_round("$KV.b.>", 5, 3);
-    deliver(lister, 1, 3, 2, "one", NULL);
-    deliver(lister, 2, 5, 1, "two", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
-    deliver(lister, 3, 6, 0, "three.four", NULL);
+    deliver_entry(lister, 1, 3, 2, "one", NULL);
+    deliver_entry(lister, 2, 5, 1, "two", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
+    deliver_entry(lister, 3, 6, 0, "three.four", NULL);
     domt_js_expect_unsubscribe(&world, 5);
     domus_nats_kv_list list;
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_list_type, DOMT_SECOND, &list),
                      0);
     ck_assert_uint_eq(list.count, 2);
-    ck_assert(domus_nats_kv_next(&list, &at, &key) && domt_js_is(key, "one"));
-    ck_assert(domus_nats_kv_next(&list, &at, &key) && domt_js_is(key, "three.four"));
+    ck_assert(domus_nats_kv_next(&list, &at, &key) && domt_js_slice_has_text(key, "one"));
+    ck_assert(domus_nats_kv_next(&list, &at, &key) && domt_js_slice_has_text(key, "three.four"));
     ck_assert(!domus_nats_kv_next(&list, &at, &key));
     domus_slice_free(list.bytes);
     ask_list("a.*");
@@ -104,16 +104,16 @@ DOMT_TEST(list_has_the_keys_with_a_value)
 
 DOMT_TEST(list_with_a_gap_begins_anew)
 {
-    begin();
+    set_up();
     ask_list("");
     open_bucket();
     expect_round("$KV.b.>", 5, 3);
-    deliver(lister, 1, 3, 2, "one", NULL);
-    deliver(lister, 3, 6, 0, "three", NULL);
+    deliver_entry(lister, 1, 3, 2, "one", NULL);
+    deliver_entry(lister, 3, 6, 0, "three", NULL);
     domt_js_expect_unsubscribe(&world, 5);
     expect_round("$KV.b.>", 6, 2);
-    deliver(lister, 1, 3, 1, "one", NULL);
-    deliver(lister, 2, 6, 0, "three", NULL);
+    deliver_entry(lister, 1, 3, 1, "one", NULL);
+    deliver_entry(lister, 2, 6, 0, "three", NULL);
     expect_list(2, "one\nthree\n");
     domt_js_end(&world);
 }
@@ -125,36 +125,36 @@ DOMT_TEST(list_has_each_key_once)
     static const char deleted[] = "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n";
     char key[20], expected[3000] = "back\n";
 
-    begin();
+    set_up();
     ask_list("");
     open_bucket();
     expect_round("$KV.b.>", 5, 104);
-    deliver(lister, 1, 1, 103, "goes", NULL);
-    deliver(lister, 2, 2, 102, "back", NULL);
+    deliver_entry(lister, 1, 1, 103, "goes", NULL);
+    deliver_entry(lister, 2, 2, 102, "back", NULL);
     for (unsigned i = 0; i < 100; i++) {
         snprintf(key, sizeof key, "key%u", i);
-        deliver(lister, 3 + i, 3 + i, 101 - i, key, NULL);
+        deliver_entry(lister, 3 + i, 3 + i, 101 - i, key, NULL);
         if (i != 7)
             snprintf(expected + strlen(expected), 24, "%s\n", key);
     }
-    deliver(lister, 103, 200, 4, "goes", deleted);
-    deliver(lister, 104, 201, 3, "back", deleted);
-    deliver(lister, 105, 202, 2, "key7", deleted);
-    deliver(lister, 106, 203, 0, "back", NULL); /* some keys that exist have not come yet */
-    deliver(lister, 107, 204, 1, "never", deleted);
-    deliver(lister, 108, 205, 0, "other", deleted);
+    deliver_entry(lister, 103, 200, 4, "goes", deleted);
+    deliver_entry(lister, 104, 201, 3, "back", deleted);
+    deliver_entry(lister, 105, 202, 2, "key7", deleted);
+    deliver_entry(lister, 106, 203, 0, "back", NULL); /* some keys that exist have not come yet */
+    deliver_entry(lister, 107, 204, 1, "never", deleted);
+    deliver_entry(lister, 108, 205, 0, "other", deleted);
     expect_list(100, expected);
     domt_js_end(&world);
 }
 
 DOMT_TEST(list_gives_up_after_some_consumers)
 {
-    begin();
+    set_up();
     ask_list("");
     open_bucket();
     for (uint64_t i = 0; i < 4; i++) {
         expect_round("$KV.b.>", 5 + i, 3);
-        deliver(lister, 2, 3, 2, "one", NULL);
+        deliver_entry(lister, 2, 3, 2, "one", NULL);
         domt_js_expect_unsubscribe(&world, 5 + i);
     }
     domt_js_expect_error(&world, -EAGAIN);
@@ -165,7 +165,7 @@ DOMT_TEST(list_has_bounds)
 {
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 
-    begin();
+    set_up();
     ask_list("");
     open_bucket();
     expect_round("$KV.b.>", 5, 3);
@@ -174,7 +174,7 @@ DOMT_TEST(list_has_bounds)
     for (unsigned i = 1; i <= DOMUS_NATS_KV_KEYS_BYTES / 256 + 1; i++) {
         memcpy(key, (char[]){(char)('a' + i % 16), (char)('0' + i / 16 % 64)}, 2);
         key[2] = (char)('0' + i / 1024 % 64);
-        deliver(lister, i, i, 2, key, NULL);
+        deliver_entry(lister, i, i, 2, key, NULL);
         if (i % 64 == 0)
             ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     }
@@ -231,7 +231,7 @@ DOMT_TEST(full_mailbox_is_waited_for)
     domus_nats_kv_watch watch = {.heartbeat_ns = DOMT_SECOND};
     char inbox[64];
 
-    begin();
+    set_up();
     entries_seen = 0;
     ck_assert_int_eq(domus_outside_spawn_with(domus_testkit_system(world.kit), &sleeper, NULL,
                                               &options, &watch.to),
@@ -246,16 +246,17 @@ DOMT_TEST(full_mailbox_is_waited_for)
     domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":0}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_watching_type, DOMT_SECOND, NULL), 0);
-    deliver(lister, 1, 1, 0, "one", NULL); /* this entry and the mark are two waiting notices */
-    deliver(lister, 2, 2, 0, "two", NULL);
-    deliver(lister, 3, 3, 0, "three", NULL);
+    deliver_entry(lister, 1, 1, 0, "one",
+                  NULL); /* this entry and the mark are two waiting notices */
+    deliver_entry(lister, 2, 2, 0, "two", NULL);
+    deliver_entry(lister, 3, 3, 0, "three", NULL);
     domt_js_expect_unsubscribe(&world, 5);
     ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND), 0);
     lister = domt_js_expect_subscribe(&world, 6, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
     domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":1},\"num_pending\":2}");
-    deliver(lister, 1, 2, 1, "two", NULL);
-    deliver(lister, 2, 3, 0, "three", NULL);
+    deliver_entry(lister, 1, 2, 1, "two", NULL);
+    deliver_entry(lister, 2, 3, 0, "three", NULL);
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     ck_assert_uint_eq(entries_seen, 3);
     domt_js_end(&world);

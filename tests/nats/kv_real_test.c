@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static void hold_values(bool reads_any)
+static void check_values(bool reads_any)
 {
     domus_nats_kv_config config = {.history = 3};
     domus_nats_kv_options options = {.bucket = "b", .create = &config, .reads_any = reads_any};
@@ -24,7 +24,7 @@ static void hold_values(bool reads_any)
     ck_assert(domt_bucket_has("a.b", ""));
     ck_assert_int_eq(
         domt_js_server_get(&domt_bucket.js, domt_bucket.address, "a.b", revision, &entry), 0);
-    ck_assert(domt_slice_is(domus_nats_kv_value(&entry), "one"));
+    ck_assert(domt_slice_has_text(domus_nats_kv_value(&entry), "one"));
     domus_slice_free(entry.bytes);
     ck_assert_int_eq(
         domt_js_server_get(&domt_bucket.js, domt_bucket.address, "a.c", revision, &entry), -ENOENT);
@@ -43,12 +43,12 @@ static void hold_values(bool reads_any)
 
 DOMT_TEST(values_come_back_from_the_leader)
 {
-    hold_values(false);
+    check_values(false);
 }
 
 DOMT_TEST(values_come_back_from_any_server)
 {
-    hold_values(true);
+    check_values(true);
 }
 
 DOMT_TEST(bucket_has_to_be_there_and_the_same)
@@ -162,21 +162,21 @@ DOMT_TEST(watch_hears_what_is_there_and_what_changes)
     (void)domt_bucket_put("gone", "4");
     domt_bucket_remove("gone");
     (void)domt_bucket_watch("", DOMT_SECOND);
-    domt_bucket_hears("b.c", "2", DOMUS_NATS_KV_PUT);
-    domt_bucket_hears("a", "3", DOMUS_NATS_KV_PUT);
-    domt_bucket_hears("gone", "", DOMUS_NATS_KV_DELETE);
+    domt_bucket_expect_change("b.c", "2", DOMUS_NATS_KV_PUT);
+    domt_bucket_expect_change("a", "3", DOMUS_NATS_KV_PUT);
+    domt_bucket_expect_change("gone", "", DOMUS_NATS_KV_DELETE);
     (void)domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
     (void)domt_bucket_put("a", "5");
-    domt_bucket_hears("a", "5", DOMUS_NATS_KV_PUT);
+    domt_bucket_expect_change("a", "5", DOMUS_NATS_KV_PUT);
     ck_assert_int_eq(domt_js_server_put(&domt_bucket.js, domt_bucket.address, "a", NULL,
                                         DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_ALWAYS, 0, NULL),
                      0);
-    domt_bucket_hears("a", "", DOMUS_NATS_KV_PURGE);
+    domt_bucket_expect_change("a", "", DOMUS_NATS_KV_PURGE);
     ck_assert_int_eq(domt_js_server_ask(&domt_bucket.js, domt_bucket.address,
                                         &domus_nats_kv_keys_type, &keys, &list, sizeof list),
                      0);
     ck_assert_uint_eq(list.count, 1);
-    ck_assert(domt_slice_is(list.bytes, "b.c\n"));
+    ck_assert(domt_slice_has_text(list.bytes, "b.c\n"));
     domus_slice_free(list.bytes);
     domt_js_server_stop(&domt_bucket.js);
 }
@@ -190,7 +190,7 @@ DOMT_TEST(watch_lives_through_the_end_of_its_server)
     domt_bucket_open("b", &config);
     (void)domt_bucket_put("a", "1");
     (void)domt_bucket_watch(">", DOMT_SECOND / 5);
-    domt_bucket_hears("a", "1", DOMUS_NATS_KV_PUT);
+    domt_bucket_expect_change("a", "1", DOMUS_NATS_KV_PUT);
     (void)domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
     for (int round = 0; round < 2; round++) {
         domt_js_server_restart(&domt_bucket.js);
@@ -203,7 +203,7 @@ DOMT_TEST(watch_lives_through_the_end_of_its_server)
                 nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         }
         ck_assert_int_eq(error, 0);
-        domt_bucket_hears("a", value, DOMUS_NATS_KV_PUT);
+        domt_bucket_expect_change("a", value, DOMUS_NATS_KV_PUT);
     }
     domt_js_server_stop(&domt_bucket.js);
 }

@@ -18,7 +18,7 @@ static uint64_t tag;        /* tag of its subscription */
 
 static const domus_nats_kv_watch plain = {.tag = 7, .heartbeat_ns = DOMT_SECOND};
 
-static void begin(const domus_nats_kv_watch *options)
+static void set_up(const domus_nats_kv_watch *options)
 {
     domus_nats_kv_options bucket = {.bucket = "b"};
 
@@ -62,8 +62,8 @@ static void expect_watching(void)
     ck_assert(domus_address_equals(watching.watch, watch));
 }
 
-static void deliver(unsigned delivery, unsigned revision, unsigned pending, const char *key,
-                    const char *headers)
+static void deliver_entry(unsigned delivery, unsigned revision, unsigned pending, const char *key,
+                          const char *headers)
 {
     char reply[100], subject[100];
 
@@ -78,7 +78,7 @@ static void deliver_status(const char *headers, const char *reply)
     domt_js_deliver(&world, watch, tag, domt_js_message("_INBOX.x", reply, headers, ""));
 }
 
-static void beat(unsigned delivered)
+static void deliver_heartbeat(unsigned delivered)
 {
     char text[200];
 
@@ -92,9 +92,9 @@ static void expect_entry(const char *key, uint64_t revision, uint8_t operation, 
     int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
 
     ck_assert_msg(error == 0, "%s %s", key, domus_testkit_error(world.kit));
-    ck_assert(domt_js_is(domus_nats_kv_key(&entry), key));
-    ck_assert(
-        domt_js_is(domus_nats_kv_value(&entry), operation == DOMUS_NATS_KV_PUT ? "value" : ""));
+    ck_assert(domt_js_slice_has_text(domus_nats_kv_key(&entry), key));
+    ck_assert(domt_js_slice_has_text(domus_nats_kv_value(&entry),
+                                     operation == DOMUS_NATS_KV_PUT ? "value" : ""));
     ck_assert_uint_eq(entry.revision, revision);
     ck_assert_uint_eq(entry.operation, operation);
     ck_assert_uint_eq(entry.initial, initial);
@@ -126,13 +126,13 @@ static void expect_ended(int reason)
 
 DOMT_TEST(watch_tells_entries_and_then_changes)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 2);
     expect_watching();
-    deliver(1, 4, 1, "x", NULL);
-    deliver(2, 6, 0, "y.z", "NATS/1.0\r\nKV-Operation: PURGE\r\nNats-Rollup: sub\r\n\r\n");
-    deliver(3, 7, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
-    deliver(4, 8, 1, "x", "NATS/1.0\r\nKV-Operation: PUT\r\n\r\n");
+    deliver_entry(1, 4, 1, "x", NULL);
+    deliver_entry(2, 6, 0, "y.z", "NATS/1.0\r\nKV-Operation: PURGE\r\nNats-Rollup: sub\r\n\r\n");
+    deliver_entry(3, 7, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
+    deliver_entry(4, 8, 1, "x", "NATS/1.0\r\nKV-Operation: PUT\r\n\r\n");
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     expect_entry("y.z", 6, DOMUS_NATS_KV_PURGE, true);
     expect_initial(6);
@@ -150,11 +150,11 @@ DOMT_TEST(messages_before_the_answer_come_behind_it)
 {
     char inbox[64];
 
-    begin(&plain);
+    set_up(&plain);
     watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
-    deliver(1, 4, 1, "x", NULL);
-    deliver(2, 5, 0, "y", NULL);
+    deliver_entry(1, 4, 1, "x", NULL);
+    deliver_entry(2, 5, 0, "y", NULL);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":2}");
     expect_watching();
@@ -166,33 +166,33 @@ DOMT_TEST(messages_before_the_answer_come_behind_it)
 
 DOMT_TEST(empty_bucket_has_its_mark_at_once)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 0);
     expect_watching();
     expect_initial(0);
-    deliver(1, 1, 0, "x", NULL);
+    deliver_entry(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
     domt_js_end(&world);
 }
 
 DOMT_TEST(missing_message_is_asked_for_again)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 3);
     expect_watching();
-    deliver(1, 4, 2, "x", NULL);
+    deliver_entry(1, 4, 2, "x", NULL);
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     uint64_t old = tag;
-    deliver(3, 6, 0, "z", NULL); /* the second delivery is lost */
+    deliver_entry(3, 6, 0, "z", NULL); /* the second delivery is lost */
     domt_js_expect_unsubscribe(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 2);
     ck_assert_uint_ne(tag, old);
     uint64_t now = tag;
     tag = old;
-    deliver(4, 7, 0, "late", NULL); /* a delivery of the old consumer */
+    deliver_entry(4, 7, 0, "late", NULL); /* a delivery of the old consumer */
     tag = now;
-    deliver(1, 5, 1, "y", NULL);
-    deliver(2, 6, 0, "z", NULL);
+    deliver_entry(1, 5, 1, "y", NULL);
+    deliver_entry(2, 6, 0, "z", NULL);
     expect_entry("y", 5, DOMUS_NATS_KV_PUT, true);
     expect_entry("z", 6, DOMUS_NATS_KV_PUT, true);
     expect_initial(6);
@@ -201,18 +201,18 @@ DOMT_TEST(missing_message_is_asked_for_again)
 
 DOMT_TEST(heartbeat_tells_what_is_missing)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 1);
     expect_watching();
-    deliver(1, 4, 0, "x", NULL);
+    deliver_entry(1, 4, 0, "x", NULL);
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     expect_initial(4);
-    beat(1);
+    deliver_heartbeat(1);
     ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND / 2), 0);
-    beat(2); /* the second delivery is lost, and only a heartbeat follows */
+    deliver_heartbeat(2); /* the second delivery is lost, and only a heartbeat follows */
     domt_js_expect_unsubscribe(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 1);
-    deliver(1, 5, 0, "y", NULL);
+    deliver_entry(1, 5, 0, "y", NULL);
     expect_entry("y", 5, DOMUS_NATS_KV_PUT, false);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     domt_js_end(&world);
@@ -220,20 +220,20 @@ DOMT_TEST(heartbeat_tells_what_is_missing)
 
 DOMT_TEST(silent_consumer_is_replaced)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 0);
     expect_watching();
     expect_initial(0);
     for (int i = 0; i < 5; i++) {
         ck_assert_int_eq(domus_testkit_advance(world.kit, DOMT_SECOND), 0);
-        beat(0);
+        deliver_heartbeat(0);
     }
     uint64_t from_ns = domus_testkit_now_ns(world.kit);
     domt_js_expect_unsubscribe_within(&world, 40, 10 * DOMT_SECOND);
     uint64_t took_ns = domus_testkit_now_ns(world.kit) - from_ns;
     ck_assert(took_ns > DOMT_SECOND && took_ns <= 3 * DOMT_SECOND);
     expect_round(NEWEST, 0, 0);
-    deliver(1, 1, 0, "x", NULL);
+    deliver_entry(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
     deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
     domt_js_expect_unsubscribe(&world, 40);
@@ -243,7 +243,7 @@ DOMT_TEST(silent_consumer_is_replaced)
 
 DOMT_TEST(server_may_send_on_when_all_was_told)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 0);
     expect_watching();
     expect_initial(0);
@@ -261,13 +261,13 @@ DOMT_TEST(watch_asks_for_what_is_wanted)
     domus_nats_kv_watch options = plain;
 
     options.history = true;
-    begin(&options);
+    set_up(&options);
     expect_round("\"deliver_policy\":\"all\",\"opt_start_seq\":0", 0, 1);
     domt_js_end(&world);
 
     options = plain;
     options.changes_only = true;
-    begin(&options);
+    set_up(&options);
     expect_round("\"deliver_policy\":\"new\",\"opt_start_seq\":0", 3, 0);
     expect_watching();
     expect_initial(0);
@@ -279,10 +279,10 @@ DOMT_TEST(watch_asks_for_what_is_wanted)
     options = plain;
     options.from = 9;
     options.ignore_deletes = true;
-    begin(&options);
+    set_up(&options);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":9", 8, 1);
     expect_watching();
-    deliver(1, 9, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
+    deliver_entry(1, 9, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
     expect_initial(9);
     domt_js_end(&world);
 }
@@ -292,7 +292,7 @@ DOMT_TEST(wrong_watches_are_refused)
     domus_nats_kv_watch options = plain;
 
     options.heartbeat_ns = DOMT_SECOND / 10 - 1;
-    begin(&options);
+    set_up(&options);
     domt_js_expect_error(&world, -EINVAL);
     options = plain;
     memcpy(options.pattern, "a.>.b", 6);
@@ -310,7 +310,7 @@ DOMT_TEST(first_error_is_that_of_the_ask)
 {
     char inbox[64];
 
-    begin(&plain);
+    set_up(&plain);
     watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10003}}");
@@ -324,10 +324,10 @@ DOMT_TEST(later_errors_pass_or_end_the_watch)
     char inbox[64];
     uint64_t waited_ns = 0;
 
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 1);
     expect_watching();
-    deliver(1, 4, 0, "x", NULL);
+    deliver_entry(1, 4, 0, "x", NULL);
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     expect_initial(4);
     deliver_status("NATS/1.0 409 Server Shutdown\r\n\r\n", NULL);
@@ -352,10 +352,10 @@ DOMT_TEST(later_errors_pass_or_end_the_watch)
 
 DOMT_TEST(bucket_that_was_made_anew_ends_the_watch)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 1);
     expect_watching();
-    deliver(1, 40, 0, "x", NULL);
+    deliver_entry(1, 40, 0, "x", NULL);
     expect_entry("x", 40, DOMUS_NATS_KV_PUT, true);
     expect_initial(40);
     deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
@@ -367,7 +367,7 @@ DOMT_TEST(bucket_that_was_made_anew_ends_the_watch)
 
 DOMT_TEST(strangers_messages_are_passed_over)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 0);
     expect_watching();
     expect_initial(0);
@@ -378,19 +378,19 @@ DOMT_TEST(strangers_messages_are_passed_over)
     domt_js_deliver(&world, watch, tag,
                     domt_js_message("$KV.b.x", "$JS.ACK.KV_b.abc.1.0.1.1.0", NULL, ""));
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver(1, 1, 0, "x", NULL);
+    deliver_entry(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
-    deliver(2, 1, 0, "x", NULL); /* the same entry again */
-    deliver(3, 7, 0, "x", NULL);
+    deliver_entry(2, 1, 0, "x", NULL); /* the same entry again */
+    deliver_entry(3, 7, 0, "x", NULL);
     expect_entry("x", 7, DOMUS_NATS_KV_PUT, false);
-    deliver(4, 6, 0, "x", NULL); /* the server goes back to an earlier entry */
+    deliver_entry(4, 6, 0, "x", NULL); /* the server goes back to an earlier entry */
     domt_js_expect_unsubscribe(&world, 40);
     domt_js_end(&world);
 }
 
 DOMT_TEST(watch_ends_with_its_watcher)
 {
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 0);
     expect_watching();
     ck_assert_int_eq(
@@ -403,7 +403,7 @@ DOMT_TEST(watch_that_is_stopped_says_nothing)
 {
     char inbox[64];
 
-    begin(&plain);
+    set_up(&plain);
     expect_round(NEWEST, 0, 0);
     expect_watching();
     expect_initial(0);

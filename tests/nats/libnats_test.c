@@ -17,23 +17,23 @@ static domt_nats_server server;
 static domt_nats_user user;
 static natsConnection *judge;
 
-static void ok(natsStatus status)
+static void expect_libnats_success(natsStatus status)
 {
     ck_assert_msg(status == NATS_OK, "%s", natsStatus_GetText(status));
 }
 
-static void begin(void)
+static void set_up(void)
 {
     char url[80];
 
     domt_nats_server_start(&server, NULL, 0);
     snprintf(url, sizeof url, "nats://%s", server.url);
-    ok(natsConnection_ConnectTo(&judge, url));
+    expect_libnats_success(natsConnection_ConnectTo(&judge, url));
     domt_nats_user_start(&user, &(domus_nats_options){.servers = server.url});
-    domt_nats_user_connected(&user);
+    domt_nats_user_await_connected(&user);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     natsConnection_Destroy(judge);
     domt_nats_user_stop(&user);
@@ -41,13 +41,14 @@ static void end(void)
     nats_Close();
 }
 
-static natsSubscription *subscribe(const char *subject, const char *queue)
+static natsSubscription *subscribe_by_libnats(const char *subject, const char *queue)
 {
     natsSubscription *subscription;
 
-    ok(queue != NULL ? natsConnection_QueueSubscribeSync(&subscription, judge, subject, queue)
-                     : natsConnection_SubscribeSync(&subscription, judge, subject));
-    ok(natsConnection_Flush(judge));
+    expect_libnats_success(
+        queue != NULL ? natsConnection_QueueSubscribeSync(&subscription, judge, subject, queue)
+                      : natsConnection_SubscribeSync(&subscription, judge, subject));
+    expect_libnats_success(natsConnection_Flush(judge));
     return subscription;
 }
 
@@ -67,7 +68,7 @@ static size_t make_payload(uint32_t seed, char *bytes, size_t room)
 static char payload[ROOM];
 
 /* Check that a message from libnats is the payload of `seed`. */
-static void judge_has(natsMsg *message, uint32_t seed, const char *reply)
+static void expect_at_libnats(natsMsg *message, uint32_t seed, const char *reply)
 {
     size_t size = make_payload(seed, payload, ROOM);
     const char *value;
@@ -81,32 +82,32 @@ static void judge_has(natsMsg *message, uint32_t seed, const char *reply)
     if (seed % 3 == 0) {
         char text[20];
         snprintf(text, sizeof text, "%u", seed);
-        ok(natsMsgHeader_Get(message, "Seed", &value));
+        expect_libnats_success(natsMsgHeader_Get(message, "Seed", &value));
         ck_assert_str_eq(value, text);
-        ok(natsMsgHeader_Get(message, "Other", &value));
+        expect_libnats_success(natsMsgHeader_Get(message, "Other", &value));
         ck_assert_str_eq(value, "a b: c");
     } else {
         ck_assert_int_eq(natsMsgHeader_Get(message, "Seed", &value), NATS_NOT_FOUND);
     }
 }
 
-static void user_has(const domus_nats_message *message, uint32_t seed, const char *reply)
+static void expect_at_user(const domus_nats_message *message, uint32_t seed, const char *reply)
 {
     size_t size = make_payload(seed, payload, ROOM);
     domus_slice value;
     char text[20];
 
     ck_assert(domus_slice_equals(domus_nats_payload(message), payload, size));
-    ck_assert(domt_slice_is(domus_nats_reply_to(message), reply != NULL ? reply : ""));
+    ck_assert(domt_slice_has_text(domus_nats_reply_to(message), reply != NULL ? reply : ""));
     int error = domus_nats_header(message, "Seed", NULL, &value);
     ck_assert_int_eq(error, seed % 3 == 0 ? 0 : -ENOENT);
     snprintf(text, sizeof text, "%u", seed);
-    ck_assert(error != 0 || domt_slice_is(value, text));
+    ck_assert(error != 0 || domt_slice_has_text(value, text));
     error = domus_nats_header(message, "Other", NULL, &value);
-    ck_assert(error != 0 || domt_slice_is(value, "a b: c"));
+    ck_assert(error != 0 || domt_slice_has_text(value, "a b: c"));
 }
 
-static void user_publishes(uint32_t seed)
+static void publish_by_user(uint32_t seed)
 {
     domus_nats_publish publish = {.used = 0};
     domus_appender headers = {0};
@@ -123,52 +124,53 @@ static void user_publishes(uint32_t seed)
         ck_assert_int_eq(domus_nats_headers_add(&headers, "Other", "a b: c"), 0);
         ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
     }
-    domt_nats_user_does(&user, &domus_nats_publish_type, &publish);
+    domt_nats_user_ask_well(&user, &domus_nats_publish_type, &publish);
 }
 
-static void judge_publishes(uint32_t seed)
+static void publish_by_libnats(uint32_t seed)
 {
     natsMsg *message;
     char text[20];
 
     size_t size = make_payload(seed, payload, ROOM);
-    ok(natsMsg_Create(&message, "d.y", seed % 2 == 0 ? "r" : NULL, payload, (int)size));
+    expect_libnats_success(
+        natsMsg_Create(&message, "d.y", seed % 2 == 0 ? "r" : NULL, payload, (int)size));
     if (seed % 3 == 0) {
         snprintf(text, sizeof text, "%u", seed);
-        ok(natsMsgHeader_Set(message, "Seed", text));
-        ok(natsMsgHeader_Set(message, "Other", "a b: c"));
+        expect_libnats_success(natsMsgHeader_Set(message, "Seed", text));
+        expect_libnats_success(natsMsgHeader_Set(message, "Other", "a b: c"));
     }
-    ok(natsConnection_PublishMsg(judge, message));
+    expect_libnats_success(natsConnection_PublishMsg(judge, message));
     natsMsg_Destroy(message);
 }
 
 DOMT_TEST(both_see_the_same_messages)
 {
-    begin();
-    natsSubscription *subscription = subscribe("d.*", NULL);
+    set_up();
+    natsSubscription *subscription = subscribe_by_libnats("d.*", NULL);
     (void)domt_nats_user_subscribe(&user, "d.>", NULL, 0);
-    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
     for (uint32_t seed = 0; seed < COUNT; seed++) {
         natsMsg *message;
-        user_publishes(seed);
+        publish_by_user(seed);
         const char *reply = seed % 2 == 0 ? "r" : NULL;
         for (int i = 0; i < 2; i++) {
             if (i == 1)
-                judge_publishes(seed);
-            ok(natsSubscription_NextMsg(&message, subscription, 10000));
-            judge_has(message, seed, reply);
+                publish_by_libnats(seed);
+            expect_libnats_success(natsSubscription_NextMsg(&message, subscription, 10000));
+            expect_at_libnats(message, seed, reply);
             const domus_nats_message *got = domt_nats_user_message(&user);
-            user_has(got, seed, reply);
-            ck_assert(domt_slice_is(domus_nats_subject(got), natsMsg_GetSubject(message)));
+            expect_at_user(got, seed, reply);
+            ck_assert(domt_slice_has_text(domus_nats_subject(got), natsMsg_GetSubject(message)));
             natsMsg_Destroy(message);
         }
     }
     natsSubscription_Destroy(subscription);
-    end();
+    tear_down();
 }
 
-static void respond(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
-                    void *closure)
+static void respond_by_libnats(natsConnection *connection, natsSubscription *subscription,
+                               natsMsg *message, void *closure)
 {
     (void)natsConnection_Publish(connection, natsMsg_GetReply(message), natsMsg_GetData(message),
                                  natsMsg_GetDataLength(message));
@@ -182,29 +184,31 @@ DOMT_TEST(each_answers_the_other)
     natsMsg *message;
     char text[40];
 
-    begin();
-    ok(natsConnection_Subscribe(&subscription, judge, "judge", respond, NULL));
-    ok(natsConnection_Flush(judge));
+    set_up();
+    expect_libnats_success(
+        natsConnection_Subscribe(&subscription, judge, "judge", respond_by_libnats, NULL));
+    expect_libnats_success(natsConnection_Flush(judge));
     for (int i = 0; i < 200; i++) {
         snprintf(text, sizeof text, "request %d", i);
         ck_assert_int_eq(domt_nats_user_request(&user, "judge", text, 5 * SECOND, &answer), 0);
-        ck_assert(domt_slice_is(domus_nats_payload(&answer), text));
+        ck_assert(domt_slice_has_text(domus_nats_payload(&answer), text));
         domus_nats_message_type.release(&answer);
     }
     (void)domt_nats_user_subscribe(&user, "user", NULL, 0);
-    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
     /* libnats's own request function would block, so the test uses an inbox */
     for (int i = 0; i < 200; i++) {
         natsSubscription *inbox;
         domus_nats_publish reply = {.used = 0};
         snprintf(text, sizeof text, "inbox.%d", i);
-        ok(natsConnection_SubscribeSync(&inbox, judge, text));
-        ok(natsConnection_PublishRequestString(judge, "user", text, "question"));
+        expect_libnats_success(natsConnection_SubscribeSync(&inbox, judge, text));
+        expect_libnats_success(
+            natsConnection_PublishRequestString(judge, "user", text, "question"));
         const domus_nats_message *asked = domt_nats_user_message(&user);
         ck_assert_int_eq(domus_nats_set_reply_of(&reply, asked), 0);
         ck_assert_int_eq(domus_nats_set_payload(&reply, text, strlen(text)), 0);
-        domt_nats_user_does(&user, &domus_nats_publish_type, &reply);
-        ok(natsSubscription_NextMsg(&message, inbox, 5000));
+        domt_nats_user_ask_well(&user, &domus_nats_publish_type, &reply);
+        expect_libnats_success(natsSubscription_NextMsg(&message, inbox, 5000));
         ck_assert_str_eq(natsMsg_GetData(message), text);
         natsMsg_Destroy(message);
         natsSubscription_Destroy(inbox);
@@ -214,7 +218,7 @@ DOMT_TEST(each_answers_the_other)
     ck_assert_int_eq(natsConnection_RequestString(&message, judge, "nobody", "x", 5000),
                      NATS_NO_RESPONDERS);
     natsSubscription_Destroy(subscription);
-    end();
+    tear_down();
 }
 
 /* Each message to a queue group comes to exactly one of its members. */
@@ -224,25 +228,25 @@ DOMT_TEST(both_share_a_queue_group)
     uint32_t of_user = 0, of_judge = 0;
     natsMsg *message;
 
-    begin();
-    natsSubscription *subscription = subscribe("q", "workers");
-    natsSubscription *all = subscribe("q", NULL);
+    set_up();
+    natsSubscription *subscription = subscribe_by_libnats("q", "workers");
+    natsSubscription *all = subscribe_by_libnats("q", NULL);
     (void)domt_nats_user_subscribe(&user, "q", "workers", 0);
-    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
     for (uint32_t i = 0; i < 2000; i++)
         domt_nats_user_publish(&user, "q", &i, sizeof i);
-    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
     for (uint32_t i = 0; i < 2000; i++) {
         uint32_t number;
-        ok(natsSubscription_NextMsg(&message, all, 5000));
+        expect_libnats_success(natsSubscription_NextMsg(&message, all, 5000));
         memcpy(&number, natsMsg_GetData(message), sizeof number);
         ck_assert_uint_eq(number, i);
         natsMsg_Destroy(message);
     }
-    for (of_user = (uint32_t)domt_nats_user_look(&user).in_messages; of_judge + of_user < 2000;
-         of_judge++) {
+    for (of_user = (uint32_t)domt_nats_user_read_status(&user).in_messages;
+         of_judge + of_user < 2000; of_judge++) {
         uint32_t number;
-        ok(natsSubscription_NextMsg(&message, subscription, 5000));
+        expect_libnats_success(natsSubscription_NextMsg(&message, subscription, 5000));
         memcpy(&number, natsMsg_GetData(message), sizeof number);
         ck_assert(!seen[number]);
         seen[number] = true;
@@ -260,7 +264,7 @@ DOMT_TEST(both_share_a_queue_group)
     ck_assert_int_eq(natsSubscription_NextMsg(&message, subscription, 50), NATS_TIMEOUT);
     natsSubscription_Destroy(subscription);
     natsSubscription_Destroy(all);
-    end();
+    tear_down();
 }
 #else
 DOMT_TEST(libnats_is_missing)

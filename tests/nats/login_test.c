@@ -23,7 +23,7 @@ static domt_nats_server server;
 
 /* Try to connect with these options. Returns 0 when messages pass, or the error that the client
  * reports. */
-static int outcome(const domus_nats_options *options)
+static int connect_and_return_error(const domus_nats_options *options)
 {
     domus_nats_options filled = *options;
     domt_nats_user user;
@@ -47,9 +47,9 @@ static int outcome(const domus_nats_options *options)
         }
     }
     if (error == 0)
-        domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+        domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
     else
-        ck_assert_uint_eq(domt_nats_user_look(&user).connects, 0);
+        ck_assert_uint_eq(domt_nats_user_read_status(&user).connects, 0);
     if (error == -EACCES) /* the client waits before it tries again */
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, SECOND / 2, &message),
                          -ETIMEDOUT);
@@ -60,9 +60,9 @@ static int outcome(const domus_nats_options *options)
 DOMT_TEST(token_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { token: \"s3cr3t\" }", 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "s3cr3t"}), 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "wrong"}), -EACCES);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.name = "nobody"}), -EACCES);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "s3cr3t"}), 0);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "wrong"}), -EACCES);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.name = "nobody"}), -EACCES);
     domt_nats_server_stop(&server);
 }
 
@@ -70,8 +70,11 @@ DOMT_TEST(user_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { user: \"us\\\"er\", password: \"p\\\\w\" }",
                            0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.user = "us\"er", .password = "p\\w"}), 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.user = "us\"er", .password = "x"}), -EACCES);
+    ck_assert_int_eq(
+        connect_and_return_error(&(domus_nats_options){.user = "us\"er", .password = "p\\w"}), 0);
+    ck_assert_int_eq(
+        connect_and_return_error(&(domus_nats_options){.user = "us\"er", .password = "x"}),
+        -EACCES);
     domt_nats_server_stop(&server);
 }
 
@@ -81,12 +84,12 @@ DOMT_TEST(user_is_accepted)
 DOMT_TEST(key_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { users: [ { nkey: " KEY " } ] }", 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "x"}), -EACCES);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.nkey_seed = SEED}), 0);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "x"}), -EACCES);
     domt_nats_server_stop(&server);
     /* this server sends no nonce, so the key signs nothing */
     domt_nats_server_start(&server, NULL, 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), -EACCES);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.nkey_seed = SEED}), -EACCES);
     domt_nats_server_stop(&server);
 }
 
@@ -105,7 +108,7 @@ static int on_mount(domus_stack *stack, void *self)
 
 /* The check of options finds the same errors as opening does, except those of channel settings, and
  * its words show no secret. */
-static void holds_check(int error)
+static void check_options(int error)
 {
     char text[200] = "";
 
@@ -218,7 +221,7 @@ DOMT_TEST(wrong_options_are_refused)
         ck_assert_int_eq(domus_outside_spawn(user.system, &trier, NULL, &address), 0);
         (void)domus_outsider_ask(user.outsider, address, &domus_nats_done_type, NULL, SECOND, NULL);
         ck_assert_msg(opened_with == error, "%zu: %d", i, opened_with);
-        holds_check(error);
+        check_options(error);
     }
     domt_nats_user_stop(&user);
 }
@@ -238,7 +241,7 @@ static void make_certificate(const char *directory, const char *name)
     ck_assert_int_eq(system(command), 0);
 }
 
-static domus_tls *context(const char *directory, const char *name)
+static domus_tls *make_context(const char *directory, const char *name)
 {
     char file[100], error[200];
     const domus_tls_settings settings = {.role = DOMUS_ROLE_CLIENT, .ca_file = file};
@@ -255,8 +258,8 @@ DOMT_TEST(tls_begins_behind_info)
     ck_assert_ptr_nonnull(mkdtemp(directory));
     make_certificate(directory, "right");
     make_certificate(directory, "other");
-    domus_tls_options right = {.tls = context(directory, "right")};
-    domus_tls_options other = {.tls = context(directory, "other")};
+    domus_tls_options right = {.tls = make_context(directory, "right")};
+    domus_tls_options other = {.tls = make_context(directory, "other")};
     const domus_pipeline_stage front[] = {{&domus_tls_stage, &right}, {NULL, NULL}};
     const domus_pipeline_stage wrong[] = {{&domus_tls_stage, &other}, {NULL, NULL}};
 
@@ -265,14 +268,18 @@ DOMT_TEST(tls_begins_behind_info)
              "authorization { token: t }",
              directory, directory);
     domt_nats_server_start(&server, config, 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.front = front, .token = "t"}), 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.front = front, .token = "x"}), -EACCES);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.front = wrong, .token = "t"}), -EACCES);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "t"}), -EPROTONOSUPPORT);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = front, .token = "t"}),
+                     0);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = front, .token = "x"}),
+                     -EACCES);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = wrong, .token = "t"}),
+                     -EACCES);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "t"}),
+                     -EPROTONOSUPPORT);
     domt_nats_server_stop(&server);
     /* the server has no TLS: an attacker may have removed it */
     domt_nats_server_start(&server, NULL, 0);
-    ck_assert_int_eq(outcome(&(domus_nats_options){.front = front}), -EACCES);
+    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = front}), -EACCES);
     domt_nats_server_stop(&server);
     domus_tls_free(right.tls);
     domus_tls_free(other.tls);
@@ -333,7 +340,7 @@ DOMT_TEST(tls_may_begin_at_once)
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
     make_certificate(directory, "right");
-    domus_tls_options right = {.tls = context(directory, "right")};
+    domus_tls_options right = {.tls = make_context(directory, "right")};
     const domus_pipeline_stage front[] = {{&domus_tls_stage, &right}, {NULL, NULL}};
     tls_server_start(&tls, directory, port);
     snprintf(url, sizeof url, "tls://127.0.0.1:%u", port);
@@ -347,7 +354,7 @@ DOMT_TEST(tls_may_begin_at_once)
     ck_assert_ptr_nonnull(fgets(line, sizeof line, tls.out));
     ck_assert_str_eq(line, "PING\r\n");
     fprintf(tls.in, "PONG\r\n");
-    domt_nats_user_connected(&user);
+    domt_nats_user_await_connected(&user);
     domt_nats_user_stop(&user);
     tls_server_stop(&tls);
     domus_tls_free(right.tls);

@@ -127,14 +127,14 @@ static struct peer {
 } peers[PEERS_MAX];
 static uint32_t peers_count;
 
-static void say(struct peer *peer, const char *text)
+static void send_to_client(struct peer *peer, const char *text)
 {
     (void)domus_peer_send(peer->peer, text, strlen(text));
 }
 
 /* Answer a request, or report that it has no responder. */
-static void respond(struct peer *peer, const char *subject, const char *reply, const char *payload,
-                    size_t size)
+static void answer_request(struct peer *peer, const char *subject, const char *reply,
+                           const char *payload, size_t size)
 {
     char text[300];
 
@@ -142,7 +142,7 @@ static void respond(struct peer *peer, const char *subject, const char *reply, c
         snprintf(text, sizeof text, "HMSG %s 0 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", reply);
     else
         snprintf(text, sizeof text, "MSG %s 0 %zu\r\n%.*s\r\n", reply, size, (int)size, payload);
-    say(peer, text);
+    send_to_client(peer, text);
 }
 
 /* Execute a line of the client, followed by `rest` bytes. Returns how many of these bytes belong to
@@ -154,7 +154,7 @@ static int serve_line(struct peer *peer, const char *line, const char *behind, s
     size_t size;
 
     if (strncmp(line, "PING", 4) == 0)
-        say(peer, "PONG\r\n");
+        send_to_client(peer, "PONG\r\n");
     else if (sscanf(line, "SUB d %llu", &number) == 1)
         peer->number = number;
     if (strncmp(line, "PUB ", 4) != 0)
@@ -165,7 +165,7 @@ static int serve_line(struct peer *peer, const char *line, const char *behind, s
         return -1;
     if (is_request) {
         snprintf(text, sizeof text, "_INBOX.%s", reply);
-        respond(peer, subject, text, behind, size);
+        answer_request(peer, subject, text, behind, size);
     } else if (peer->number != 0) {
         int head = snprintf(text, sizeof text, "MSG d %llu %zu\r\n", peer->number, size);
         memcpy(text + head, behind, size + 2);
@@ -174,7 +174,7 @@ static int serve_line(struct peer *peer, const char *line, const char *behind, s
     return (int)size + 2;
 }
 
-static void serve(struct peer *peer)
+static void serve_connection(struct peer *peer)
 {
     for (;;) {
         char line[1000];
@@ -194,23 +194,23 @@ static void serve(struct peer *peer)
     }
 }
 
-static void step(domus_peer_listener *listener)
+static void step_and_serve(domus_peer_listener *listener)
 {
     domus_peer *peer;
 
-    domt_nats_pass(MS / 2);
+    domt_nats_advance(MS / 2);
     while (domus_peer_accept(listener, 0, &peer) == 0) {
         ck_assert_uint_lt(peers_count, PEERS_MAX);
         peers[peers_count] = (struct peer){.peer = peer};
-        say(&peers[peers_count++], INFO);
+        send_to_client(&peers[peers_count++], INFO);
     }
     for (uint32_t i = 0; i < peers_count; i++)
-        serve(&peers[i]);
+        serve_connection(&peers[i]);
 }
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-static int run(uint64_t seed, void *context)
+static int run_seed(uint64_t seed, void *context)
 {
     const domus_net_faults faults = {.latency_max_ns = (seed % 4) * MS,
                                      .short_writes = 200000,
@@ -232,14 +232,14 @@ static int run(uint64_t seed, void *context)
                                         .ping_interval_ns = 20 * MS,
                                         .request_timeout_ns = breaks ? 60 * MS : 60 * SECOND};
     domt_kit = domt_kit_new(NULL, seed);
-    domt_ok(domus_testkit_net_set(domt_kit, &faults));
-    domt_ok(domus_peer_listen(domt_kit, PLACE, 0, &listener));
+    domt_expect_success(domus_testkit_net_set(domt_kit, &faults));
+    domt_expect_success(domus_peer_listen(domt_kit, PLACE, 0, &listener));
     ck_assert_int_eq(
         domus_outside_spawn(domus_testkit_system(domt_kit), &user_behaviour, NULL, &address), 0);
     for (int i = 0; i < 600 && (user.rounds < ROUNDS || user.answered < user.asked); i++)
-        step(listener);
+        step_and_serve(listener);
     domt_nats = user.client;
-    domus_nats_status status = domt_nats_look();
+    domus_nats_status status = domt_nats_read_status();
     bool is_right = user.asked == 3 * ROUNDS && user.answered == user.asked &&
                     user.received <= user.published &&
                     (breaks || (user.received == user.published && user.failed == ROUNDS &&
@@ -253,23 +253,23 @@ static int run(uint64_t seed, void *context)
     return is_right ? 0 : 1;
 }
 
-static void sweep(bool does_break)
+static void run_seeds(bool does_break)
 {
     uint64_t seed;
 
     breaks = does_break;
-    int result = domus_testkit_sweep(1, domt_more_if_long(60), run, NULL, &seed);
+    int result = domus_testkit_sweep(1, domt_more_if_long(60), run_seed, NULL, &seed);
     ck_assert_msg(result == 0, "seed %llu", (unsigned long long)seed);
 }
 
 DOMT_TEST(nothing_is_lost_where_nothing_breaks)
 {
-    sweep(false);
+    run_seeds(false);
 }
 
 DOMT_TEST(nothing_comes_twice_and_each_ask_ends)
 {
-    sweep(true);
+    run_seeds(true);
 }
 
 DOMT_SUITE(100)

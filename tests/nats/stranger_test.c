@@ -10,24 +10,24 @@
 static domus_peer *peer;
 static uint64_t number; /* number of the subscription */
 
-static void begin(const domus_nats_options *options)
+static void set_up(const domus_nats_options *options)
 {
-    peer = domt_nats_ready(options, NULL);
+    peer = domt_nats_begin_logged_in(options, NULL);
     number = domt_nats_subscribe("s.>", NULL, 0, 0);
-    (void)domt_nats_line(peer);
+    (void)domt_nats_read_line(peer);
 }
 
 /* Let the server deliver a message with these headers and this payload. */
-static void deliver(const char *headers, size_t size, const char *payload)
+static void deliver_message(const char *headers, size_t size, const char *payload)
 {
     char line[100];
 
     snprintf(line, sizeof line, "HMSG s.x %llu %zu %zu\r\n", (unsigned long long)number, size,
              size + strlen(payload));
-    domt_nats_say(peer, line);
-    domt_ok(domus_peer_send(peer, headers, size));
-    domt_nats_say(peer, payload);
-    domt_nats_say(peer, "\r\n");
+    domt_nats_send_to_client(peer, line);
+    domt_expect_success(domus_peer_send(peer, headers, size));
+    domt_nats_send_to_client(peer, payload);
+    domt_nats_send_to_client(peer, "\r\n");
 }
 
 DOMT_TEST(headers_that_are_none_are_passed_on)
@@ -35,14 +35,15 @@ DOMT_TEST(headers_that_are_none_are_passed_on)
     static const char *const blocks[] = {"abcd", "\r\n\r\n", "NATS/1.0 503\r\n", "NATS/9.0\r\n\r\n",
                                          "NATS/1.0x503\r\n\r\n"};
 
-    begin(NULL);
+    set_up(NULL);
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         domus_nats_message message;
         domus_slice name, value;
         uint32_t from = 0;
 
-        deliver(blocks[i], strlen(blocks[i]), "hi");
-        domt_ok(domus_probe_expect(domt_probe, &domus_nats_message_type, SECOND, &message));
+        deliver_message(blocks[i], strlen(blocks[i]), "hi");
+        domt_expect_success(
+            domus_probe_expect(domt_probe, &domus_nats_message_type, SECOND, &message));
         ck_assert(domus_slice_equals(domus_nats_headers(&message), blocks[i], strlen(blocks[i])));
         ck_assert(domus_slice_equals(domus_nats_payload(&message), "hi", 2));
         ck_assert_uint_eq(message.status, 0);
@@ -50,7 +51,7 @@ DOMT_TEST(headers_that_are_none_are_passed_on)
         ck_assert_int_eq(domus_nats_header_next(&message, &from, &name, &value), -ENOENT);
         domus_nats_message_type.release(&message);
     }
-    ck_assert(domt_nats_look().connected);
+    ck_assert(domt_nats_read_status().connected);
     domt_nats_end();
 }
 
@@ -62,10 +63,10 @@ DOMT_TEST(headers_may_fill_a_message)
     memset(headers, 'x', sizeof headers);
     memcpy(headers, "NATS/1.0\r\nA: ", 13);
     memcpy(headers + sizeof headers - 4, "\r\n\r\n", 4);
-    begin(NULL);
-    deliver(headers, sizeof headers, "hi");
-    domt_nats_gets(domt_probe, "s.x", "hi", 0);
-    ck_assert(domt_nats_look().connected);
+    set_up(NULL);
+    deliver_message(headers, sizeof headers, "hi");
+    domt_nats_expect_message(domt_probe, "s.x", "hi", 0);
+    ck_assert(domt_nats_read_status().connected);
     domt_nats_end();
 }
 
@@ -77,23 +78,25 @@ DOMT_TEST(line_may_be_longer_than_that_of_the_publisher)
 
     memset(subject, 'y', 4085);
     memcpy(subject, "s.", 2);
-    begin(NULL);
+    set_up(NULL);
     snprintf(line, sizeof line, "MSG %s %llu 2\r\nhi\r\n", subject, (unsigned long long)number);
-    domt_nats_say(peer, line);
-    domt_nats_gets(domt_probe, subject, "hi", 0);
+    domt_nats_send_to_client(peer, line);
+    domt_nats_expect_message(domt_probe, subject, "hi", 0);
     domt_nats_end();
 }
 
 /* The server repeats the subject in its error, and any client may choose a subject. */
 DOMT_TEST(subject_in_an_error_is_no_reason)
 {
-    begin(NULL);
-    domt_nats_say(peer, "-ERR 'Permissions Violation for Publish to \"authentication.x\"'\r\n");
-    domt_nats_happens(DOMUS_NATS_ERROR, 0);
-    domt_nats_say(peer, "-ERR 'Permissions Violation for Subscription to \"authorization\" using "
-                        "queue \"authentication\"'\r\n");
-    domt_nats_happens(DOMUS_NATS_ERROR, 0);
-    ck_assert(domt_nats_look().connected);
+    set_up(NULL);
+    domt_nats_send_to_client(
+        peer, "-ERR 'Permissions Violation for Publish to \"authentication.x\"'\r\n");
+    domt_nats_expect_event(DOMUS_NATS_ERROR, 0);
+    domt_nats_send_to_client(
+        peer, "-ERR 'Permissions Violation for Subscription to \"authorization\" using "
+              "queue \"authentication\"'\r\n");
+    domt_nats_expect_event(DOMUS_NATS_ERROR, 0);
+    ck_assert(domt_nats_read_status().connected);
     domt_nats_end();
 }
 

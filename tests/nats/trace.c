@@ -61,15 +61,15 @@ const char *domt_nats_trace(const domus_nats_stage_options *options, const char 
     return domt_codec_run(&trace, bytes, size, 0, step);
 }
 
-void domt_nats_holds(const domus_nats_stage_options *options, const char *bytes, size_t size,
-                     const char *expected)
+void domt_nats_expect_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
+                            const char *expected)
 {
     domt_codec_trace trace = trace_of(options);
 
     domt_codec_holds(&trace, bytes, size, expected);
 }
 
-const char *domt_nats_encoded(const domus_type *type, const void *payload)
+const char *domt_nats_encode_one(const domus_type *type, const void *payload)
 {
     domt_codec codec;
 

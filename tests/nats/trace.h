@@ -11,11 +11,11 @@ const char *domt_nats_trace(const domus_nats_stage_options *options, const char 
                             size_t step);
 
 /* Check that the trace is `expected` wherever the bytes are cut. */
-void domt_nats_holds(const domus_nats_stage_options *options, const char *bytes, size_t size,
-                     const char *expected);
+void domt_nats_expect_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
+                            const char *expected);
 
 /* Encode one message with a new stage. Returns the bytes for the server, valid until the next call,
  * or the name of the error. */
-const char *domt_nats_encoded(const domus_type *type, const void *payload);
+const char *domt_nats_encode_one(const domus_type *type, const void *payload);
 
 #endif

@@ -61,7 +61,7 @@ void domt_nats_user_stop(domt_nats_user *user)
     domus_system_free(user->system);
 }
 
-domus_nats_status domt_nats_user_look(domt_nats_user *user)
+domus_nats_status domt_nats_user_read_status(domt_nats_user *user)
 {
     domus_nats_status status;
     domus_outside_reply reply = {.buffer = &status, .size = sizeof status};
@@ -72,17 +72,17 @@ domus_nats_status domt_nats_user_look(domt_nats_user *user)
     return status;
 }
 
-void domt_nats_user_connected(domt_nats_user *user)
+void domt_nats_user_await_connected(domt_nats_user *user)
 {
     for (int i = 0; i < 10000; i++) {
-        if (domt_nats_user_look(user).connected)
+        if (domt_nats_user_read_status(user).connected)
             return;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     ck_abort_msg("the client does not connect");
 }
 
-void domt_nats_user_does(domt_nats_user *user, const domus_type *type, const void *payload)
+void domt_nats_user_ask_well(domt_nats_user *user, const domus_type *type, const void *payload)
 {
     int result = domus_outsider_ask(user->outsider, user->client, type, payload, 10 * SECOND, NULL);
 
@@ -137,7 +137,7 @@ int domt_nats_user_request(domt_nats_user *user, const char *subject, const char
                               timeout_ns, &reply);
 }
 
-bool domt_slice_is(domus_slice slice, const char *text)
+bool domt_slice_has_text(domus_slice slice, const char *text)
 {
     return domus_slice_equals(slice, text, strlen(text));
 }

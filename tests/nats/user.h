@@ -21,11 +21,11 @@ void domt_nats_user_stop(domt_nats_user *user);
 domus_address domt_nats_user_open(domt_nats_user *user, const domus_nats_options *options);
 
 /* Wait until the client is connected. */
-void domt_nats_user_connected(domt_nats_user *user);
-domus_nats_status domt_nats_user_look(domt_nats_user *user);
+void domt_nats_user_await_connected(domt_nats_user *user);
+domus_nats_status domt_nats_user_read_status(domt_nats_user *user);
 
 /* Ask the client for something, and check that it succeeds. */
-void domt_nats_user_does(domt_nats_user *user, const domus_type *type, const void *payload);
+void domt_nats_user_ask_well(domt_nats_user *user, const domus_type *type, const void *payload);
 
 void domt_nats_user_publish(domt_nats_user *user, const char *subject, const void *data,
                             size_t size);
@@ -40,6 +40,6 @@ int domt_nats_user_request(domt_nats_user *user, const char *subject, const char
                            uint64_t timeout_ns, domus_nats_message *ret_answer);
 
 /* Returns whether a slice has this text. */
-bool domt_slice_is(domus_slice slice, const char *text);
+bool domt_slice_has_text(domus_slice slice, const char *text);
 
 #endif

@@ -10,7 +10,7 @@ domus_probe *domt_probe;
 domus_probe *domt_events;
 domus_address domt_nats;
 
-void domt_ok(int result)
+void domt_expect_success(int result)
 {
     ck_assert_msg(result == 0, "%d: %s\n%s", result, domus_testkit_error(domt_kit),
                   domus_testkit_trace(domt_kit));
@@ -18,12 +18,12 @@ void domt_ok(int result)
 
 void domt_nats_run(void)
 {
-    domt_ok(domus_testkit_run(domt_kit));
+    domt_expect_success(domus_testkit_run(domt_kit));
 }
 
-void domt_nats_pass(uint64_t time_ns)
+void domt_nats_advance(uint64_t time_ns)
 {
-    domt_ok(domus_testkit_advance(domt_kit, time_ns));
+    domt_expect_success(domus_testkit_advance(domt_kit, time_ns));
 }
 
 /* --- the client ------------------------------------------------------------------------------- */
@@ -41,8 +41,8 @@ static const domus_behaviour opener = {.name = "opener", .kind = DOMUS_STATE, .o
 void domt_nats_make(void)
 {
     domt_kit = domt_kit_new(NULL, 3);
-    domt_ok(domus_probe_new(domt_kit, &domt_probe));
-    domt_ok(domus_probe_new(domt_kit, &domt_events));
+    domt_expect_success(domus_probe_new(domt_kit, &domt_probe));
+    domt_expect_success(domus_probe_new(domt_kit, &domt_events));
 }
 
 void domt_nats_open(const domus_nats_options *options)
@@ -67,7 +67,7 @@ domus_peer_listener *domt_nats_listen(const char *at)
 {
     domus_peer_listener *listener;
 
-    domt_ok(domus_peer_listen(domt_kit, at, 0, &listener));
+    domt_expect_success(domus_peer_listen(domt_kit, at, 0, &listener));
     return listener;
 }
 
@@ -90,22 +90,22 @@ domus_peer *domt_nats_accept(domus_peer_listener *listener)
 {
     domus_peer *peer;
 
-    domt_ok(domus_peer_accept(listener, 60 * SECOND, &peer));
+    domt_expect_success(domus_peer_accept(listener, 60 * SECOND, &peer));
     return peer;
 }
 
-void domt_nats_say(domus_peer *peer, const char *text)
+void domt_nats_send_to_client(domus_peer *peer, const char *text)
 {
-    domt_ok(domus_peer_send(peer, text, strlen(text)));
+    domt_expect_success(domus_peer_send(peer, text, strlen(text)));
     domt_nats_run();
 }
 
-void domt_nats_hears(domus_peer *peer, const char *text)
+void domt_nats_expect_sent(domus_peer *peer, const char *text)
 {
-    domt_ok(domus_peer_expect(peer, text, strlen(text), 5 * SECOND));
+    domt_expect_success(domus_peer_expect(peer, text, strlen(text), 5 * SECOND));
 }
 
-const char *domt_nats_line(domus_peer *peer)
+const char *domt_nats_read_line(domus_peer *peer)
 {
     static char line[40000];
     size_t size;
@@ -114,7 +114,7 @@ const char *domt_nats_line(domus_peer *peer)
         const char *got = domus_peer_got(peer, &size);
         const char *end = size != 0 ? memchr(got, '\n', size) : NULL;
         if (end == NULL) {
-            domt_nats_pass(MS);
+            domt_nats_advance(MS);
             continue;
         }
         size = (size_t)(end - got) + 1;
@@ -131,21 +131,21 @@ const char *domt_nats_login(domus_peer *peer, const char *info)
 {
     static char inbox[100];
 
-    domt_nats_say(peer, info != NULL ? info : INFO);
-    ck_assert_int_eq(strncmp(domt_nats_line(peer), "CONNECT {", 9), 0);
-    domt_nats_hears(peer, "PING\r\n");
-    domt_nats_say(peer, "PONG\r\n");
-    const char *line = domt_nats_line(peer);
+    domt_nats_send_to_client(peer, info != NULL ? info : INFO);
+    ck_assert_int_eq(strncmp(domt_nats_read_line(peer), "CONNECT {", 9), 0);
+    domt_nats_expect_sent(peer, "PING\r\n");
+    domt_nats_send_to_client(peer, "PONG\r\n");
+    const char *line = domt_nats_read_line(peer);
     ck_assert_int_eq(strncmp(line, "SUB _INBOX.", 11), 0);
     size_t size = strlen(line);
     ck_assert_str_eq(line + size - 4, ".* 0");
     memcpy(inbox, line + 4, size - 4 - 3);
     inbox[size - 4 - 3] = '\0';
-    domt_nats_happens(DOMUS_NATS_CONNECTED, 0);
+    domt_nats_expect_event(DOMUS_NATS_CONNECTED, 0);
     return inbox;
 }
 
-domus_peer *domt_nats_again(domus_peer_listener *listener)
+domus_peer *domt_nats_accept_login(domus_peer_listener *listener)
 {
     domus_peer *peer = domt_nats_accept(listener);
 
@@ -153,7 +153,8 @@ domus_peer *domt_nats_again(domus_peer_listener *listener)
     return peer;
 }
 
-domus_peer *domt_nats_ready(const domus_nats_options *options, domus_peer_listener **ret_listener)
+domus_peer *domt_nats_begin_logged_in(const domus_nats_options *options,
+                                      domus_peer_listener **ret_listener)
 {
     domus_peer_listener *listener = domt_nats_begin(options);
     domus_peer *peer = domt_nats_accept(listener);
@@ -179,7 +180,8 @@ void domt_nats_publish(const char *subject, const char *payload)
 {
     domus_nats_publish publish = domt_nats_message(subject, payload);
 
-    domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_expect_success(
+        domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
     domt_nats_run();
 }
 
@@ -187,10 +189,11 @@ void domt_nats_request(const char *subject, const char *payload, uint64_t within
 {
     domus_nats_publish publish = domt_nats_message(subject, payload);
 
-    domt_ok(within_ns != 0
-                ? domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_request_type, &publish,
-                                         within_ns)
-                : domus_probe_ask(domt_probe, domt_nats, &domus_nats_request_type, &publish));
+    domt_expect_success(
+        within_ns != 0
+            ? domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_request_type, &publish,
+                                     within_ns)
+            : domus_probe_ask(domt_probe, domt_nats, &domus_nats_request_type, &publish));
     domt_nats_run();
 }
 
@@ -202,17 +205,20 @@ uint64_t domt_nats_subscribe(const char *subject, const char *queue, uint64_t ma
     ck_assert_int_eq(domus_nats_subscribe_make(subject, queue, &subscribe), 0);
     subscribe.messages_max = max;
     subscribe.tag = tag;
-    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
-    domt_ok(domus_probe_expect(domt_probe, &domus_nats_subscription_type, SECOND, &subscription));
+    domt_expect_success(
+        domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
+    domt_expect_success(
+        domus_probe_expect(domt_probe, &domus_nats_subscription_type, SECOND, &subscription));
     ck_assert_uint_ne(subscription.number, 0);
     return subscription.number;
 }
 
-void domt_nats_gets(domus_probe *probe, const char *subject, const char *payload, uint64_t tag)
+void domt_nats_expect_message(domus_probe *probe, const char *subject, const char *payload,
+                              uint64_t tag)
 {
     domus_nats_message message;
 
-    domt_ok(domus_probe_expect(probe, &domus_nats_message_type, 5 * SECOND, &message));
+    domt_expect_success(domus_probe_expect(probe, &domus_nats_message_type, 5 * SECOND, &message));
     ck_assert(domus_slice_equals(domus_nats_subject(&message), subject, strlen(subject)));
     domus_slice got = domus_nats_payload(&message);
     ck_assert_msg(domus_slice_equals(got, payload, strlen(payload)), "%.*s", (int)got.size,
@@ -221,28 +227,29 @@ void domt_nats_gets(domus_probe *probe, const char *subject, const char *payload
     domus_nats_message_type.release(&message);
 }
 
-void domt_nats_fails(int error)
+void domt_nats_expect_failure(int error)
 {
-    domt_ok(domus_probe_expect_error(domt_probe, error, 60 * SECOND));
+    domt_expect_success(domus_probe_expect_error(domt_probe, error, 60 * SECOND));
 }
 
-void domt_nats_happens(domus_nats_happening happening, int error)
+void domt_nats_expect_event(domus_nats_happening happening, int error)
 {
     domus_nats_event event;
 
-    domt_ok(domus_probe_expect(domt_events, &domus_nats_event_type, 60 * SECOND, &event));
+    domt_expect_success(
+        domus_probe_expect(domt_events, &domus_nats_event_type, 60 * SECOND, &event));
     ck_assert_msg(event.happening == happening && event.error == error, "%d %d %s", event.happening,
                   event.error, event.text);
     ck_assert(domus_address_equals(event.of, domt_nats));
 }
 
-domus_nats_status domt_nats_look(void)
+domus_nats_status domt_nats_read_status(void)
 {
     domus_nats_status status;
     domus_probe *other;
 
-    domt_ok(domus_probe_new(domt_kit, &other));
-    domt_ok(domus_probe_ask(other, domt_nats, &domus_nats_look_type, NULL));
-    domt_ok(domus_probe_expect(other, &domus_nats_status_type, SECOND, &status));
+    domt_expect_success(domus_probe_new(domt_kit, &other));
+    domt_expect_success(domus_probe_ask(other, domt_nats, &domus_nats_look_type, NULL));
+    domt_expect_success(domus_probe_expect(other, &domus_nats_status_type, SECOND, &status));
     return status;
 }

@@ -22,7 +22,7 @@ extern domus_probe *domt_events; /* probe that receives the client's events */
 extern domus_address domt_nats;
 
 /* Check that a call of the kit has succeeded. */
-void domt_ok(int result);
+void domt_expect_success(int result);
 
 /* Begin with a server at PLACE and a client. `options` may be NULL; servers, events and seed are
  * set if they are missing. Returns the listener of the server. domt_nats_end() ends the kit. */
@@ -38,11 +38,11 @@ domus_peer_listener *domt_nats_listen(const char *at);
 domus_peer *domt_nats_accept(domus_peer_listener *listener);
 
 /* Send text to the client; check that the client sends this text, and nothing before it. */
-void domt_nats_say(domus_peer *peer, const char *text);
-void domt_nats_hears(domus_peer *peer, const char *text);
+void domt_nats_send_to_client(domus_peer *peer, const char *text);
+void domt_nats_expect_sent(domus_peer *peer, const char *text);
 
 /* Returns the next line of the client without its end, valid until the next call. */
-const char *domt_nats_line(domus_peer *peer);
+const char *domt_nats_read_line(domus_peer *peer);
 
 /* Let the client log in after this INFO (NULL: the usual one). Returns its inbox: the subject
  * without the star. If the client has a receiver of events, checks that it reports the
@@ -50,10 +50,11 @@ const char *domt_nats_line(domus_peer *peer);
 const char *domt_nats_login(domus_peer *peer, const char *info);
 
 /* Accept the next connection, and let the client log in. */
-domus_peer *domt_nats_again(domus_peer_listener *listener);
+domus_peer *domt_nats_accept_login(domus_peer_listener *listener);
 
 /* Begin with a client that is logged in. */
-domus_peer *domt_nats_ready(const domus_nats_options *options, domus_peer_listener **ret_listener);
+domus_peer *domt_nats_begin_logged_in(const domus_nats_options *options,
+                                      domus_peer_listener **ret_listener);
 
 /* Let the probe publish, ask, or subscribe. */
 domus_nats_publish domt_nats_message(const char *subject, const char *payload);
@@ -62,12 +63,13 @@ void domt_nats_request(const char *subject, const char *payload, uint64_t within
 uint64_t domt_nats_subscribe(const char *subject, const char *queue, uint64_t max, uint64_t tag);
 
 /* Check that the probe receives a message with this subject, payload and tag. */
-void domt_nats_gets(domus_probe *probe, const char *subject, const char *payload, uint64_t tag);
-void domt_nats_fails(int error);
-void domt_nats_happens(domus_nats_happening happening, int error);
+void domt_nats_expect_message(domus_probe *probe, const char *subject, const char *payload,
+                              uint64_t tag);
+void domt_nats_expect_failure(int error);
+void domt_nats_expect_event(domus_nats_happening happening, int error);
 
 void domt_nats_run(void);
-void domt_nats_pass(uint64_t time_ns);
-domus_nats_status domt_nats_look(void);
+void domt_nats_advance(uint64_t time_ns);
+domus_nats_status domt_nats_read_status(void);
 
 #endif

@@ -62,17 +62,17 @@ static uint64_t read_value(const char *path, const char *value)
 
 /* Returns a number by which values of a key can be compared: an ioRatio of 100 gives state actors
  * no deadline, and a sendTimeout of 0 never ends. */
-static uint64_t weigh(const char *path, uint64_t number)
+static uint64_t make_comparable(const char *path, uint64_t number)
 {
     if (strcmp(path, "scheduler.ioRatio") == 0 && number == 100)
         return 0;
     return strcmp(path, "channel.sendTimeout") == 0 && number == 0 ? UINT64_MAX : number;
 }
 
-static void hold_value(const char *rule, const char *path, const char *value,
-                       const domi_look_settings *now)
+static void check_value(const char *rule, const char *path, const char *value,
+                        const domi_look_settings *now)
 {
-    uint64_t wanted = weigh(path, read_value(path, value));
+    uint64_t wanted = make_comparable(path, read_value(path, value));
     domi_look_settings settings = *now;
     bool is_known = strcmp(path, "system.threads") == 0 || strcmp(path, NO_DELAY) == 0;
 
@@ -81,7 +81,7 @@ static void hold_value(const char *rule, const char *path, const char *value,
             strcmp(path, "memory.limit") == 0)
             continue;
         is_known = true;
-        uint64_t present = weigh(path, *domi_look_field(&settings, i));
+        uint64_t present = make_comparable(path, *domi_look_field(&settings, i));
         ck_assert_msg(is_lowered(rule, path) ? wanted < present : wanted > present,
                       "%s: %s: %s, which is no help", rule, path, value);
     }
@@ -91,8 +91,8 @@ static void hold_value(const char *rule, const char *path, const char *value,
 
 /* Check the keys of a map against their present values. Returns the place behind the end of the
  * map. */
-static const char *hold_map(const char *rule, const char *section, const char *at,
-                            const domi_look_settings *now)
+static const char *check_map(const char *rule, const char *section, const char *at,
+                             const domi_look_settings *now)
 {
     while (*at != '\0' && *at != '}') {
         char path[PATH_SIZE], value[64];
@@ -102,11 +102,11 @@ static const char *hold_map(const char *rule, const char *section, const char *a
                  at);
         at += name + 2;
         if (*at == '{') {
-            at = hold_map(rule, path, at + 1, now);
+            at = check_map(rule, path, at + 1, now);
         } else {
             size_t size = strcspn(at, ",}");
             snprintf(value, sizeof value, "%.*s", (int)size, at);
-            hold_value(rule, path, value, now);
+            check_value(rule, path, value, now);
             at += size;
         }
         at += strspn(at, ", ");
@@ -114,7 +114,7 @@ static const char *hold_map(const char *rule, const char *section, const char *a
     return *at == '}' ? at + 1 : at;
 }
 
-void domt_advice_holds(const domi_finding *finding, const domi_look_settings *now)
+void domt_advice_check(const domi_finding *finding, const domi_look_settings *now)
 {
     char lines[DOMI_FINDING_TEXT];
     char *rest = NULL;
@@ -123,6 +123,6 @@ void domt_advice_holds(const domi_finding *finding, const domi_look_settings *no
     for (char *line = strtok_r(lines, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (line[0] != '#')
-            ck_assert_msg(*hold_map(finding->rule->name, "", line, now) == '\0', "%s", line);
+            ck_assert_msg(*check_map(finding->rule->name, "", line, now) == '\0', "%s", line);
     }
 }

@@ -171,7 +171,7 @@ MAKE(datagrams_that_nobody_reads)
 /* --- io --------------------------------------------------------------------------------------- */
 
 /* The same slow peers at the same pace, as a look of `seconds` seconds sees them. */
-static void slow_for(domt_looks *looks, uint64_t seconds, uint64_t queued)
+static void make_slow_peers(domt_looks *looks, uint64_t seconds, uint64_t queued)
 {
     looks->after.now_ns = looks->after.uptime_ns = seconds * SECOND_NS;
     for (uint32_t i = 0; i < 2; i++)
@@ -181,17 +181,17 @@ static void slow_for(domt_looks *looks, uint64_t seconds, uint64_t queued)
 
 MAKE(slow_for_a_second)
 {
-    slow_for(looks, 1, 10 * MIB);
+    make_slow_peers(looks, 1, 10 * MIB);
 }
 
 MAKE(quick_for_a_second)
 {
-    slow_for(looks, 1, 10 * MIB - 1);
+    make_slow_peers(looks, 1, 10 * MIB - 1);
 }
 
 MAKE(slow_for_a_minute)
 {
-    slow_for(looks, 60, 10 * MIB);
+    make_slow_peers(looks, 60, 10 * MIB);
     SETTINGS.send_timeout_ns = SECOND_NS;
     SETTINGS.send_high = 32768;
 }
@@ -199,8 +199,8 @@ MAKE(slow_for_a_minute)
 static void fill_requests(domt_looks *looks, uint64_t most, uint64_t own)
 {
     COUNTERS.channels_busy = 1000;
-    domt_looks_share(looks, 0, 5, 95);
-    domt_looks_share(looks, 1, 5, 95);
+    domt_looks_set_shares(looks, 0, 5, 95);
+    domt_looks_set_shares(looks, 1, 5, 95);
     SETTINGS.requests_max = most;
     SETTINGS.listener_requests = own;
 }
@@ -239,7 +239,7 @@ MAKE(stand_ins_for_short_runs)
 
 MAKE(stand_ins_beside_uneven_threads)
 {
-    domt_looks_share(looks, 0, 80, 10);
+    domt_looks_set_shares(looks, 0, 80, 10);
     COUNTERS.runs = 20000;
     COUNTERS.ready_ns = 8 * looks->after.threads[0].phases.state;
     COUNTERS.steals = 10000;
@@ -359,10 +359,10 @@ DOMT_TEST(advice_goes_by_what_holds)
         domt_looks_make(&looks);
         cases[i].make(&looks);
         uint32_t count = domt_looks_judge(&looks, findings);
-        const domi_finding *found = domt_finding_of(findings, count, cases[i].rule);
+        const domi_finding *found = domt_find_finding(findings, count, cases[i].rule);
         const char *change = found != NULL ? found->change : "";
         if (found != NULL)
-            domt_advice_holds(found, &looks.after.settings);
+            domt_advice_check(found, &looks.after.settings);
         ck_assert_msg((found != NULL) == (cases[i].has != NULL), "case %zu, %s", i, cases[i].rule);
         ck_assert_msg(found == NULL || strstr(change, cases[i].has) != NULL, "case %zu: %s", i,
                       change);

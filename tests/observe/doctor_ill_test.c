@@ -73,9 +73,9 @@ static bool is_named(const struct patient *patient, bool *ret_is_denied)
     ck_assert_msg(why == NULL, "%s: %s", patient->ill->rule, why);
     uint32_t count = domi_doctor_judge(&span, findings);
     *ret_is_denied =
-        domt_finding_of(findings, count, "cpu-denied") != NULL ||
+        domt_find_finding(findings, count, "cpu-denied") != NULL ||
         (patient->ill->prepare == NULL && (double)span.machine.idle_ns < 0.75e9 * span.seconds);
-    bool is_found = domt_finding_of(findings, count, patient->ill->rule) != NULL;
+    bool is_found = domt_find_finding(findings, count, patient->ill->rule) != NULL;
     if (!is_found || getenv("DOMT_PRINT") != NULL)
         print_findings(patient->ill->rule, &span, count);
     domi_span_fini(&span);
@@ -84,7 +84,7 @@ static bool is_named(const struct patient *patient, bool *ret_is_denied)
 
 /* Run programs at the same time. Returns how many faults were not found. `ret_is_denied` tells
  * whether one of the programs got too little of the CPU. */
-static uint32_t examine(const domt_ill *ills, size_t count, bool *ret_is_denied)
+static uint32_t run_and_judge(const domt_ill *ills, size_t count, bool *ret_is_denied)
 {
     uint32_t missed = 0;
     bool is_denied;
@@ -119,7 +119,7 @@ static bool is_seen(const domt_ill *ill)
     bool is_denied = true;
 
     for (int i = 0; i < TRIES && is_denied; i++) {
-        if (examine(ill, 1, &is_denied) == 0)
+        if (run_and_judge(ill, 1, &is_denied) == 0)
             return true;
     }
     if (is_denied)
@@ -158,7 +158,7 @@ DOMT_TEST(programs_at_their_limits_are_named)
         count++;
     ck_assert_uint_le(count, ILLS_MAX);
     bool is_missed[ILLS_MAX];
-    (void)examine(domt_ills_of_limits, count, &is_denied);
+    (void)run_and_judge(domt_ills_of_limits, count, &is_denied);
     for (size_t i = 0; i < count; i++)
         is_missed[i] = patients[i].is_missed;
     for (size_t i = 0; i < count; i++)
@@ -190,7 +190,7 @@ DOMT_TEST(programs_short_of_cpus_and_descriptors_are_named)
 
     for (const domt_ill *ill = domt_ills_of_process; ill->rule != NULL; ill++) {
         int tries = 0;
-        while (examine(ill, 1, &is_denied) != 0)
+        while (run_and_judge(ill, 1, &is_denied) != 0)
             ck_assert_msg(++tries < TRIES, "%s", ill->rule);
     }
 }
@@ -202,7 +202,7 @@ static bool is_well(const struct patient *patient)
 
     ck_assert_ptr_null(domi_span_init(&patient->before, &patient->after, &span));
     uint32_t count = domi_doctor_judge(&span, findings);
-    bool is_denied = domt_finding_of(findings, count, "cpu-denied") != NULL;
+    bool is_denied = domt_find_finding(findings, count, "cpu-denied") != NULL;
     if (count != 0)
         print_findings(patient->ill->rule, &span, count);
     domi_span_fini(&span);

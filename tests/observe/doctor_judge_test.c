@@ -24,18 +24,18 @@ static const domt_case *find_case(const char *rule)
     return NULL;
 }
 
-static void hold_case(const domt_case *at, bool over)
+static void check_case(const domt_case *at, bool over)
 {
     domt_looks looks;
 
     domt_looks_make(&looks);
     at->make(&looks, over);
     const domi_finding *found =
-        domt_finding_of(findings, domt_looks_judge(&looks, findings), at->rule);
+        domt_find_finding(findings, domt_looks_judge(&looks, findings), at->rule);
     ck_assert_msg((found != NULL) == over, "%s: %s: %d", at->rule, at->change, over);
     if (found != NULL) {
         ck_assert_msg(strstr(found->change, at->change) != NULL, "%s: %s", at->rule, found->change);
-        domt_advice_holds(found, &looks.after.settings);
+        domt_advice_check(found, &looks.after.settings);
         ck_assert(found->sentence[strlen(found->sentence) - 1] == '.');
     }
     domt_looks_free(&looks);
@@ -45,8 +45,8 @@ DOMT_TEST(each_rule_speaks_on_one_side_of_its_threshold)
 {
     for (size_t i = 0; i < LISTS; i++) {
         for (const domt_case *at = lists[i]; at->rule != NULL; at++) {
-            hold_case(at, false);
-            hold_case(at, true);
+            check_case(at, false);
+            check_case(at, true);
         }
     }
 }
@@ -76,7 +76,7 @@ DOMT_TEST(nothing_is_said_of_healthy_programs)
         domt_looks looks;
         domt_looks_make(&looks);
         for (uint32_t thread = 0; thread < 2; thread++)
-            domt_looks_share(&looks, thread, shares[i][2 * thread], shares[i][2 * thread + 1]);
+            domt_looks_set_shares(&looks, thread, shares[i][2 * thread], shares[i][2 * thread + 1]);
         uint32_t count = domt_looks_judge(&looks, findings);
         ck_assert_msg(count == 0, "%zu: %s", i, findings[0].rule->name);
         domt_looks_free(&looks);

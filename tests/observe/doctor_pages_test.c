@@ -17,7 +17,7 @@
 static char page[TEXT_MAX], made[TEXT_MAX];
 static size_t size;
 
-static void put(const char *text, size_t length)
+static void append_bytes(const char *text, size_t length)
 {
     ck_assert_uint_lt(size + length, TEXT_MAX);
     memcpy(made + size, text, length);
@@ -25,63 +25,63 @@ static void put(const char *text, size_t length)
     made[size] = '\0';
 }
 
-static void put_text(const char *text)
+static void append_text(const char *text)
 {
-    put(text, strlen(text));
+    append_bytes(text, strlen(text));
 }
 
 /* Append a paragraph, broken into lines. */
-static void put_paragraph(const char *head, const char *text)
+static void append_paragraph(const char *head, const char *text)
 {
     size_t column = strlen(strrchr(head, '\n') + 1);
     bool begins = true;
 
-    put_text(head);
+    append_text(head);
     for (; *text != '\0'; begins = false) {
         size_t word = strcspn(text, " ");
         if (!begins && column + 1 + word > COLUMNS) {
-            put_text("\n");
+            append_text("\n");
             column = 0;
         } else if (!begins) {
-            put_text(" ");
+            append_text(" ");
             column++;
         }
-        put(text, word);
+        append_bytes(text, word);
         column += word;
         text += word;
         text += strspn(text, " ");
     }
-    put_text("\n");
+    append_text("\n");
 }
 
 /* Append a list of keys, each as code. */
-static void put_keys(const char *keys)
+static void append_keys(const char *keys)
 {
-    put_text("\nKeys: ");
+    append_text("\nKeys: ");
     while (*keys != '\0') {
         size_t length = strcspn(keys, ",");
-        put_text("`");
-        put(keys, length);
-        put_text("`");
+        append_text("`");
+        append_bytes(keys, length);
+        append_text("`");
         keys += length;
         if (*keys == ',')
-            put_text(", ");
+            append_text(", ");
         keys += strspn(keys, ", ");
     }
-    put_text("\n");
+    append_text("\n");
 }
 
-static void put_rule(const domi_rule *rule)
+static void append_rule(const domi_rule *rule)
 {
     char head[256];
 
     snprintf(head, sizeof head, "\n### `%s`\n\n**%s** (%s). ", rule->name, rule->title,
              domi_harm_name(rule->harm));
-    put_paragraph(head, rule->cause);
-    put_paragraph("\nWhy it is a limit: ", rule->limit);
-    put_paragraph("\nWhat helps: ", rule->remedy);
+    append_paragraph(head, rule->cause);
+    append_paragraph("\nWhy it is a limit: ", rule->limit);
+    append_paragraph("\nWhat helps: ", rule->remedy);
     if (rule->keys[0] != '\0')
-        put_keys(rule->keys);
+        append_keys(rule->keys);
 }
 
 static void read_page(void)
@@ -109,9 +109,9 @@ DOMT_TEST(the_page_has_all_rules_as_they_are)
     read_page();
     const char *begin = strstr(page, BEGIN);
     ck_assert_ptr_nonnull(begin);
-    put(page, (size_t)(begin - page) + strlen(BEGIN));
+    append_bytes(page, (size_t)(begin - page) + strlen(BEGIN));
     for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL; i++)
-        put_rule(rule);
+        append_rule(rule);
     if (getenv("DOMT_WRITE") != NULL)
         write_page();
     else

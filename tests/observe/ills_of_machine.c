@@ -98,7 +98,7 @@ static void give_memory(domus_system *system)
 }
 
 /* Set the memory that the library counts as held, of its limit of 1,000 MiB. */
-static void hold(domt_ill_run *run, uint64_t bytes)
+static void set_held_memory(domt_ill_run *run, uint64_t bytes)
 {
     char text[32];
 
@@ -109,12 +109,12 @@ static void hold(domt_ill_run *run, uint64_t bytes)
 
 static void hold_much(domt_ill_run *run)
 {
-    hold(run, 850 * MIB);
+    set_held_memory(run, 850 * MIB);
 }
 
 static void hold_nearly_all(domt_ill_run *run)
 {
-    hold(run, 930 * MIB);
+    set_held_memory(run, 930 * MIB);
 }
 
 static void measure_often(domus_config *config)

@@ -37,7 +37,7 @@ static const domi_look_settings defaults = {
     .log_lines = 1024,
 };
 
-static void fill(domi_look *look)
+static void fill_look(domi_look *look)
 {
     ck_assert_int_eq(domi_look_init(look, 2, 2, 2, 1), 0);
     look->pid = 7;
@@ -55,7 +55,7 @@ static void fill(domi_look *look)
     }
 }
 
-void domt_looks_share(domt_looks *looks, uint32_t thread, uint32_t state, uint32_t sleep)
+void domt_looks_set_shares(domt_looks *looks, uint32_t thread, uint32_t state, uint32_t sleep)
 {
     domi_look_thread *to = &looks->after.threads[thread];
 
@@ -65,7 +65,7 @@ void domt_looks_share(domt_looks *looks, uint32_t thread, uint32_t state, uint32
     to->times.cpu_ns = 1 + WALL_NS / 100 * (100 - sleep);
 }
 
-void domt_looks_settle(domt_looks *looks, uint64_t alive, uint32_t thread)
+void domt_looks_set_actors(domt_looks *looks, uint64_t alive, uint32_t thread)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.alive = i == thread ? alive : 0;
@@ -73,8 +73,8 @@ void domt_looks_settle(domt_looks *looks, uint64_t alive, uint32_t thread)
 
 void domt_looks_make(domt_looks *looks)
 {
-    fill(&looks->before);
-    fill(&looks->after);
+    fill_look(&looks->before);
+    fill_look(&looks->after);
     looks->after.now_ns = looks->after.uptime_ns = WALL_NS;
     looks->after.machine.cpu_ns = WALL_NS;
     looks->after.machine.idle_ns = 3 * WALL_NS;
@@ -87,7 +87,7 @@ void domt_looks_make(domt_looks *looks)
                                             .reads = 100000,
                                             .sent_bytes = 10000000};
         looks->before.threads[i].times.cpu_ns = 1;
-        domt_looks_share(looks, i, 40, 50);
+        domt_looks_set_shares(looks, i, 40, 50);
         looks->after.runners[i].times =
             (domi_look_runner){.wall_ns = WALL_NS, .run_ns = WALL_NS / 2};
         looks->after.actors[i].counts = (domi_look_behaviour){.runs = 200000,
@@ -116,7 +116,8 @@ uint32_t domt_looks_judge(const domt_looks *looks, domi_finding ret_findings[DOM
     return count;
 }
 
-const domi_finding *domt_finding_of(const domi_finding *findings, uint32_t count, const char *rule)
+const domi_finding *domt_find_finding(const domi_finding *findings, uint32_t count,
+                                      const char *rule)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(findings[i].rule->name, rule) == 0)

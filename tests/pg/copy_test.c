@@ -14,14 +14,14 @@
 static domt_postgres server;
 static domt_pg_user user;
 
-static void begin(const domus_sql_options *options)
+static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.unix_url, options);
-    domt_pg_does(&user, "CREATE TABLE t (number INT)");
+    domt_pg_run_script(&user, "CREATE TABLE t (number INT)");
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
@@ -50,7 +50,7 @@ static int write_bytes(domt_pg_user *who, domus_sql_cursor copy, const char *byt
 
 static pid_t find_backend(domus_sql sql)
 {
-    return (pid_t)domt_pg_number(&user, sql, "SELECT pg_backend_pid()");
+    return (pid_t)domt_pg_query_number(&user, sql, "SELECT pg_backend_pid()");
 }
 
 /* A server that hangs takes no more bytes, so a write is kept. The write fails at its time-out,
@@ -62,7 +62,7 @@ DOMT_TEST(kept_write_ends_at_its_time)
 
     memset(bytes, '\n', sizeof bytes);
     for (int round = 0; round < 2; round++) {
-        begin(&options);
+        set_up(&options);
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
         domus_sql sql = domt_pg_begin(&other);
@@ -85,12 +85,12 @@ DOMT_TEST(kept_write_ends_at_its_time)
             }
         }
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        for (int i = 0; i < 4000 && domt_pg_look(&user).busy != 0; i++)
+        for (int i = 0; i < 4000 && domt_pg_read_status(&user).busy != 0; i++)
             nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-        ck_assert_uint_eq(domt_pg_look(&user).busy, 0);
+        ck_assert_uint_eq(domt_pg_read_status(&user).busy, 0);
         kill(backend, SIGCONT);
-        ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
-        end();
+        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
+        tear_down();
     }
 }
 
@@ -100,7 +100,7 @@ DOMT_TEST(refused_copy_ends_with_its_transaction)
 {
     static const domus_sql_options options = {.connections_max = 1, .timeout_ns = 5000 * MS};
 
-    begin(&options);
+    set_up(&options);
     for (int round = 0; round < 3; round++) {
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
@@ -115,11 +115,11 @@ DOMT_TEST(refused_copy_ends_with_its_transaction)
         if (round < 2)
             ck_assert_int_eq(domt_pg_end(&other, sql, false).error, 0);
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        domt_pg_await_free(&user);
+        domt_pg_await_idle(&user);
     }
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
+    tear_down();
 }
 
 DOMT_SUITE(120)

@@ -32,13 +32,13 @@ static struct sockaddr_in at_port(uint16_t port)
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static void rest(uint32_t ms)
+static void pause_ms(uint32_t ms)
 {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000 * MS)}, NULL);
 }
 
 /* Forward the bytes that have come at one end. Returns whether more bytes may come. */
-static bool hand_on(int from, int to)
+static bool forward_bytes(int from, int to)
 {
     char bytes[4096];
     ssize_t size = recv(from, bytes, sizeof bytes, 0);
@@ -46,19 +46,19 @@ static bool hand_on(int from, int to)
     return size > 0 && send(to, bytes, (size_t)size, MSG_NOSIGNAL) == size;
 }
 
-static void *hold_line(void *argument)
+static void *delay_and_forward(void *argument)
 {
     int near = (int)(intptr_t)argument;
     int far = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = at_port(server.port);
 
-    rest(atomic_load(&wait_ms));
+    pause_ms(atomic_load(&wait_ms));
     bool is_there = connect(far, (struct sockaddr *)&address, sizeof address) == 0;
     while (is_there) {
         struct pollfd ends[2] = {{.fd = near, .events = POLLIN}, {.fd = far, .events = POLLIN}};
         (void)poll(ends, 2, -1);
-        is_there = (ends[0].revents == 0 || hand_on(near, far)) &&
-                   (ends[1].revents == 0 || hand_on(far, near));
+        is_there = (ends[0].revents == 0 || forward_bytes(near, far)) &&
+                   (ends[1].revents == 0 || forward_bytes(far, near));
     }
     close(near);
     close(far);
@@ -71,7 +71,8 @@ static void *run_proxy(void *argument)
     int count = 0, fd;
 
     while (count < LINES_MAX && (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-        ck_assert_int_eq(pthread_create(&lines[count++], NULL, hold_line, (void *)(intptr_t)fd), 0);
+        ck_assert_int_eq(
+            pthread_create(&lines[count++], NULL, delay_and_forward, (void *)(intptr_t)fd), 0);
     for (int i = 0; i < count; i++)
         pthread_join(lines[i], NULL);
     return NULL;
@@ -103,7 +104,7 @@ DOMT_TEST(slow_cancels_lose_no_connection)
              listen_near());
     ck_assert_int_eq(pthread_create(&proxy, NULL, run_proxy, NULL), 0);
     domt_pg_user_start(&user, url, &(domus_sql_options){.connections_max = SLEEPERS});
-    while (domt_pg_look(&user).connections != SLEEPERS) {
+    while (domt_pg_read_status(&user).connections != SLEEPERS) {
         for (uint64_t tag = 0; tag < SLEEPERS; tag++)
             domt_pg_send(&user, user.sql, &nap, NULL, 0, tag);
         domt_pg_receive_all(&user, answers, SLEEPERS);
@@ -114,8 +115,8 @@ DOMT_TEST(slow_cancels_lose_no_connection)
     domt_pg_receive_all(&user, answers, SLEEPERS);
     for (uint32_t i = 0; i < SLEEPERS; i++)
         ck_assert_int_eq(answers[i].error, -ETIMEDOUT);
-    domt_pg_await_free(&user);
-    domus_sql_status status = domt_pg_look(&user);
+    domt_pg_await_idle(&user);
+    domus_sql_status status = domt_pg_read_status(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, SLEEPERS);
     domt_pg_user_stop(&user);

@@ -74,14 +74,14 @@ DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
     }
     nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     ck_assert_int_le(count_cancels(), 4 + 1);
-    for (int i = 0; i < 4000 && domt_pg_look(&user).failures < 4; i++)
+    for (int i = 0; i < 4000 && domt_pg_read_status(&user).failures < 4; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 4);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 4);
     kill(server.pid, SIGCONT);
     for (int i = 0; i < 4000 && count_sleepers(&other) != 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(10 * MS)}, NULL);
     ck_assert_int_eq(count_sleepers(&other), 0);
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
     domt_pg_user_stop(&other);
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
@@ -124,7 +124,7 @@ DOMT_TEST(sessions_that_are_dead_are_given_up)
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, &options);
     domt_pg_user_start(&other, server.unix_url, NULL);
-    for (int i = 0; i < 4000 && domt_pg_look(&user).connections < DEAD; i++)
+    for (int i = 0; i < 4000 && domt_pg_read_status(&user).connections < DEAD; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     for (uint64_t tag = 0; tag < DEAD; tag++)
         domt_pg_send(&user, user.sql, &sleeps, NULL, 0, tag);
@@ -133,11 +133,11 @@ DOMT_TEST(sessions_that_are_dead_are_given_up)
     stop_sleepers(&other);
     domt_pg_receive_all(&user, answers, DEAD);
     uint64_t began = now_ns();
-    while (domt_pg_look(&user).failures < DEAD && now_ns() - began < 20000 * MS)
+    while (domt_pg_read_status(&user).failures < DEAD && now_ns() - began < 20000 * MS)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, DEAD);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, DEAD);
     ck_assert_uint_lt(now_ns() - began, 9000 * MS); /* all end after 5 s, not one after the other */
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
     domt_pg_user_stop(&other);
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);

@@ -109,7 +109,7 @@ static bool send_parts(int fd, const part *first, const part *flood)
     return false;
 }
 
-static void *serve(void *argument)
+static void *serve_connection(void *argument)
 {
     int fd = (int)(intptr_t)argument;
     const struct timeval patience = {.tv_usec = 100000};
@@ -136,7 +136,7 @@ static void *accept_all(void *argument)
         if (fd < 0)
             return NULL;
         atomic_fetch_add(&sessions, 1);
-        ck_assert_int_eq(pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, serve_connection, (void *)(intptr_t)fd), 0);
         (void)pthread_detach(thread);
     }
 }
@@ -153,7 +153,7 @@ static uint16_t listen_on_loopback(void)
     return ntohs(address.sin_port);
 }
 
-static void suffer(const struct hostile *row)
+static void query_hostile_server(const struct hostile *row)
 {
     static const domus_sql_options options = {.connections_max = 2,
                                               .result_max = 1u << 20,
@@ -177,7 +177,8 @@ static void suffer(const struct hostile *row)
                                        : domt_pg_query(&user, user.sql, &asks, NULL, 0);
         ck_assert_msg(answer.error != 0, "%s", row->name);
         ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->name, answer.error);
-        (void)domt_pg_look(&user); /* asks the database, which shows that the thread goes on */
+        (void)domt_pg_read_status(
+            &user); /* asks the database, which shows that the thread goes on */
     }
     uint64_t after = domt_resident_bytes(getpid());
     ck_assert_msg(DOMT_SANITIZED || after < before + (32u << 20), "%s: %llu MiB", row->name,
@@ -195,7 +196,7 @@ static void suffer(const struct hostile *row)
 DOMT_TEST(hostile_servers_harm_nobody)
 {
     for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
-        suffer(&servers[i]);
+        query_hostile_server(&servers[i]);
 }
 
 DOMT_SUITE(240)

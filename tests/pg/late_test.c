@@ -14,7 +14,7 @@
 static domt_postgres server;
 static domt_pg_user user, other;
 
-static void begin(const domus_sql_options *options)
+static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, options);
@@ -30,14 +30,14 @@ static void begin(const domus_sql_options *options)
 }
 
 /* Begin with a second user, which holds the lock. */
-static void begin_locked(const domus_sql_options *options)
+static void set_up_locked(const domus_sql_options *options)
 {
-    begin(options);
+    set_up(options);
     domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
     domt_pg_lock(&other);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
@@ -45,9 +45,10 @@ static void end(void)
 
 static int64_t count_sleepers(void)
 {
-    return domt_pg_number(&user, user.sql,
-                          "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query "
-                          "LIKE 'SELECT pg_sleep%'");
+    return domt_pg_query_number(
+        &user, user.sql,
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query "
+        "LIKE 'SELECT pg_sleep%'");
 }
 
 static void wait_for_no_sleepers(void)
@@ -63,7 +64,7 @@ static void send_query(const domus_sql_statement *statement, uint64_t tag)
 }
 
 /* Check that the next answer has this tag and error. */
-static void expect(uint64_t tag, int error)
+static void expect_answer(uint64_t tag, int error)
 {
     domt_pg_received answer = domt_pg_receive(&user);
 
@@ -79,7 +80,7 @@ DOMT_TEST(query_ends_at_its_time_here_and_at_the_server)
 {
     static const domus_sql_options options = {.connections_max = 2};
 
-    begin(&options);
+    set_up(&options);
     for (int i = 0; i < 3; i++) {
         uint64_t began = domt_pg_now_ns();
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &sleeps, NULL, 0);
@@ -88,35 +89,35 @@ DOMT_TEST(query_ends_at_its_time_here_and_at_the_server)
         ck_assert(took >= 100 * MS && took < 20000 * MS);
         wait_for_no_sleepers();
     }
-    domus_sql_status status = domt_pg_look(&user);
+    domus_sql_status status = domt_pg_read_status(&user);
     ck_assert_uint_eq(status.timeouts, 3);
     ck_assert_uint_eq(status.failures, 0); /* the connection was not closed */
-    end();
+    tear_down();
 }
 
 /* The deadline of an ask ends its query as a time-out does. */
 DOMT_TEST(query_ends_with_the_deadline_of_its_asker)
 {
-    begin(NULL);
+    set_up(NULL);
     domus_sql_request request;
     ck_assert_int_eq(domus_sql_request_make(user.sql, &sleeps_long, NULL, NULL, 0, &request), 0);
     ck_assert_int_eq(
         domt_pg_ask(&user, user.sql.at, &domus_sql_query_type, &request, 100 * MS).error,
         -ETIMEDOUT);
     wait_for_no_sleepers();
-    end();
+    tear_down();
 }
 
 DOMT_TEST(statement_in_a_transaction_ends_at_its_time)
 {
-    begin(NULL);
+    set_up(NULL);
     domus_sql sql = domt_pg_begin(&user);
     ck_assert_int_eq(domt_pg_query(&user, sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
     wait_for_no_sleepers();
     /* SQLSTATE 25P02: the transaction has failed */
     ck_assert_int_eq(domt_pg_query(&user, sql, &quick, NULL, 0).error, -EINVAL);
     ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
-    end();
+    tear_down();
 }
 
 /* There is one connection and room for two waiting queries: the third one is refused. */
@@ -125,7 +126,7 @@ DOMT_TEST(queue_is_bounded)
     static const domus_sql_options options = {.connections_max = 1, .queue_max = 2};
     domt_pg_received answers[5];
 
-    begin_locked(&options);
+    set_up_locked(&options);
     send_query(&domt_pg_waits, 0);
     for (uint64_t tag = 1; tag <= 4; tag++)
         send_query(&quick, tag);
@@ -134,9 +135,9 @@ DOMT_TEST(queue_is_bounded)
     domt_pg_receive_all(&user, answers, 5);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(answers[i].error, i < 3 ? 0 : -ENOBUFS);
-    ck_assert_uint_eq(domt_pg_look(&user).refused, 2);
+    ck_assert_uint_eq(domt_pg_read_status(&user).refused, 2);
     domt_pg_user_stop(&other);
-    end();
+    tear_down();
 }
 
 /* Waiting queries may have exactly this number of bytes in all. */
@@ -147,7 +148,7 @@ DOMT_TEST(queue_is_bounded_in_bytes)
     domt_pg_received answers[5];
 
     memset(text + strlen(text), 'x', sizeof text - 1 - strlen(text));
-    begin_locked(&options);
+    set_up_locked(&options);
     send_query(&domt_pg_waits, 0);
     /* two queries with a text fit, and one without a text */
     for (uint64_t tag = 1; tag <= 4; tag++) {
@@ -163,23 +164,23 @@ DOMT_TEST(queue_is_bounded_in_bytes)
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(answers[i].error, i == 3 ? -ENOBUFS : 0);
     domt_pg_user_stop(&other);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(query_waits_for_a_connection_no_longer_than_wait)
 {
     static const domus_sql_options options = {.connections_max = 1, .wait_ns = 200 * MS};
 
-    begin_locked(&options);
+    set_up_locked(&options);
     send_query(&domt_pg_waits, 0);
     uint64_t began = domt_pg_now_ns();
     send_query(&quick, 1);
-    expect(1, -EBUSY);
+    expect_answer(1, -EBUSY);
     ck_assert_uint_ge(domt_pg_now_ns() - began, 200 * MS);
     domt_pg_unlock(&other);
-    expect(0, 0);
+    expect_answer(0, 0);
     domt_pg_user_stop(&other);
-    end();
+    tear_down();
 }
 
 /* Queries wait on one connection behind others. One of them is cancelled, which ends no other one.
@@ -190,7 +191,7 @@ DOMT_TEST(neighbours_in_a_pipeline_live)
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     domt_pg_received answers[4];
 
-    begin(&options);
+    set_up(&options);
     for (int round = 0; round < 20; round++) {
         for (uint64_t tag = 0; tag <= 3; tag++)
             send_query(tag == 0 ? &sleeps : &quick, tag);
@@ -198,10 +199,10 @@ DOMT_TEST(neighbours_in_a_pipeline_live)
         for (int tag = 0; tag <= 3; tag++)
             ck_assert_int_eq(answers[tag].error, tag == 0 ? -ETIMEDOUT : 0);
     }
-    domus_sql_status status = domt_pg_look(&user);
+    domus_sql_status status = domt_pg_read_status(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);
-    end();
+    tear_down();
 }
 
 /* Several queries reach their time-outs at once: each is cancelled as soon as it is its turn. */
@@ -210,10 +211,10 @@ DOMT_TEST(late_neighbours_are_cancelled_one_after_the_other)
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     domt_pg_received answers[4];
 
-    begin(&options);
+    set_up(&options);
     send_query(&sleeps, 0); /* this run prepares the statement */
-    expect(0, -ETIMEDOUT);
-    domt_pg_await_free(&user);
+    expect_answer(0, -ETIMEDOUT);
+    domt_pg_await_idle(&user);
     uint64_t began = domt_pg_now_ns();
     for (uint64_t tag = 0; tag < 4; tag++)
         send_query(tag < 3 ? &sleeps : &quick, tag);
@@ -221,10 +222,10 @@ DOMT_TEST(late_neighbours_are_cancelled_one_after_the_other)
     for (int tag = 0; tag < 4; tag++)
         ck_assert_int_eq(answers[tag].error, tag < 3 ? -ETIMEDOUT : 0);
     ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* less than the 5 s of a cancel */
-    domus_sql_status status = domt_pg_look(&user);
+    domus_sql_status status = domt_pg_read_status(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);
-    end();
+    tear_down();
 }
 
 static const domus_sql_statement hit = {
@@ -238,28 +239,28 @@ DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     domt_pg_received answers[2];
 
-    begin(&options);
-    domt_pg_does(&user, "CREATE SEQUENCE hits START 3");
+    set_up(&options);
+    domt_pg_run_script(&user, "CREATE SEQUENCE hits START 3");
     send_query(&sleeps, 0);
-    expect(0, -ETIMEDOUT);
+    expect_answer(0, -ETIMEDOUT);
     for (int i = 0; i < 2; i++) { /* afterwards all statements are prepared */
         send_query(&hit, 1);
-        expect(1, 0);
+        expect_answer(1, 0);
     }
-    domt_pg_does(&user, "ALTER SEQUENCE hits RESTART WITH 2 MINVALUE 1");
+    domt_pg_run_script(&user, "ALTER SEQUENCE hits RESTART WITH 2 MINVALUE 1");
     send_query(&sleeps, 0);
     send_query(&hit, 1);
     domt_pg_receive_all(&user, answers, 2);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(answers[i].error, i == 0 ? -ETIMEDOUT : 0);
-    ck_assert_uint_ge(domt_pg_look(&user).repeated, 1);
+    ck_assert_uint_ge(domt_pg_read_status(&user).repeated, 1);
     send_query(&sleeps, 0); /* one of its signals hits no query, and is then forgotten */
-    expect(0, -ETIMEDOUT);
-    domt_pg_does(&user, "ALTER SEQUENCE hits RESTART WITH 2");
+    expect_answer(0, -ETIMEDOUT);
+    domt_pg_run_script(&user, "ALTER SEQUENCE hits RESTART WITH 2");
     send_query(&hit, 1);
-    expect(1, -ECANCELED);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    end();
+    expect_answer(1, -ECANCELED);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    tear_down();
 }
 
 /* A procedure may commit a part of its work, so it is never sent again: it waits for a connection
@@ -272,13 +273,13 @@ DOMT_TEST(procedures_have_no_neighbours)
                                                 {.text = "\n do $$ BEGIN END $$"}};
     domt_pg_received answers[4];
 
-    begin_locked(&options);
-    domt_pg_does(&user, "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$");
+    set_up_locked(&options);
+    domt_pg_run_script(&user, "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$");
     for (uint64_t tag = 0; tag < 2; tag++) { /* afterwards all statements are prepared */
         send_query(&shares, 0);
-        expect(0, 0);
+        expect_answer(0, 0);
         send_query(&apart[tag], 0);
-        expect(0, 0);
+        expect_answer(0, 0);
     }
     send_query(&domt_pg_waits, 0);
     send_query(&shares, 1);
@@ -290,7 +291,7 @@ DOMT_TEST(procedures_have_no_neighbours)
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(answers[i].error, 0);
     domt_pg_user_stop(&other);
-    end();
+    tear_down();
 }
 
 /* Connections that are not needed are closed, and connections_min of them stay open when idle. */
@@ -300,12 +301,12 @@ DOMT_TEST(pool_grows_and_shrinks)
         .connections_min = 2, .connections_max = 5, .idle_ns = 100 * MS};
     domt_pg_received answers[8];
 
-    begin_locked(&options);
+    set_up_locked(&options);
     for (uint64_t tag = 0; tag < 8; tag++)
         send_query(&domt_pg_waits, tag);
     uint32_t most = 0;
     for (int i = 0; i < 4000 && most < 5; i++) {
-        most = domt_pg_look(&user).connections;
+        most = domt_pg_read_status(&user).connections;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
     ck_assert_uint_eq(most, 5);
@@ -313,14 +314,14 @@ DOMT_TEST(pool_grows_and_shrinks)
     domt_pg_receive_all(&user, answers, 8);
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(answers[i].error, 0);
-    for (int i = 0; i < 4000 && domt_pg_look(&user).connections != 2; i++)
+    for (int i = 0; i < 4000 && domt_pg_read_status(&user).connections != 2; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_look(&user).connections, 2);
+    ck_assert_uint_eq(domt_pg_read_status(&user).connections, 2);
     nanosleep(&(struct timespec){.tv_nsec = (long)(300 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_look(&user).connections, 2);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    ck_assert_uint_eq(domt_pg_read_status(&user).connections, 2);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
     domt_pg_user_stop(&other);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(120)

@@ -19,13 +19,13 @@ static const domus_sql_options quick = {.connections_max = 4,
                                         .backoff_min_ns = 10 * MS,
                                         .backoff_max_ns = 50 * MS};
 
-static void begin(const domus_sql_options *options)
+static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, options);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
@@ -41,27 +41,27 @@ static const domus_sql_statement once = {
  * again. */
 DOMT_TEST(broken_connection_fails_or_repeats_its_query)
 {
-    begin(&quick);
-    domt_pg_does(&user, "CREATE SEQUENCE s");
+    set_up(&quick);
+    domt_pg_run_script(&user, "CREATE SEQUENCE s");
     domt_pg_answer answer = domt_pg_query(&user, user.sql, &ends_itself, NULL, 0);
     ck_assert_int_eq(answer.error, -EPIPE);
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
     answer = domt_pg_query(&user, user.sql, &once, NULL, 0);
     ck_assert_int_eq(answer.error, 0);
     domt_pg_free(&answer);
-    ck_assert_uint_eq(domt_pg_look(&user).repeated, 1);
+    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 1);
     domus_sql sql = domt_pg_begin(&user);
     ck_assert_int_eq(domt_pg_query(&user, sql, &once, NULL, 0).error, -EPIPE);
     ck_assert_int_eq(domt_pg_query(&user, sql, &once, NULL, 0).error, -ESTALE);
     ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -ESTALE);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(restart_is_bridged)
 {
-    begin(&quick);
+    set_up(&quick);
     for (int round = 0; round < 3; round++) {
-        ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
         domt_postgres_halt(&server, round % 2 == 0 ? SIGINT : SIGQUIT);
         domus_sql_request request;
         ck_assert_int_eq(domus_sql_request_make(user.sql, NULL, "SELECT 8", NULL, 0, &request), 0);
@@ -74,7 +74,7 @@ DOMT_TEST(restart_is_bridged)
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_sql_result_type);
     }
-    end();
+    tear_down();
 }
 
 /* Without a server queries wait for wait_ns, and later ones fail at once; the words of the error
@@ -110,7 +110,7 @@ DOMT_TEST(no_server_is_told)
 
 DOMT_TEST(refused_login_is_told_and_found_out_again)
 {
-    begin(&quick);
+    set_up(&quick);
     char url[160];
     snprintf(url, sizeof url, "postgresql://nobody:secret@127.0.0.1:%u/postgres", server.port);
     domt_pg_user other;
@@ -121,20 +121,20 @@ DOMT_TEST(refused_login_is_told_and_found_out_again)
     domt_pg_answer answer = domt_pg_text(&other, other.sql, "SELECT 1");
     ck_assert_int_eq(answer.error, -ENOTCONN);
     ck_assert_ptr_nonnull(strstr(answer.as.failure.message, "nobody"));
-    domt_pg_does(&user, "CREATE ROLE nobody LOGIN");
-    for (int i = 0; i < 4000 && domt_pg_look(&other).connections == 0; i++)
+    domt_pg_run_script(&user, "CREATE ROLE nobody LOGIN");
+    for (int i = 0; i < 4000 && domt_pg_read_status(&other).connections == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     answer = domt_pg_text(&other, other.sql, "SELECT 1");
     ck_assert_int_eq(answer.error, 0);
     domt_pg_free(&answer);
     domt_pg_user_stop(&other);
-    end();
+    tear_down();
 }
 
 /* Stopping a system during any work leaks nothing and does not take long. */
 DOMT_TEST(stop_ends_what_is_under_way)
 {
-    begin(&quick);
+    set_up(&quick);
     domus_sql sql = domt_pg_begin(&user);
     ck_assert_uint_ne(sql.transaction, 0);
     for (uint64_t tag = 1; tag <= 10; tag++) {
@@ -155,7 +155,7 @@ DOMT_TEST(stop_ends_what_is_under_way)
         int error = *(const int *)message.payload;
         ck_assert(error == -ESTALE || error == -EPIPE);
     }
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(120)

@@ -11,13 +11,13 @@
 static domt_postgres server;
 static domt_pg_user user;
 
-static void begin(const domus_sql_options *options)
+static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, options);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
@@ -107,7 +107,7 @@ static bool is_equal(domus_sql_value one, const domus_sql_value *other)
 
 DOMT_TEST(values_of_each_type_go_and_come)
 {
-    begin(NULL);
+    set_up(NULL);
     for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
         const struct echo *echo = &echoes[i];
         for (int round = 0; round < 3; round++) {
@@ -127,11 +127,11 @@ DOMT_TEST(values_of_each_type_go_and_come)
         ck_assert(is_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back));
         domt_pg_free(&answer);
     }
-    domus_sql_status status = domt_pg_look(&user);
+    domus_sql_status status = domt_pg_read_status(&user);
     ck_assert_uint_eq(status.prepares, sizeof echoes / sizeof echoes[0]);
     ck_assert_uint_eq(status.connects, 1);
     ck_assert_uint_eq(status.queries, 4 * sizeof echoes / sizeof echoes[0]);
-    end();
+    tear_down();
 }
 
 static const struct failure {
@@ -154,10 +154,10 @@ static const struct failure {
 
 DOMT_TEST(failures_have_their_state_and_leave_the_connection)
 {
-    begin(NULL);
-    domt_pg_does(&user, "CREATE TABLE t (id INT PRIMARY KEY, name TEXT NOT NULL);"
-                        "CREATE TABLE late (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED);"
-                        "INSERT INTO t VALUES (1, 'one')");
+    set_up(NULL);
+    domt_pg_run_script(&user, "CREATE TABLE t (id INT PRIMARY KEY, name TEXT NOT NULL);"
+                              "CREATE TABLE late (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED);"
+                              "INSERT INTO t VALUES (1, 'one')");
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         const struct failure *row = &failures[i];
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &row->statement, NULL, 0);
@@ -166,13 +166,13 @@ DOMT_TEST(failures_have_their_state_and_leave_the_connection)
         ck_assert_msg(answer.error == row->error, "%s: %s", row->statement.text,
                       strerrorname_np(-answer.error));
         ck_assert_str_eq(answer.as.failure.sqlstate, row->sqlstate);
-        ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
     }
     domt_pg_answer answer = domt_pg_query(&user, user.sql, &failures[0].statement, NULL, 0);
     ck_assert_str_eq(answer.as.failure.constraint, "t_pkey");
     ck_assert_str_eq(answer.as.failure.table, "t");
-    ck_assert_uint_eq(domt_pg_look(&user).connects, 3); /* each COPY ends its connection */
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).connects, 3); /* each COPY ends its connection */
+    tear_down();
 }
 
 /* Parameters that the server or the driver refuses; each is sent with a prepared statement. */
@@ -191,15 +191,15 @@ static const struct wrong {
 
 DOMT_TEST(wrong_parameters_are_refused)
 {
-    begin(NULL);
+    set_up(NULL);
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         domt_pg_answer answer =
             domt_pg_query(&user, user.sql, &wrongs[i].statement, &wrongs[i].sent, 1);
         ck_assert_msg(answer.error == -EINVAL, "%zu: %d", i, answer.error);
         ck_assert_str_eq(answer.as.failure.sqlstate, wrongs[i].sqlstate);
     }
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    tear_down();
 }
 
 DOMT_TEST(changes_are_counted_and_names_are_told)
@@ -209,8 +209,8 @@ DOMT_TEST(changes_are_counted_and_names_are_told)
     static const domus_sql_statement change = {.text = "UPDATE t SET id = id WHERE id <= 4"};
     static const domus_sql_statement none = {.text = "SELECT id, id AS two FROM t WHERE false"};
 
-    begin(NULL);
-    domt_pg_does(&user, "CREATE TABLE t (id INT)");
+    set_up(NULL);
+    domt_pg_run_script(&user, "CREATE TABLE t (id INT)");
     domt_pg_answer answer = domt_pg_query(&user, user.sql, &insert, NULL, 0);
     ck_assert_int_eq(answer.error, 0);
     ck_assert_uint_eq(answer.as.result.affected, 10);
@@ -228,7 +228,7 @@ DOMT_TEST(changes_are_counted_and_names_are_told)
         ck_assert_int_eq(domus_sql_column(&answer.as.result, "two"), 1);
         domt_pg_free(&answer);
     }
-    end();
+    tear_down();
 }
 
 /* When statements_max statements are prepared, the one used longest ago is removed, also at the
@@ -240,17 +240,19 @@ DOMT_TEST(statements_are_bounded)
     static const int order[] = {0, 1, 0, 2, 0, 1, 0, 2};
     static const domus_sql_options options = {.statements_max = 2, .connections_max = 1};
 
-    begin(&options);
+    set_up(&options);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &statements[order[i]], NULL, 0);
         ck_assert_int_eq(answer.error, 0);
         ck_assert_int_eq(domus_sql_cell(&answer.as.result, 0, 0).as.integer, order[i]);
         domt_pg_free(&answer);
         ck_assert_int_le(
-            domt_pg_number(&user, user.sql, "SELECT count(*) FROM pg_prepared_statements"), 2);
+            domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM pg_prepared_statements"),
+            2);
     }
-    ck_assert_uint_eq(domt_pg_look(&user).prepares, 5); /* statement 0 stays, because it is used */
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).prepares,
+                      5); /* statement 0 stays, because it is used */
+    tear_down();
 }
 
 /* A statement that the server no longer has, or that has changed, is prepared again, once. */
@@ -259,22 +261,22 @@ DOMT_TEST(statements_that_are_gone_are_prepared_anew)
     static const domus_sql_statement all = {.text = "SELECT * FROM t"};
     static const domus_sql_options options = {.connections_max = 1};
 
-    begin(&options);
-    domt_pg_does(&user, "CREATE TABLE t AS SELECT 1 AS id");
+    set_up(&options);
+    domt_pg_run_script(&user, "CREATE TABLE t AS SELECT 1 AS id");
     for (int i = 0; i < 4; i++) {
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &all, NULL, 0);
         ck_assert_msg(answer.error == 0, "%d", i);
         ck_assert_uint_eq(answer.as.result.columns, i < 2 ? 1 : 2);
         domt_pg_free(&answer);
-        domt_pg_does(&user, i == 0   ? "DEALLOCATE ALL"
-                            : i == 1 ? "ALTER TABLE t ADD COLUMN more TEXT"
-                                     : "SELECT 1");
+        domt_pg_run_script(&user, i == 0   ? "DEALLOCATE ALL"
+                                  : i == 1 ? "ALTER TABLE t ADD COLUMN more TEXT"
+                                           : "SELECT 1");
     }
-    domus_sql_status status = domt_pg_look(&user);
+    domus_sql_status status = domt_pg_read_status(&user);
     ck_assert_uint_eq(status.prepares, 3);
     ck_assert_uint_eq(status.errors, 0);
     ck_assert_uint_eq(status.connects, 1);
-    end();
+    tear_down();
 }
 
 /* A result of exactly result_max bytes comes, and one with a byte more fails, whether earlier
@@ -288,7 +290,7 @@ DOMT_TEST(results_are_bounded)
     /* 65536 bytes without two cells of 16 bytes, and a name with its zero */
     int64_t most = 65536 - 2 * 16 - 2;
 
-    begin(&options);
+    set_up(&options);
     for (int64_t i = 0; i < 4; i++) {
         domus_sql_value size = domus_sql_int(i % 2 == 0 ? most : most + 1);
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &repeat, &size, 1);
@@ -309,9 +311,10 @@ DOMT_TEST(results_are_bounded)
         ck_assert_int_eq(answer.error, i == 0 ? 0 : -EFBIG);
         domt_pg_free(&answer);
     }
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 1); /* the large result ends its connection */
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures,
+                      1); /* the large result ends its connection */
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+    tear_down();
 }
 
 /* libpq takes the received bytes in small steps, and no byte is counted twice. */

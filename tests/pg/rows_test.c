@@ -15,13 +15,13 @@
 static domt_postgres server;
 static domt_pg_user user;
 
-static void begin(const domus_sql_options *options)
+static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.unix_url, options);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
@@ -36,7 +36,7 @@ static domus_sql_cursor open_rows(domus_sql sql, const domus_sql_statement *stat
     return answer.as.cursor;
 }
 
-static domt_pg_answer fetch(domus_sql_cursor cursor)
+static domt_pg_answer fetch_piece(domus_sql_cursor cursor)
 {
     return domt_pg_ask(&user, cursor.at, &domus_sql_fetch_type, &cursor, 0);
 }
@@ -53,13 +53,13 @@ DOMT_TEST(rows_come_in_order_in_pieces)
 {
     static const domus_sql_options options = {.piece_size = 4096};
 
-    begin(&options);
+    set_up(&options);
     for (int round = 0; round < 2; round++) { /* outside of a transaction, and in one */
         domus_sql sql = round == 0 ? user.sql : domt_pg_begin(&user);
         domus_sql_cursor cursor = open_rows(sql, &many);
         int64_t number = 0, pieces = 0;
         for (bool is_last = false; !is_last; pieces++) {
-            domt_pg_answer answer = fetch(cursor);
+            domt_pg_answer answer = fetch_piece(cursor);
             ck_assert_int_eq(answer.error, 0);
             is_last = answer.as.result.last;
             ck_assert_int_eq(domus_sql_column(&answer.as.result, "number"), 0);
@@ -69,17 +69,17 @@ DOMT_TEST(rows_come_in_order_in_pieces)
         }
         ck_assert_int_eq(number, 30000);
         ck_assert_int_gt(pieces, 100);
-        ck_assert_int_eq(fetch(cursor).error, -ESTALE);
+        ck_assert_int_eq(fetch_piece(cursor).error, -ESTALE);
         if (round == 1)
             ck_assert_int_eq(domt_pg_end(&user, sql, true).error, 0);
         cursor = open_rows(user.sql, &none);
-        domt_pg_answer answer = fetch(cursor);
+        domt_pg_answer answer = fetch_piece(cursor);
         ck_assert(answer.error == 0 && answer.as.result.last && answer.as.result.rows == 0);
         ck_assert_uint_eq(answer.as.result.columns, 1);
         domt_pg_free(&answer);
     }
-    domt_pg_await_free(&user);
-    end();
+    domt_pg_await_idle(&user);
+    tear_down();
 }
 
 DOMT_TEST(failure_behind_rows_is_told_by_a_read)
@@ -88,19 +88,19 @@ DOMT_TEST(failure_behind_rows_is_told_by_a_read)
     domt_pg_answer answer;
     uint32_t pieces = 0;
 
-    begin(&options);
+    set_up(&options);
     domus_sql_cursor cursor = open_rows(user.sql, &breaks);
-    while ((answer = fetch(cursor)).error == 0) {
+    while ((answer = fetch_piece(cursor)).error == 0) {
         pieces++;
         ck_assert(!answer.as.result.last);
         domt_pg_free(&answer);
     }
     ck_assert_uint_gt(pieces, 50);
     ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
-    ck_assert_int_eq(fetch(cursor).error, -ESTALE);
-    domt_pg_await_free(&user);
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
-    end();
+    ck_assert_int_eq(fetch_piece(cursor).error, -ESTALE);
+    domt_pg_await_idle(&user);
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+    tear_down();
 }
 
 static void wait_until_server_waits(void)
@@ -108,9 +108,9 @@ static void wait_until_server_waits(void)
     static const char *const waits =
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite'";
 
-    for (int i = 0; i < 1000 && domt_pg_number(&user, user.sql, waits) != 1; i++)
+    for (int i = 0; i < 1000 && domt_pg_query_number(&user, user.sql, waits) != 1; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, waits), 1);
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, waits), 1);
 }
 
 /* No reader reads 4 GiB of rows: the server waits, memory stays bounded, and other queries go on.
@@ -119,11 +119,11 @@ DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
 {
     static const domus_sql_options options = {.transaction_idle_ns = 2000 * MS};
 
-    begin(&options);
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    set_up(&options);
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
     uint64_t before = domt_resident_bytes(getpid());
     domus_sql_cursor cursor = open_rows(user.sql, &huge);
-    domt_pg_answer answer = fetch(cursor);
+    domt_pg_answer answer = fetch_piece(cursor);
     ck_assert_int_eq(answer.error, 0);
     domt_pg_free(&answer);
     wait_until_server_waits();
@@ -131,23 +131,24 @@ DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
     ck_assert_uint_lt(domt_resident_bytes(getpid()), most);
     ck_assert_int_eq(
         domus_outsider_notice(user.outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
-    domt_pg_await_free(&user);
+    domt_pg_await_idle(&user);
     cursor = open_rows(user.sql, &huge); /* this cursor is never closed */
-    domt_pg_await_free(&user);
-    ck_assert_int_eq(fetch(cursor).error, -ESTALE);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* no connection was closed for this */
+    domt_pg_await_idle(&user);
+    ck_assert_int_eq(fetch_piece(cursor).error, -ESTALE);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures,
+                      0); /* no connection was closed for this */
     ck_assert_uint_lt(domt_resident_bytes(getpid()), most);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(commit_drops_rows_that_are_open)
 {
-    begin(NULL);
+    set_up(NULL);
     domus_sql sql = domt_pg_begin(&user);
     (void)open_rows(sql, &many);
     ck_assert_int_eq(domt_pg_end(&user, sql, true).error, 0);
-    domt_pg_await_free(&user);
-    end();
+    domt_pg_await_idle(&user);
+    tear_down();
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -193,8 +194,8 @@ DOMT_TEST(bytes_are_copied_in_and_out)
     static char line[1025];
     uint64_t bytes = 0;
 
-    begin(&options);
-    domt_pg_does(&user, "CREATE TABLE t (line TEXT)");
+    set_up(&options);
+    domt_pg_run_script(&user, "CREATE TABLE t (line TEXT)");
     domus_sql_cursor copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     memset(line, 'x', sizeof line - 1);
     line[1024] = '\n';
@@ -217,17 +218,17 @@ DOMT_TEST(bytes_are_copied_in_and_out)
         domt_pg_free(&answer);
     }
     ck_assert_uint_eq(bytes, 8000 * sizeof line + DOMUS_PG_WRITE_MAX + 1);
-    domt_pg_await_free(&user);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    end();
+    domt_pg_await_idle(&user);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    tear_down();
 }
 
 DOMT_TEST(copies_fail_at_their_end_and_are_undone)
 {
     static const domus_sql_options options = {.transaction_idle_ns = 1000 * MS};
 
-    begin(&options);
-    domt_pg_does(&user, "CREATE TABLE t (number INT)");
+    set_up(&options);
+    domt_pg_run_script(&user, "CREATE TABLE t (number INT)");
     domus_sql_cursor copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     write_bytes(copy, "1\nno number\n", 12);
     domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
@@ -237,11 +238,11 @@ DOMT_TEST(copies_fail_at_their_end_and_are_undone)
     write_bytes(copy, "1\n", 2);
     ck_assert_int_eq(domus_outsider_notice(user.outsider, copy.at, &domus_sql_close_type, &copy),
                      0);
-    domt_pg_await_free(&user);
+    domt_pg_await_idle(&user);
     copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     write_bytes(copy, "1\n", 2);
-    domt_pg_await_free(&user); /* the copy ends without further writes */
-    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
+    domt_pg_await_idle(&user); /* the copy ends without further writes */
+    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
     static const char *const wrong[] = {"SELECT 1", "INSERT INTO t VALUES (1)", "COPY t TO STDOUT"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         answer = domt_pg_run(&user, user.sql, &domus_pg_copy_in_type, NULL, wrong[i], NULL, 0);
@@ -253,9 +254,9 @@ DOMT_TEST(copies_fail_at_their_end_and_are_undone)
     answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
                          "COPY t TO STDOUT; SELECT 1", NULL, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
-    domt_pg_await_free(&user);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    end();
+    domt_pg_await_idle(&user);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    tear_down();
 }
 
 DOMT_SUITE(120)

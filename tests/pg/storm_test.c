@@ -40,14 +40,14 @@ struct asker {
     const domus_sql_statement *statement;
 };
 
-static domus_resumed answered;
+static domus_resumed check_answer;
 
-static int64_t number_of(const struct asker *asker)
+static int64_t make_number(const struct asker *asker)
 {
     return (int64_t)(asker->first + asker->number);
 }
 
-static int ask(domus_stack *stack, struct asker *asker)
+static int send_next_query(domus_stack *stack, struct asker *asker)
 {
     uint64_t kind = asker->number % 64;
 
@@ -56,14 +56,14 @@ static int ask(domus_stack *stack, struct asker *asker)
                        : kind % 16 == 1 ? &divides
                                         : &statements[kind % 5];
     return domus_sql_query(stack, user.sql, asker->statement,
-                           DOMUS_SQL_VALUES(domus_sql_int(number_of(asker))), answered);
+                           DOMUS_SQL_VALUES(domus_sql_int(make_number(asker))), check_answer);
 }
 
 /* Returns whether a query divides by zero, as a third of them does; the queries behind it must not
  * be affected. */
 static bool has_to_fail(const struct asker *asker)
 {
-    return asker->statement == &divides && number_of(asker) % 3 == 0;
+    return asker->statement == &divides && make_number(asker) % 3 == 0;
 }
 
 static bool is_known(int error)
@@ -72,7 +72,7 @@ static bool is_known(int error)
            error == -ECANCELED;
 }
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct asker *asker = self;
     const domus_sql_result *result;
@@ -81,19 +81,19 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 
     if (error == 0) {
         atomic_fetch_add(&successes, 1);
-        if (domus_sql_get_int(result, 0, 0, &number) != 0 || number != number_of(asker) ||
+        if (domus_sql_get_int(result, 0, 0, &number) != 0 || number != make_number(asker) ||
             has_to_fail(asker))
             atomic_fetch_add(&mixed_up, 1);
     } else if (!is_known(error) && !(error == -EINVAL && has_to_fail(asker)))
         atomic_fetch_add(&unknown, 1);
     atomic_fetch_add(&answers, 1);
     asker->number++;
-    return asker->number < wanted ? ask(stack, asker) : 0;
+    return asker->number < wanted ? send_next_query(stack, asker) : 0;
 }
 
 static int on_begin(domus_stack *stack, void *self, const void *payload)
 {
-    return ask(stack, self);
+    return send_next_query(stack, self);
 }
 
 static const domus_behaviour asker_behaviour = {
@@ -103,7 +103,7 @@ static const domus_behaviour asker_behaviour = {
 };
 
 /* Disturb the database in one way, and pause. */
-static void harm(uint32_t round)
+static void disturb_database(uint32_t round)
 {
     static const char *const commands[] = {
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND "
@@ -141,14 +141,14 @@ static void run_storm(uint32_t pipeline_max)
         ck_assert_int_eq(domus_outside_notice(user.system, address, &begin_type, NULL), 0);
     }
     for (uint32_t round = 0; atomic_load(&answers) < wanted * ASKERS; round++)
-        harm(round);
+        disturb_database(round);
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     ck_assert_uint_eq(atomic_load(&answers), wanted * ASKERS); /* no query has a second answer */
     ck_assert_uint_eq(atomic_load(&mixed_up), 0);
     ck_assert_uint_eq(atomic_load(&unknown), 0);
     ck_assert_uint_gt(atomic_load(&successes), wanted * ASKERS / 2);
-    domt_pg_await_free(&user);
-    ck_assert_uint_eq(domt_pg_look(&user).waiting, 0);
+    domt_pg_await_idle(&user);
+    ck_assert_uint_eq(domt_pg_read_status(&user).waiting, 0);
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
 }

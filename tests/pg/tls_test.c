@@ -16,7 +16,7 @@
 static domt_postgres server;
 
 /* Run a shell command in the directory of the server. */
-static void run(const char *command)
+static void run_in_directory(const char *command)
 {
     char line[1024];
 
@@ -35,7 +35,7 @@ static void give_to_server(const char *name)
 }
 
 /* Give the server a certificate for "localhost", and put another certificate beside it. */
-static void begin(void)
+static void set_up(void)
 {
     char text[256];
     domt_pg_user user;
@@ -46,9 +46,9 @@ static void begin(void)
                  "umask 077; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
                  "-nodes -days 2 -subj /CN=localhost -keyout key%d.pem -out cert%d.pem",
                  i, i);
-        run(text);
+        run_in_directory(text);
     }
-    run("chmod 0644 cert0.pem cert1.pem");
+    run_in_directory("chmod 0644 cert0.pem cert1.pem");
     give_to_server("key0.pem");
     give_to_server("cert0.pem");
     domt_pg_user_start(&user, server.unix_url, NULL);
@@ -57,12 +57,13 @@ static void begin(void)
     for (size_t i = 0; i < 2; i++) {
         snprintf(text, sizeof text, "ALTER SYSTEM SET %s = '%s/%s'", settings[i][0],
                  server.directory, settings[i][1]);
-        domt_pg_does(&user, text);
+        domt_pg_run_script(&user, text);
     }
-    domt_pg_does(&user, "ALTER SYSTEM SET ssl = on");
-    domt_pg_does(&user, "SELECT pg_reload_conf()");
+    domt_pg_run_script(&user, "ALTER SYSTEM SET ssl = on");
+    domt_pg_run_script(&user, "SELECT pg_reload_conf()");
     for (int i = 0; i < 4000; i++) {
-        if (domt_pg_number(&user, user.sql, "SELECT (current_setting('ssl') = 'on')::int") == 1)
+        if (domt_pg_query_number(&user, user.sql, "SELECT (current_setting('ssl') = 'on')::int") ==
+            1)
             break;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
@@ -111,15 +112,15 @@ static void check_row(size_t i)
         ck_assert_msg(has_tls == rows[i].has_tls, "row %zu", i);
         domt_pg_free(&answer);
         ck_assert_int_eq(domt_pg_query(&user, user.sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
-        ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
-        ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* cancels also work over TLS */
+        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+        ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0); /* cancels also work over TLS */
     }
     domt_pg_user_stop(&user);
 }
 
 DOMT_TEST(tls_is_as_the_url_asks)
 {
-    begin();
+    set_up();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_row(i);
     domt_postgres_stop(&server);

@@ -36,7 +36,7 @@ static void send_one(const domus_sql_statement *statement, int64_t number, uint6
 
 /* Begin with one connection that has prepared the statements, and is blocked by a lock until
  * receive_all(). */
-static void begin(void)
+static void set_up(void)
 {
     static const domus_sql_options options = {.connections_max = 1, .together_max = TOGETHER};
     const domus_sql_statement *const statements[] = {&divide, &also_divide, &doze, &doze_long};
@@ -62,9 +62,9 @@ static void receive_all(uint32_t count, uint32_t waiting)
     domt_pg_receive_all(&user, answers, count);
 }
 
-static void end(void)
+static void tear_down(void)
 {
-    domus_sql_status status = domt_pg_look(&user);
+    domus_sql_status status = domt_pg_read_status(&user);
 
     ck_assert_uint_eq(status.connects, 1);
     ck_assert_uint_eq(status.failures, 0);
@@ -73,71 +73,71 @@ static void end(void)
     domt_postgres_stop(&server);
 }
 
-static void check(uint64_t tag, int64_t number)
+static void check_answer(uint64_t tag, int64_t number)
 {
     ck_assert_int_eq(answers[tag].error, 0);
     ck_assert_int_eq(answers[tag].numbers[1], number);
 }
 
-static int64_t began(uint64_t tag)
+static int64_t read_begin_time(uint64_t tag)
 {
     return answers[tag].numbers[0];
 }
 
 DOMT_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
 {
-    begin();
+    set_up();
     for (uint64_t tag = 1; tag <= TOGETHER + 2; tag++)
         send_one(&divide, (int64_t)tag, tag);
     receive_all(TOGETHER + 3, TOGETHER + 2);
     for (uint64_t tag = 1; tag <= TOGETHER + 2; tag++) {
-        check(tag, 100 / (int64_t)tag);
-        ck_assert_int_eq(began(tag) == began(1), tag <= TOGETHER);
+        check_answer(tag, 100 / (int64_t)tag);
+        ck_assert_int_eq(read_begin_time(tag) == read_begin_time(1), tag <= TOGETHER);
     }
-    ck_assert_int_eq(began(TOGETHER + 1), began(TOGETHER + 2));
-    ck_assert_uint_eq(domt_pg_look(&user).repeated, 0);
-    end();
+    ck_assert_int_eq(read_begin_time(TOGETHER + 1), read_begin_time(TOGETHER + 2));
+    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 0);
+    tear_down();
 }
 
 /* After a failed query the server skips those behind it, which are sent again. */
 DOMT_TEST(one_that_fails_lets_the_others_be_answered)
 {
-    begin();
+    set_up();
     send_one(&divide, 1, 1);
     send_one(&divide, 0, 2);
     send_one(&divide, 2, 3);
     send_one(&divide, 0, 4);
     receive_all(5, 4);
-    check(1, 100);
-    check(3, 50);
+    check_answer(1, 100);
+    check_answer(3, 50);
     ck_assert_int_eq(answers[2].error, -EINVAL); /* SQLSTATE 22012: division by zero */
     ck_assert_int_eq(answers[4].error, -EINVAL);
-    ck_assert_uint_eq(domt_pg_look(&user).repeated, 2);
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 2);
+    tear_down();
 }
 
 /* The slow query is cancelled at its time-out. */
 DOMT_TEST(one_that_is_cancelled_lets_the_others_be_answered)
 {
-    begin();
+    set_up();
     send_one(&divide, 1, 1);
     send_one(&doze, 20, 2);
     send_one(&divide, 2, 3);
     send_one(&divide, 4, 4);
     receive_all(5, 4);
-    check(1, 100);
+    check_answer(1, 100);
     ck_assert_int_eq(answers[2].error, -ETIMEDOUT);
-    check(3, 50);
-    check(4, 25);
+    check_answer(3, 50);
+    check_answer(4, 25);
     /* a signal of the cancel may hit a further query */
-    ck_assert_uint_ge(domt_pg_look(&user).repeated, 2);
-    end();
+    ck_assert_uint_ge(domt_pg_read_status(&user).repeated, 2);
+    tear_down();
 }
 
 /* A statement that may write is sent alone, and one with too few parameters is refused. */
 DOMT_TEST(others_do_not_leave_with_them)
 {
-    begin();
+    set_up();
     send_one(&divide, 1, 1);
     domt_pg_send(&user, user.sql, &divide, NULL, 0, 2);
     send_one(&also_divide, 2, 3);
@@ -145,19 +145,20 @@ DOMT_TEST(others_do_not_leave_with_them)
     /* the last query of the group, before the sync */
     domt_pg_send(&user, user.sql, &divide, NULL, 0, 5);
     receive_all(6, 5);
-    check(1, 100);
-    check(3, 50);
-    check(4, 25);
+    check_answer(1, 100);
+    check_answer(3, 50);
+    check_answer(4, 25);
     ck_assert_int_eq(answers[2].error, -EINVAL);
     ck_assert_int_eq(answers[5].error, -EINVAL);
-    ck_assert_int_ne(began(3), began(1));
-    ck_assert_int_ne(began(4), began(3));
-    ck_assert_uint_eq(domt_pg_look(&user).repeated, 0);
-    end();
+    ck_assert_int_ne(read_begin_time(3), read_begin_time(1));
+    ck_assert_int_ne(read_begin_time(4), read_begin_time(3));
+    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 0);
+    tear_down();
 }
 
 /* Prepare the statements on both connections; a transaction holds one of them. */
-static void teach(const domus_sql_statement *const *statements, uint32_t count)
+static void prepare_on_both_connections(const domus_sql_statement *const *statements,
+                                        uint32_t count)
 {
     domus_sql in = domt_pg_begin(&user);
     const domus_sql_value none = domus_sql_int(0);
@@ -186,7 +187,7 @@ DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     domt_pg_user_start(&user, server.url,
                        &(domus_sql_options){.connections_max = 2, .together_max = TOGETHER});
     domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
-    teach(group, 3);
+    prepare_on_both_connections(group, 3);
     domt_pg_lock(&other);
     kill(server.pid, SIGSTOP); /* sessions go on, but the server accepts no new connection */
     domt_pg_send(&user, user.sql, &sleeps, NULL, 0, 5);
@@ -205,7 +206,7 @@ DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domt_pg_receive(&user).error, 0);
     ck_assert_uint_lt(domt_pg_now_ns() - left_ns, 4000 * MS);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
     domt_pg_user_stop(&other);
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);

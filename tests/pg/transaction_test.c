@@ -14,20 +14,20 @@
 static domt_postgres server;
 static domt_pg_user user;
 
-static void begin(const domus_sql_options *options)
+static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, options);
-    domt_pg_does(&user, "CREATE TABLE t (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED)");
+    domt_pg_run_script(&user, "CREATE TABLE t (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED)");
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
 }
 
-static int text_in(domus_sql sql, const char *text)
+static int run_text_in(domus_sql sql, const char *text)
 {
     domt_pg_answer answer = domt_pg_text(&user, sql, text);
     int error = answer.error;
@@ -38,46 +38,48 @@ static int text_in(domus_sql sql, const char *text)
 
 static int64_t count_rows(void)
 {
-    return domt_pg_number(&user, user.sql, "SELECT count(*) FROM t");
+    return domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t");
 }
 
 DOMT_TEST(commit_keeps_and_rollback_does_not)
 {
-    begin(NULL);
+    set_up(NULL);
     for (int i = 0; i < 2; i++) {
         domus_sql sql = domt_pg_begin(&user);
         ck_assert_int_eq(
-            text_in(sql, i == 0 ? "INSERT INTO t VALUES (1)" : "INSERT INTO t VALUES (2), (3)"), 0);
-        ck_assert_int_eq(domt_pg_number(&user, sql, "SELECT count(*) FROM t"), i == 0 ? 1 : 3);
+            run_text_in(sql, i == 0 ? "INSERT INTO t VALUES (1)" : "INSERT INTO t VALUES (2), (3)"),
+            0);
+        ck_assert_int_eq(domt_pg_query_number(&user, sql, "SELECT count(*) FROM t"),
+                         i == 0 ? 1 : 3);
         ck_assert_int_eq(count_rows(), i == 0 ? 0 : 1); /* another connection counts the rows */
         ck_assert_int_eq(domt_pg_end(&user, sql, i == 0).error, 0);
         ck_assert_int_eq(count_rows(), 1);
-        ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
+        ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
         ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -ESTALE);
     }
-    domt_pg_await_free(&user);
-    end();
+    domt_pg_await_idle(&user);
+    tear_down();
 }
 
 DOMT_TEST(failed_transaction_tells_its_first_failure_at_commit)
 {
-    begin(NULL);
+    set_up(NULL);
     domus_sql sql = domt_pg_begin(&user);
-    ck_assert_int_eq(text_in(sql, "SELECT 1 / 0"), -EINVAL);
+    ck_assert_int_eq(run_text_in(sql, "SELECT 1 / 0"), -EINVAL);
     domt_pg_answer answer = domt_pg_text(&user, sql, "SELECT 1");
     ck_assert_str_eq(answer.as.failure.sqlstate, "25P02");
     answer = domt_pg_end(&user, sql, true);
     ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
     sql = domt_pg_begin(&user);
-    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1), (1)"), 0);
+    ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1), (1)"), 0);
     /* only the commit reports this error */
     ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -EEXIST);
     sql = domt_pg_begin(&user);
-    ck_assert_int_eq(text_in(sql, "SELEC"), -EINVAL);
+    ck_assert_int_eq(run_text_in(sql, "SELEC"), -EINVAL);
     ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
     ck_assert_int_eq(count_rows(), 0);
-    domt_pg_await_free(&user);
-    end();
+    domt_pg_await_idle(&user);
+    tear_down();
 }
 
 DOMT_TEST(isolation_is_as_asked)
@@ -94,7 +96,7 @@ DOMT_TEST(isolation_is_as_asked)
         {{.reads_only = true}, "read committed", -EROFS},
     };
 
-    begin(NULL);
+    set_up(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domt_pg_answer answer =
             domt_pg_ask(&user, user.sql.at, &domus_sql_begin_type, &rows[i].options, 0);
@@ -105,34 +107,34 @@ DOMT_TEST(isolation_is_as_asked)
         ck_assert_uint_eq(level.size, strlen(rows[i].level));
         ck_assert_int_eq(memcmp(level.as.bytes, rows[i].level, level.size), 0);
         domt_pg_free(&answer);
-        ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), rows[i].writes);
+        ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1)"), rows[i].writes);
         ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
     }
     domt_pg_answer answer = domt_pg_ask(&user, user.sql.at, &domus_sql_begin_type,
                                         &(domus_sql_begin_options){.isolation = 3}, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(idle_transaction_is_rolled_back)
 {
     static const domus_sql_options options = {.transaction_idle_ns = 500 * MS};
 
-    begin(&options);
+    set_up(&options);
     domus_sql sql = domt_pg_begin(&user);
-    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
+    ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1)"), 0);
     /* the time of a statement is no idle time */
-    ck_assert_int_eq(text_in(sql, "SELECT pg_sleep(0.7)"), 0);
-    domt_pg_await_free(&user);
-    ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
+    ck_assert_int_eq(run_text_in(sql, "SELECT pg_sleep(0.7)"), 0);
+    domt_pg_await_idle(&user);
+    ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
     ck_assert_int_eq(count_rows(), 0);
-    end();
+    tear_down();
 }
 
 /* The owner of a transaction ends between statements, or during one. */
 DOMT_TEST(transaction_ends_with_its_owner)
 {
-    begin(NULL);
+    set_up(NULL);
     for (int i = 0; i < 2; i++) {
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
@@ -150,12 +152,12 @@ DOMT_TEST(transaction_ends_with_its_owner)
             nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         }
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        domt_pg_await_free(&user);
+        domt_pg_await_idle(&user);
         ck_assert_int_eq(count_rows(), 0);
-        ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
+        ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
     }
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    tear_down();
 }
 
 /* The statement is not executed after its owner has ended, also if another statement is removed for
@@ -168,27 +170,27 @@ DOMT_TEST(owner_ends_while_a_statement_is_prepared)
         .text = "INSERT INTO t SELECT 1 FROM (SELECT pg_sleep(20)) s"};
 
     for (int i = 0; i < 2; i++) {
-        begin(&options[i]);
+        set_up(&options[i]);
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
         domus_sql sql = domt_pg_begin(&other);
-        pid_t session = (pid_t)domt_pg_number(&other, sql, "SELECT pg_backend_pid()");
+        pid_t session = (pid_t)domt_pg_query_number(&other, sql, "SELECT pg_backend_pid()");
         domt_pg_answer answer = domt_pg_query(&other, sql, &first, NULL, 0);
         ck_assert_int_eq(answer.error, 0);
         domt_pg_free(&answer);
         kill(session, SIGSTOP);
         domt_pg_send(&other, sql, &inserts_late, NULL, 0, 0);
         /* the statement is on its way to the server */
-        uint64_t prepares = domt_pg_look(&user).prepares;
+        uint64_t prepares = domt_pg_read_status(&user).prepares;
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
-        ck_assert_uint_eq(domt_pg_look(&user).prepares, prepares);
+        ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
+        ck_assert_uint_eq(domt_pg_read_status(&user).prepares, prepares);
         uint64_t began = domt_pg_now_ns();
         kill(session, SIGCONT);
-        domt_pg_await_free(&user);
+        domt_pg_await_idle(&user);
         ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS);
-        ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-        end();
+        ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+        tear_down();
     }
 }
 
@@ -197,19 +199,19 @@ DOMT_TEST(stray_begin_is_rolled_back)
 {
     static const domus_sql_options options = {.connections_max = 1};
 
-    begin(&options);
-    ck_assert_int_eq(text_in(user.sql, "BEGIN"), -EINVAL);
-    ck_assert_int_eq(text_in(user.sql, "INSERT INTO t VALUES (1)"), 0);
+    set_up(&options);
+    ck_assert_int_eq(run_text_in(user.sql, "BEGIN"), -EINVAL);
+    ck_assert_int_eq(run_text_in(user.sql, "INSERT INTO t VALUES (1)"), 0);
     ck_assert_int_eq(count_rows(), 1);
     domt_pg_answer answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
                                         "BEGIN; INSERT INTO t VALUES (2)", NULL, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
     ck_assert_str_eq(answer.as.failure.sqlstate, "25001");
     ck_assert_int_eq(count_rows(), 1);
-    domt_pg_does(&user, "BEGIN; INSERT INTO t VALUES (3); COMMIT");
+    domt_pg_run_script(&user, "BEGIN; INSERT INTO t VALUES (3); COMMIT");
     ck_assert_int_eq(count_rows(), 2);
-    ck_assert_uint_eq(domt_pg_look(&user).connects, 1);
-    end();
+    ck_assert_uint_eq(domt_pg_read_status(&user).connects, 1);
+    tear_down();
 }
 
 /* A statement that ends its transaction fails it: later statements would be committed at once. A
@@ -236,11 +238,11 @@ DOMT_TEST(stray_end_fails_its_transaction)
         {"SAVEPOINT andchain; ROLLBACK TO andchain", true, true, true, ""},
     };
 
-    begin(NULL);
+    set_up(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_sql sql = domt_pg_begin(&user);
         int failure = rows[i].may_go_on ? 0 : -EINVAL;
-        ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
+        ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1)"), 0);
         domt_pg_answer answer = domt_pg_run(
             &user, sql, rows[i].is_script ? &domus_sql_script_type : &domus_sql_query_type, NULL,
             rows[i].text, NULL, 0);
@@ -248,18 +250,18 @@ DOMT_TEST(stray_end_fails_its_transaction)
         if (failure != 0)
             ck_assert_str_eq(answer.as.failure.sqlstate, rows[i].sqlstate);
         domt_pg_free(&answer);
-        ck_assert_msg(text_in(sql, "INSERT INTO t VALUES (2)") == failure, "%s", rows[i].text);
+        ck_assert_msg(run_text_in(sql, "INSERT INTO t VALUES (2)") == failure, "%s", rows[i].text);
         answer = domt_pg_end(&user, sql, true);
         ck_assert_msg(answer.error == failure, "%s", rows[i].text);
         if (failure != 0)
             ck_assert_str_eq(answer.as.failure.sqlstate, rows[i].sqlstate);
         domt_pg_free(&answer);
         ck_assert_msg(count_rows() == rows[i].keeps + rows[i].may_go_on, "%s", rows[i].text);
-        domt_pg_does(&user, "DELETE FROM t");
+        domt_pg_run_script(&user, "DELETE FROM t");
     }
-    domt_pg_await_free(&user);
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    end();
+    domt_pg_await_idle(&user);
+    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    tear_down();
 }
 
 /* Rows that have failed fail their transaction, even if no piece was read. */
@@ -270,7 +272,7 @@ DOMT_TEST(rows_that_were_not_read_fail_their_transaction)
         .text = "INSERT INTO t VALUES (1) RETURNING repeat('x', 5000)"};
     static const domus_sql_statement wrong = {.text = "SELECT 1 / (SELECT count(*) FROM t)"};
 
-    begin(&options);
+    set_up(&options);
     for (int i = 0; i < 2; i++) {
         domus_sql sql = domt_pg_begin(&user);
         domt_pg_answer answer =
@@ -284,7 +286,7 @@ DOMT_TEST(rows_that_were_not_read_fail_their_transaction)
         domt_pg_free(&answer);
         ck_assert_int_eq(count_rows(), 0);
     }
-    end();
+    tear_down();
 }
 
 static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.1)"};
@@ -298,16 +300,16 @@ DOMT_TEST(stray_begin_does_not_take_its_neighbours_in)
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 8};
     domt_pg_received answers[4];
 
-    begin(&options);
+    set_up(&options);
     ck_assert_int_eq(domt_pg_query(&user, user.sql, &strays, NULL, 0).error, -EINVAL);
-    domt_pg_does(&user, "DELETE FROM t");
+    domt_pg_run_script(&user, "DELETE FROM t");
     for (int round = 0; round < 3; round++) { /* the first round prepares the statements */
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &inserts, NULL, 0);
         ck_assert(answer.error == 0 || round == 0);
         domt_pg_free(&answer);
         answer = domt_pg_query(&user, user.sql, &naps, NULL, 0);
         domt_pg_free(&answer);
-        domt_pg_does(&user, "DELETE FROM t");
+        domt_pg_run_script(&user, "DELETE FROM t");
         for (uint64_t tag = 0; tag < 4; tag++)
             domt_pg_send(&user, user.sql,
                          tag == 0   ? &naps
@@ -319,7 +321,7 @@ DOMT_TEST(stray_begin_does_not_take_its_neighbours_in)
         ck_assert_int_eq(answers[1].error, -EINVAL);
         ck_assert_int_eq(count_rows(), (answers[2].error == 0) + (answers[3].error == 0));
     }
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(120)

@@ -74,7 +74,7 @@ domt_pg_answer domt_pg_text(domt_pg_user *user, domus_sql sql, const char *text)
     return domt_pg_run(user, sql, &domus_sql_query_type, NULL, text, NULL, 0);
 }
 
-void domt_pg_does(domt_pg_user *user, const char *text)
+void domt_pg_run_script(domt_pg_user *user, const char *text)
 {
     domt_pg_answer answer =
         domt_pg_run(user, user->sql, &domus_sql_script_type, NULL, text, NULL, 0);
@@ -84,7 +84,7 @@ void domt_pg_does(domt_pg_user *user, const char *text)
     domt_pg_free(&answer);
 }
 
-int64_t domt_pg_number(domt_pg_user *user, domus_sql sql, const char *text)
+int64_t domt_pg_query_number(domt_pg_user *user, domus_sql sql, const char *text)
 {
     domt_pg_answer answer = domt_pg_text(user, sql, text);
     int64_t number = 0;
@@ -148,7 +148,7 @@ void domt_pg_receive_all(domt_pg_user *user, domt_pg_received *answers, uint32_t
 const domus_sql_statement domt_pg_waits = {.text = "SELECT pg_advisory_xact_lock(1) IS NOT NULL",
                                            .repeatable = true};
 
-static void say(domt_pg_user *user, const domus_sql_statement *statement)
+static void query_well(domt_pg_user *user, const domus_sql_statement *statement)
 {
     domt_pg_answer answer = domt_pg_query(user, user->sql, statement, NULL, 0);
 
@@ -160,14 +160,14 @@ void domt_pg_lock(domt_pg_user *other)
 {
     static const domus_sql_statement lock = {.text = "SELECT pg_advisory_lock(1) IS NOT NULL"};
 
-    say(other, &lock);
+    query_well(other, &lock);
 }
 
 void domt_pg_unlock(domt_pg_user *other)
 {
     static const domus_sql_statement unlock = {.text = "SELECT pg_advisory_unlock(1)"};
 
-    say(other, &unlock);
+    query_well(other, &unlock);
 }
 
 domus_sql domt_pg_begin(domt_pg_user *user)
@@ -186,7 +186,7 @@ domt_pg_answer domt_pg_end(domt_pg_user *user, domus_sql sql, bool commits)
                        &(domus_sql_end){.transaction = sql.transaction, .commits = commits}, 0);
 }
 
-domus_sql_status domt_pg_look(domt_pg_user *user)
+domus_sql_status domt_pg_read_status(domt_pg_user *user)
 {
     domus_sql_status status;
     domus_outside_reply reply = {.buffer = &status, .size = sizeof status};
@@ -197,23 +197,23 @@ domus_sql_status domt_pg_look(domt_pg_user *user)
     return status;
 }
 
-static void rest(void)
+static void pause_shortly(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 void domt_pg_await_waiting(domt_pg_user *user, uint32_t count)
 {
-    for (int i = 0; i < 20000 && domt_pg_look(user).waiting != count; i++)
-        rest();
-    ck_assert_uint_eq(domt_pg_look(user).waiting, count);
+    for (int i = 0; i < 20000 && domt_pg_read_status(user).waiting != count; i++)
+        pause_shortly();
+    ck_assert_uint_eq(domt_pg_read_status(user).waiting, count);
 }
 
-void domt_pg_await_free(domt_pg_user *user)
+void domt_pg_await_idle(domt_pg_user *user)
 {
-    for (int i = 0; i < 20000 && domt_pg_look(user).busy != 0; i++)
-        rest();
-    ck_assert_uint_eq(domt_pg_look(user).busy, 0);
+    for (int i = 0; i < 20000 && domt_pg_read_status(user).busy != 0; i++)
+        pause_shortly();
+    ck_assert_uint_eq(domt_pg_read_status(user).busy, 0);
 }
 
 uint64_t domt_pg_now_ns(void)

@@ -47,9 +47,9 @@ domt_pg_answer domt_pg_query(domt_pg_user *user, domus_sql sql,
                              uint32_t count);
 domt_pg_answer domt_pg_text(domt_pg_user *user, domus_sql sql, const char *text);
 /* Run a script, and check that it succeeds. */
-void domt_pg_does(domt_pg_user *user, const char *text);
+void domt_pg_run_script(domt_pg_user *user, const char *text);
 /* Run a text, and return the one integer of its result. */
-int64_t domt_pg_number(domt_pg_user *user, domus_sql sql, const char *text);
+int64_t domt_pg_query_number(domt_pg_user *user, domus_sql sql, const char *text);
 
 /* The answer of a query that was sent, with the first two integers of its first row. */
 typedef struct domt_pg_received {
@@ -76,10 +76,10 @@ void domt_pg_unlock(domt_pg_user *other);
 domus_sql domt_pg_begin(domt_pg_user *user);
 domt_pg_answer domt_pg_end(domt_pg_user *user, domus_sql sql, bool commits);
 
-domus_sql_status domt_pg_look(domt_pg_user *user);
+domus_sql_status domt_pg_read_status(domt_pg_user *user);
 /* Wait until `count` queries wait for a connection; wait until no connection is busy. */
 void domt_pg_await_waiting(domt_pg_user *user, uint32_t count);
-void domt_pg_await_free(domt_pg_user *user);
+void domt_pg_await_idle(domt_pg_user *user);
 uint64_t domt_pg_now_ns(void); /* of the monotonic clock */
 void domt_pg_free(domt_pg_answer *answer);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLDS(bytes, expected) domt_resp_holds(NULL, bytes, sizeof bytes - 1, expected)
+#define HOLDS(bytes, expected) domt_resp_expect(NULL, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes, text)   HOLDS(bytes, "EPROTO -ERR Protocol error: " text "\r\n")
 
 DOMT_TEST(command_is_its_arguments)
@@ -99,7 +99,7 @@ DOMT_TEST(limits_hold)
     static const domus_resp_options two = {.message_max = 65536};
     static char bytes[200000];
 
-#define SMALL(bytes, expected) domt_resp_holds(&small, bytes, sizeof bytes - 1, expected)
+#define SMALL(bytes, expected) domt_resp_expect(&small, bytes, sizeof bytes - 1, expected)
     SMALL("*1\r\n$3\r\nabc\r\n", "command [abc]\n");
     SMALL("*1\r\n$4\r\n", "EPROTO -ERR Protocol error: invalid bulk length\r\n");
     SMALL("*1\r\n$4\r\nabcd\r\n", "EPROTO -ERR Protocol error: invalid bulk length\r\n");

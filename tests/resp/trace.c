@@ -104,8 +104,8 @@ const char *domt_resp_trace(const domus_resp_options *options, const char *bytes
     return domt_codec_run(&trace, bytes, size, cut, step);
 }
 
-void domt_resp_holds(const domus_resp_options *options, const char *bytes, size_t size,
-                     const char *expected)
+void domt_resp_expect(const domus_resp_options *options, const char *bytes, size_t size,
+                      const char *expected)
 {
     domt_codec_trace trace = trace_of(options);
 

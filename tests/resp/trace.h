@@ -26,7 +26,7 @@ const char *domt_resp_trace(const domus_resp_options *options, const char *bytes
 
 /* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
  * by byte. */
-void domt_resp_holds(const domus_resp_options *options, const char *bytes, size_t size,
-                     const char *expected);
+void domt_resp_expect(const domus_resp_options *options, const char *bytes, size_t size,
+                      const char *expected);
 
 #endif

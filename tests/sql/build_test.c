@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static domus_sql_result build(uint32_t bytes_max, const domus_sql_value *cells, uint32_t count,
-                              uint32_t columns, int *ret_error)
+static domus_sql_result build_result(uint32_t bytes_max, const domus_sql_value *cells,
+                                     uint32_t count, uint32_t columns, int *ret_error)
 {
     domus_sql_builder builder = {.bytes_max = bytes_max};
     domus_sql_result result = {.rows = 77};
@@ -64,7 +64,7 @@ DOMT_TEST(cells_are_read_as_they_were_built)
     for (uint32_t columns = 1; columns <= count; columns += 2) {
         if (count % columns != 0)
             continue;
-        domus_sql_result result = build(0, cells, count, columns, &error);
+        domus_sql_result result = build_result(0, cells, count, columns, &error);
         ck_assert_int_eq(error, 0);
         ck_assert_uint_eq(result.rows, count / columns);
         ck_assert_uint_eq(result.columns, columns);
@@ -93,7 +93,7 @@ DOMT_TEST(a_slice_of_a_cell_outlives_its_result)
                                domus_sql_text("")};
     domus_slice kept;
     int error;
-    domus_sql_result result = build(0, cells, 4, 2, &error);
+    domus_sql_result result = build_result(0, cells, 4, 2, &error);
 
     ck_assert_int_eq(domus_slice_keep(domus_sql_slice(&result, 0, 1), &kept), 0);
     ck_assert_uint_eq(domus_sql_slice(&result, 1, 0).size, 0);
@@ -112,7 +112,7 @@ DOMT_TEST(a_result_has_its_bound_and_not_one_byte_more)
     int error;
 
     for (uint32_t bound = size - 3; bound < size + 2; bound++) {
-        domus_sql_result result = build(bound, cells, 1, 1, &error);
+        domus_sql_result result = build_result(bound, cells, 1, 1, &error);
         ck_assert_int_eq(error, bound < size - 1 ? -EFBIG : 0);
         if (error == 0)
             domus_sql_result_type.release(&result);
@@ -213,7 +213,7 @@ DOMT_TEST(numbers_are_read_of_what_is_one)
         int64_t integer = WAS;
         double real = WAS;
         int error;
-        domus_sql_result result = build(0, &numbers[i].value, 1, 1, &error);
+        domus_sql_result result = build_result(0, &numbers[i].value, 1, 1, &error);
 
         error = domus_sql_get_int(&result, 0, 0, &integer);
         ck_assert_msg(error == numbers[i].int_error && integer == numbers[i].integer,
@@ -236,7 +236,7 @@ DOMT_TEST(booleans_and_texts_are_read_of_what_is_one)
     static const bool values[] = {true, false, true, true, false, true, true, true};
     char text[4] = "was";
     int error;
-    domus_sql_result result = build(0, cells, 8, 8, &error);
+    domus_sql_result result = build_result(0, cells, 8, 8, &error);
 
     for (uint32_t i = 0; i < 8; i++) {
         bool value = true;
@@ -252,7 +252,7 @@ DOMT_TEST(booleans_and_texts_are_read_of_what_is_one)
     ck_assert_str_eq(text, "t");
     domus_sql_result_type.release(&result);
     cells[0] = domus_sql_text_of("a\0b", 3);
-    result = build(0, cells, 1, 1, &error);
+    result = build_result(0, cells, 1, 1, &error);
     ck_assert_int_eq(domus_sql_get_text(&result, 0, 0, text, sizeof text), -EINVAL);
     domus_sql_result_type.release(&result);
 }

@@ -53,7 +53,7 @@ static const domus_behaviour stand_behaviour = {
     .on = (const domus_on[]){{.type = &domus_sql_query_type, .handle = answer_query}, {0}},
 };
 
-static int check(const domus_sql_settings *settings, char *error, size_t error_size)
+static int check_options(const domus_sql_settings *settings, char *error, size_t error_size)
 {
     if (strstr(settings->url, "wrong") == NULL)
         return 0;
@@ -63,7 +63,7 @@ static int check(const domus_sql_settings *settings, char *error, size_t error_s
 
 static const char *const schemes[] = {"stand", "st", NULL};
 static const domus_sql_driver driver = {
-    .name = "stand", .schemes = schemes, .check = check, .behaviour = &stand_behaviour};
+    .name = "stand", .schemes = schemes, .check = check_options, .behaviour = &stand_behaviour};
 static const domus_sql_driver *const drivers[] = {&driver, NULL};
 
 /* --- checks ----------------------------------------------------------------------------------- */
@@ -194,7 +194,7 @@ struct user {
 
 static struct user user;
 
-static int got(domus_stack *stack, void *self, const domus_answer *answer)
+static int read_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result = NULL;
     const domus_sql_error *failure = domus_sql_error_of(answer);
@@ -207,7 +207,7 @@ static int got(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_stop(stack, domus_self(stack));
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_driver(domus_stack *stack, void *self)
 {
     domus_sql_options of = {.drivers = drivers, .queue_max = 5};
     domus_sql sql, transaction;
@@ -216,12 +216,12 @@ static int mount(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_sql_open(stack, "stand:wrong", &of, &sql), -EINVAL);
     ck_assert_int_eq(domus_sql_open(stack, "stand:x", &of, &sql), 0);
     transaction = (domus_sql){sql.at, 6};
-    ck_assert_int_eq(domus_sql_begin(stack, transaction, NULL, got), -EINVAL);
-    return domus_sql_query(stack, transaction, &statement, NULL, 0, got);
+    ck_assert_int_eq(domus_sql_begin(stack, transaction, NULL, read_result), -EINVAL);
+    return domus_sql_query(stack, transaction, &statement, NULL, 0, read_result);
 }
 
 static const domus_behaviour user_behaviour = {
-    .name = "user", .kind = DOMUS_STATE, .on_mount = mount};
+    .name = "user", .kind = DOMUS_STATE, .on_mount = mount_driver};
 
 DOMT_TEST(an_answer_is_told_from_a_failure_and_from_another_type)
 {

@@ -5,7 +5,7 @@
 
 #define WAIT_NS UINT64_C(30000000000)
 
-static void send(domt_desk *desk, const domus_sql_request *request, uint64_t number)
+static void send_request(domt_desk *desk, const domus_sql_request *request, uint64_t number)
 {
     ck_assert_int_eq(domus_outsider_ask_add(desk->outsider, desk->sql.at, &domus_sql_query_type,
                                             request, WAIT_NS, number),
@@ -17,7 +17,7 @@ void domt_crowd_send(domt_desk *desk, domus_sql sql, const char *text, uint64_t 
     domus_sql_request request;
 
     ck_assert_int_eq(domus_sql_request_make(sql, NULL, text, NULL, 0, &request), 0);
-    send(desk, &request, number);
+    send_request(desk, &request, number);
 }
 
 void domt_crowd_send_statement(domt_desk *desk, const domus_sql_statement *statement,
@@ -27,7 +27,7 @@ void domt_crowd_send_statement(domt_desk *desk, const domus_sql_statement *state
 
     ck_assert_int_eq(domus_sql_request_make(desk->sql, statement, NULL, values, count, &request),
                      0);
-    send(desk, &request, number);
+    send_request(desk, &request, number);
 }
 
 int domt_crowd_receive(domt_desk *desk, uint64_t *ret_number)

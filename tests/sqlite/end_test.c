@@ -92,7 +92,7 @@ DOMT_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
     domt_place_remove(&place);
 }
 
-static int stop(domus_stack *stack, void *argument)
+static int stop_database(domus_stack *stack, void *argument)
 {
     return domus_stop(stack, *(const domus_address *)argument);
 }
@@ -114,7 +114,7 @@ DOMT_TEST(database_that_is_stopped_answers_all)
         domt_crowd_send(&desk, desk.sql, i % 2 == 0 ? ENDLESS : "INSERT INTO a VALUES (1)", i);
     domt_sleep_ms(20);
     uint64_t begun = domt_monotonic_ns();
-    ck_assert_int_eq(domus_outsider_act(desk.outsider, stop, &desk.sql.at), 0);
+    ck_assert_int_eq(domus_outsider_act(desk.outsider, stop_database, &desk.sql.at), 0);
     for (uint32_t i = 0; i < 20; i++) {
         int error = domt_crowd_receive(&desk, &number);
         ck_assert_msg(error == -ENOTCONN || error == -EPIPE || error == -ESTALE, "%d", error);

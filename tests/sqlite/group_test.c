@@ -27,7 +27,7 @@ static const struct group_case {
 
 #define CASES (sizeof cases / sizeof cases[0])
 
-static void prepare(domt_desk *desk)
+static void prepare_tables(domt_desk *desk)
 {
     domt_desk_must(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
     domt_desk_must(desk, desk->sql, "INSERT INTO t (id) VALUES (-1)");
@@ -69,7 +69,7 @@ DOMT_TEST(write_that_fails_fails_alone)
     domt_place_make(&place, "");
     for (uint32_t k = 0; k < 2; k++) {
         domt_desk_open(&desk, &domus_sqlite_driver, k == 0 ? place.url : "sqlite::memory:", NULL);
-        prepare(&desk);
+        prepare_tables(&desk);
         for (size_t i = 0; i < CASES; i++)
             run_group(&desk, cases[i].bad, cases[i].error);
         domt_desk_close(&desk);
@@ -86,7 +86,7 @@ DOMT_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
 
     domt_place_make(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
-    prepare(&desk);
+    prepare_tables(&desk);
     run_group(&desk,
               "INSERT INTO t (id) WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
               "WHERE n < 1e12) SELECT max(n) + 100 FROM r",

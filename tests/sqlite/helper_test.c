@@ -18,35 +18,35 @@
 
 static sem_t asked, begun, may_end;
 
-static void wait_for(sem_t *event)
+static void wait_for_semaphore(sem_t *event)
 {
     while (sem_wait(event) != 0)
         continue;
 }
 
-static int stand_still(void *argument)
+static int block_helper(void *argument)
 {
     sem_post(&begun);
-    wait_for(&may_end);
+    wait_for_semaphore(&may_end);
     return 0;
 }
 
-static int stood(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_occupation(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     return 0;
 }
 
-static int occupy(domus_stack *stack, void *self)
+static int occupy_helper(domus_stack *stack, void *self)
 {
-    int result = domus_blocking(stack, stand_still, NULL, stood);
+    int result = domus_blocking(stack, block_helper, NULL, end_occupation);
 
     sem_post(&asked);
     return result;
 }
 
 static const domus_behaviour occupant = {
-    .name = "occupant", .kind = DOMUS_STATE, .on_mount = occupy};
+    .name = "occupant", .kind = DOMUS_STATE, .on_mount = occupy_helper};
 
 /* Fill the helper thread and the queue of its jobs with `jobs` jobs. */
 static void stop_helper(const domt_desk *desk, uint32_t jobs)
@@ -55,9 +55,9 @@ static void stop_helper(const domt_desk *desk, uint32_t jobs)
 
     for (uint32_t i = 0; i < jobs; i++) {
         ck_assert_int_eq(domus_outside_spawn(desk->system, &occupant, NULL, &address), 0);
-        wait_for(&asked);
+        wait_for_semaphore(&asked);
         if (i == 0)
-            wait_for(&begun);
+            wait_for_semaphore(&begun);
     }
 }
 
@@ -66,7 +66,7 @@ static void free_helper(uint32_t jobs)
     for (uint32_t i = 0; i < jobs; i++)
         sem_post(&may_end);
     for (uint32_t i = 1; i < jobs; i++)
-        wait_for(&begun);
+        wait_for_semaphore(&begun);
 }
 
 /* --- a database with one helper thread -------------------------------------------------------- */
@@ -117,12 +117,12 @@ static void close_desk(domt_desk *desk)
     sem_destroy(&may_end);
 }
 
-static void send(domt_desk *desk, const domus_type *type, const void *payload)
+static void send_ask(domt_desk *desk, const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_outsider_ask_add(desk->outsider, desk->sql.at, type, payload, 0, 1), 0);
 }
 
-static domus_outside_message receive(const domt_desk *desk)
+static domus_outside_message receive_answer(const domt_desk *desk)
 {
     domus_outside_message message;
 
@@ -173,20 +173,20 @@ DOMT_TEST(fetch_behind_a_begin_waits_for_the_end)
     ck_assert_int_eq(domt_desk_rows(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch(&desk, cursor), 0);
     stop_helper(&desk, 1);
-    send(&guest, &domus_sql_begin_type, &begin);
+    send_ask(&guest, &domus_sql_begin_type, &begin);
     while (domt_desk_look(&desk).waiting != 0 || domt_desk_look(&desk).busy != 1)
         domt_sleep_ms(1);
-    send(&desk, &domus_sql_fetch_type, &cursor);
+    send_ask(&desk, &domus_sql_fetch_type, &cursor);
     while (domt_desk_look(&guest).waiting != 1)
         domt_sleep_ms(1);
     free_helper(1);
-    message = receive(&guest);
+    message = receive_answer(&guest);
     ck_assert_ptr_eq(message.type, &domus_sql_begun_type);
     one = *(const domus_sql *)message.payload;
     domt_desk_must(&guest, one, "UPDATE t SET word = 'dirty'");
     ck_assert_uint_eq(domt_desk_look(&guest).waiting, 1);
     ck_assert_int_eq(domt_desk_end(&guest, one, false), 0);
-    message = receive(&desk);
+    message = receive_answer(&desk);
     ck_assert_ptr_eq(message.type, &domus_sql_result_type);
     ck_assert_int_eq(domus_sql_get_text(message.payload, 1, 0, word, sizeof word), 0);
     ck_assert_str_eq(word, "clean");

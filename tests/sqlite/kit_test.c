@@ -48,7 +48,7 @@ static int on_mount(domus_stack *stack, void *self)
     return error != 0 ? error : domus_sql_migrate(stack, todo->database, steps, migrated);
 }
 
-static int told(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_with_number(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result;
     int error = domus_sql_result_of(answer, &result);
@@ -62,13 +62,14 @@ static int told(domus_stack *stack, void *self, const domus_answer *answer)
 static int on_add(domus_stack *stack, void *self, const void *payload)
 {
     return domus_sql_query(stack, ((struct todo *)self)->database, &put,
-                           DOMUS_SQL_VALUES(domus_sql_int(*(const int64_t *)payload)), told);
+                           DOMUS_SQL_VALUES(domus_sql_int(*(const int64_t *)payload)),
+                           answer_with_number);
 }
 
 static int on_count(domus_stack *stack, void *self, const void *payload)
 {
     return domus_sql_query(stack, ((struct todo *)self)->database, &count,
-                           DOMUS_SQL_VALUES(domus_sql_bool(false)), told);
+                           DOMUS_SQL_VALUES(domus_sql_bool(false)), answer_with_number);
 }
 
 static const domus_behaviour todo_behaviour = {

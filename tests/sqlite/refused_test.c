@@ -64,7 +64,7 @@ static const char *const taken[] = {
     "SELECT '$1 ? :a'",
 };
 
-static void open(domt_desk *desk)
+static void open_desk(domt_desk *desk)
 {
     domt_desk_open(desk, &domus_sqlite_driver, "sqlite::memory:", NULL);
     domt_desk_must(desk, desk->sql, "CREATE TABLE strict (a INTEGER) STRICT");
@@ -74,7 +74,7 @@ DOMT_TEST(statements_for_a_connection_are_refused)
 {
     domt_desk desk;
 
-    open(&desk);
+    open_desk(&desk);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         const struct refused *row = &refused[i];
         int error = domt_desk_run(&desk, desk.sql, row->text, NULL, 0);
@@ -97,7 +97,7 @@ DOMT_TEST(error_names_what_it_is_about)
     const domus_sql_error *error;
     domt_desk desk;
 
-    open(&desk);
+    open_desk(&desk);
     domt_desk_must(&desk, desk.sql,
                    "CREATE TABLE a (id INTEGER PRIMARY KEY, n TEXT NOT NULL UNIQUE, m INTEGER "
                    "CONSTRAINT m_is_small CHECK (m < 9))");
@@ -123,7 +123,7 @@ DOMT_TEST(script_is_done_as_a_whole)
 {
     domt_desk desk;
 
-    open(&desk);
+    open_desk(&desk);
     ck_assert_int_eq(
         domt_desk_script(&desk, desk.sql,
                          "CREATE TABLE a (id INTEGER PRIMARY KEY); INSERT INTO a VALUES "

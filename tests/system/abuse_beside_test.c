@@ -111,7 +111,7 @@ static void use_first_cpu_and_few_descriptors(void)
 }
 
 /* Returns the CPU time that all programs of the machine have used. */
-static uint64_t machine_ns(void)
+static uint64_t read_machine_cpu_ns(void)
 {
     unsigned long long user = 0;
     unsigned long long nice = 0;
@@ -132,14 +132,14 @@ static uint64_t machine_ns(void)
            (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static void take_most(double *most, double value)
+static void raise_most(double *most, double value)
 {
     if (value > *most)
         *most = value;
 }
 
 /* Start the service of a row, and return the connection of the good client. */
-static int start(const char *backend, const domt_protocol *with, const char *setting)
+static int start_for_row(const char *backend, const domt_protocol *with, const char *setting)
 {
     const char *const more[] = {"--set", "system.threads=1",           "--set", backend,
                                 "--set", "channel.firstByteTimeout=0", "--set", setting,
@@ -155,8 +155,8 @@ static int start(const char *backend, const domt_protocol *with, const char *set
     return good;
 }
 
-static void measure(const char *backend, const row *of, const side *on, figures *into,
-                    uint32_t round)
+static void measure_side(const char *backend, const row *of, const side *on, figures *into,
+                         uint32_t round)
 {
     domt_attack attack = {.kind = on->kind, .is_fast = on->few};
 
@@ -164,11 +164,11 @@ static void measure(const char *backend, const row *of, const side *on, figures 
     attack.count = of->count / divisor;
     attack.rate = (of->rate != 0 ? of->rate : of->count) / divisor;
     service.prepare = on->few ? use_first_cpu_and_few_descriptors : use_first_cpu;
-    int good = start(backend, of->with, on->setting);
+    int good = start_for_row(backend, of->with, on->setting);
     attack.port = service.port;
     domt_attack_begin(&attack);
     uint64_t begin_ns = domt_monotonic_ns();
-    uint64_t machine = machine_ns();
+    uint64_t machine = read_machine_cpu_ns();
     uint64_t service_cpu_ns = domt_service_cpu_ns(&service);
     domt_good seen = of->with != NULL
                          ? domt_good_run(good, of->with->ask, of->with->answer, trips, 1000)
@@ -178,13 +178,13 @@ static void measure(const char *backend, const row *of, const side *on, figures 
     double wall_ns = (double)(domt_monotonic_ns() - begin_ns);
     double load = seen.cpu + (double)attack.cpu_ns / wall_ns;
     double used = (double)(domt_service_cpu_ns(&service) - service_cpu_ns) / wall_ns;
-    double all = (double)(machine_ns() - machine) / wall_ns;
+    double all = (double)(read_machine_cpu_ns() - machine) / wall_ns;
     into->p50[round] = seen.p50_ms;
     into->p99[round] = seen.p99_ms;
     into->worst[round] = seen.worst_ms;
-    take_most(&into->load, load);
-    take_most(&into->service, used);
-    take_most(&into->others, all - used - load);
+    raise_most(&into->load, load);
+    raise_most(&into->service, used);
+    raise_most(&into->others, all - used - load);
     close(good);
     domt_service_signal(&service, SIGKILL);
     (void)domt_service_wait(&service, 10000);
@@ -203,17 +203,17 @@ static void measure_row(const char *backend, const row *of)
 
     for (uint32_t round = 0; round < rounds; round++) {
         bool twin_is_first = round % 2 == 0;
-        measure(backend, of, twin_is_first ? &of->twin : &of->attack,
-                twin_is_first ? &twin : &attack, round);
-        measure(backend, of, twin_is_first ? &of->attack : &of->twin,
-                twin_is_first ? &attack : &twin, round);
+        measure_side(backend, of, twin_is_first ? &of->twin : &of->attack,
+                     twin_is_first ? &twin : &attack, round);
+        measure_side(backend, of, twin_is_first ? &of->attack : &of->twin,
+                     twin_is_first ? &attack : &twin, round);
     }
     double worst = 0;
     for (uint32_t round = 0; round < rounds; round++)
         worst = attack.worst[round] > worst ? attack.worst[round] : worst;
     double ratio = median(attack.p99) / median(twin.p99);
-    take_most(&attack.load, twin.load);
-    take_most(&attack.others, twin.others);
+    raise_most(&attack.load, twin.load);
+    raise_most(&attack.others, twin.others);
     printf("%-6s %-22s %7.3f %7.3f %4.0f %% %7.3f %7.3f %4.0f %% %6.2f %7.1f %4.0f %% %4.0f %%%s\n",
            backend + sizeof "io.backend=" - 1, of->name, median(twin.p50), median(twin.p99),
            twin.service * 100, median(attack.p50), median(attack.p99), attack.service * 100, ratio,

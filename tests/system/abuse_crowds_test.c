@@ -36,7 +36,7 @@ static begin begin_beside_good_client(void)
     return before;
 }
 
-static void memory_stays_below(const char *what, const begin *before, uint64_t ceiling)
+static void check_memory_below(const char *what, const begin *before, uint64_t ceiling)
 {
     uint64_t now = domt_service_rss_bytes(&service);
     uint64_t grown = now > before->rss ? now - before->rss : 0;
@@ -81,7 +81,7 @@ static void all_are_accepted(uint64_t count)
     ck_assert_uint_eq(domt_service_connections(&service), count);
 }
 
-static void stay(const char *what, domt_attack_kind kind, uint64_t bytes_each)
+static void run_staying_connections(const char *what, domt_attack_kind kind, uint64_t bytes_each)
 {
     uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
     domt_attack attack = {.kind = kind, .count = count, .rate = count};
@@ -95,19 +95,19 @@ static void stay(const char *what, domt_attack_kind kind, uint64_t bytes_each)
     ck_assert_uint_eq(atomic_load(&attack.made), count);
     good_client_is_served(what, &before, domt_is_long() ? 5000 : 500);
     all_are_accepted(count + 1);
-    memory_stays_below(what, &before, BUFFERS + count * bytes_each + 2048 * KIB);
+    check_memory_below(what, &before, BUFFERS + count * bytes_each + 2048 * KIB);
     domt_attack_end(&attack, kind == DOMT_ATTACK_DRIP);
     end_with_nothing_left(&before);
 }
 
 DOMT_TEST(thousands_that_say_nothing_hurt_nobody)
 {
-    stay("idle", DOMT_ATTACK_IDLE, 3 * KIB);
+    run_staying_connections("idle", DOMT_ATTACK_IDLE, 3 * KIB);
 }
 
 DOMT_TEST(thousands_that_drip_hurt_nobody)
 {
-    stay("drip", DOMT_ATTACK_DRIP, 3 * KIB);
+    run_staying_connections("drip", DOMT_ATTACK_DRIP, 3 * KIB);
 }
 
 /* The time-out for the first byte ends all connections, whatever else happens. */
@@ -133,7 +133,7 @@ DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
 
 /* --- connections that come and go ------------------------------------------------------------- */
 
-static void storm(const char *what, domt_attack_kind kind)
+static void run_storm(const char *what, domt_attack_kind kind)
 {
     uint32_t count = domt_is_long() ? 50000 : DOMT_SCALE(5000, 500);
     domt_attack attack = {.kind = kind, .count = count, .rate = domt_is_long() ? 10000 : 8000};
@@ -147,23 +147,23 @@ static void storm(const char *what, domt_attack_kind kind)
         good_client_is_served(what, &before, domt_is_long() ? 1000 : 200);
     domt_attack_end(&attack, false);
     ck_assert_uint_eq(atomic_load(&attack.refused), 0);
-    memory_stays_below(what, &before, BUFFERS + 4096 * KIB);
+    check_memory_below(what, &before, BUFFERS + 4096 * KIB);
     end_with_nothing_left(&before);
 }
 
 DOMT_TEST(storms_of_connects_that_drop_leave_nothing)
 {
-    storm("drop", DOMT_ATTACK_DROP);
+    run_storm("drop", DOMT_ATTACK_DROP);
 }
 
 DOMT_TEST(storms_of_resets_within_a_message_leave_nothing)
 {
-    storm("half", DOMT_ATTACK_HALF);
+    run_storm("half", DOMT_ATTACK_HALF);
 }
 
 /* A dialogue of single bytes, each of which is echoed; the client ends it after `bytes` bytes in
  * both directions together, by a reset or by FIN. */
-static void talk_until(uint32_t bytes, bool reset)
+static void talk_up_to_byte(uint32_t bytes, bool reset)
 {
     domt_client client = {.fd = domt_connect(service.port)};
     char byte = 'a';
@@ -194,12 +194,12 @@ DOMT_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     begin before = begin_beside_good_client();
     for (uint32_t i = 0; i < 2 * bytes * rounds; i++) {
-        talk_until(i % bytes, i / bytes % 2 == 0);
+        talk_up_to_byte(i % bytes, i / bytes % 2 == 0);
         send_and_end(1 + i % bytes, i / bytes % 2 == 0);
         if (i % 16 == 0)
             ck_assert(domt_echoes(before.good, "still here"));
     }
-    memory_stays_below("ends at every byte", &before, BUFFERS + 2048 * KIB);
+    check_memory_below("ends at every byte", &before, BUFFERS + 2048 * KIB);
     end_with_nothing_left(&before);
 }
 

@@ -45,7 +45,7 @@ static size_t send_some(pipeliner *client, const domt_protocol *with)
 }
 
 /* Read the bytes that have come. */
-static void listen_some(pipeliner *client, int flags)
+static void read_some(pipeliner *client, int flags)
 {
     static char bytes[65536];
     ssize_t got = recv(client->fd, bytes, sizeof bytes, flags);
@@ -57,7 +57,7 @@ static void listen_some(pipeliner *client, int flags)
 }
 
 /* Send until the service has accepted nothing for 300 ms, or for at most 30 s. */
-static void flood(const domt_protocol *with, int count)
+static void flood_until_full(const domt_protocol *with, int count)
 {
     uint64_t now_ns = domt_monotonic_ns();
     uint64_t end_ns = now_ns + UINT64_C(30000000000);
@@ -76,7 +76,7 @@ static void flood(const domt_protocol *with, int count)
 }
 
 /* Send the rest of the last request, then FIN. Returns whether everything was sent. */
-static bool finish(pipeliner *client, const domt_protocol *with)
+static bool finish_sending(pipeliner *client, const domt_protocol *with)
 {
     size_t size = strlen(with->request);
     size_t at = client->bytes % size;
@@ -102,9 +102,9 @@ static void read_after_all(const domt_protocol *with, int count)
         for (int i = 0; i < count; i++) {
             if (clients[i].has_ended)
                 continue;
-            listen_some(&clients[i], MSG_DONTWAIT);
+            read_some(&clients[i], MSG_DONTWAIT);
             if (!finished[i])
-                finished[i] = finish(&clients[i], with);
+                finished[i] = finish_sending(&clients[i], with);
             left++;
         }
     }
@@ -114,7 +114,7 @@ static void read_after_all(const domt_protocol *with, int count)
     }
 }
 
-static void never_read(const domt_protocol *with)
+static void run_deaf_clients(const domt_protocol *with)
 {
     int count = domt_is_long() ? DOMT_SCALE(40, 10) : DOMT_SCALE(10, 2);
     int good = domt_protocol_start(&service, with, NULL);
@@ -122,9 +122,9 @@ static void never_read(const domt_protocol *with)
 
     for (int i = 0; i < count; i++)
         clients[i] = (pipeliner){.fd = domt_connect_small(&service)};
-    flood(with, count);
+    flood_until_full(with, count);
     uint64_t grown = domt_service_rss_bytes(&service) - before;
-    double worst_ms = domt_worst_trip_ms(good, with, 200);
+    double worst_ms = domt_measure_worst_trip_ms(good, with, 200);
     int late = domt_connect(service.port);
     ck_assert(domt_is_answered(late, with));
     fprintf(stderr, "%s: %d that never read: %llu KiB more, worst round trip %.1f ms\n", with->name,
@@ -141,9 +141,9 @@ static void never_read(const domt_protocol *with)
 
 DOMT_TEST(pipelining_clients_that_never_read_hurt_nobody)
 {
-    never_read(&domt_kv);
-    never_read(&domt_lines);
-    never_read(&domt_web);
+    run_deaf_clients(&domt_kv);
+    run_deaf_clients(&domt_lines);
+    run_deaf_clients(&domt_web);
 }
 
 /* --- the end under load ----------------------------------------------------------------------- */
@@ -169,7 +169,7 @@ static void stop_under_load(const domt_protocol *with)
     while (domt_monotonic_ns() < end_ns) {
         for (int i = 0; i < count; i++) {
             (void)send_some(&clients[i], with);
-            listen_some(&clients[i], MSG_DONTWAIT);
+            read_some(&clients[i], MSG_DONTWAIT);
         }
     }
     domt_service_signal(&service, SIGTERM);
@@ -180,7 +180,7 @@ static void stop_under_load(const domt_protocol *with)
                 continue;
             /* the client goes on sending, and has not seen the end */
             (void)send_some(&clients[i], with);
-            listen_some(&clients[i], MSG_DONTWAIT);
+            read_some(&clients[i], MSG_DONTWAIT);
             if (clients[i].has_ended)
                 close(clients[i].fd);
             left++;

@@ -20,8 +20,8 @@ static domt_service service;
 
 /* Send these bytes, as a whole or byte by byte, and FIN; check that the service answers with this
  * text and closes. */
-static void says(const domt_protocol *with, const char *bytes, size_t size, const char *answer,
-                 bool drips)
+static void expect_answer(const domt_protocol *with, const char *bytes, size_t size,
+                          const char *answer, bool drips)
 {
     char said[1024];
     size_t have = 0;
@@ -42,13 +42,14 @@ static void says(const domt_protocol *with, const char *bytes, size_t size, cons
     close(fd);
 }
 
-static void answers(const domt_protocol *with, const char *bytes, size_t size, const char *answer)
+static void expect_good_answer(const domt_protocol *with, const char *bytes, size_t size,
+                               const char *answer)
 {
-    says(with, bytes, size, answer, false);
-    says(with, bytes, size, answer, true);
+    expect_answer(with, bytes, size, answer, false);
+    expect_answer(with, bytes, size, answer, true);
 }
 
-#define GETS(with, bytes, answer) answers(with, bytes, sizeof(bytes) - 1, answer)
+#define GETS(with, bytes, answer) expect_good_answer(with, bytes, sizeof(bytes) - 1, answer)
 #define REFUSED(text)             "-ERR Protocol error: " text "\r\n"
 
 DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
@@ -78,7 +79,7 @@ DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     GETS(&domt_kv, "*1\r\n$0\r\n\r\n", "-ERR unknown command '', with args beginning with: \r\n");
     GETS(&domt_kv, "\xff\xfe\x80\x81\n",
          "-ERR unknown command '\xff\xfe\x80\x81', with args beginning with: \r\n");
-    says(&domt_kv, long_line, sizeof long_line, REFUSED("too big inline request"), false);
+    expect_answer(&domt_kv, long_line, sizeof long_line, REFUSED("too big inline request"), false);
     GETS(&domt_kv, "POST / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n", "");
     GETS(&domt_kv, "GET / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n",
          "-ERR wrong number of arguments for 'get' command\r\n");
@@ -170,7 +171,7 @@ DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
             (unsigned long long)grown / 1024);
     if (!DOMT_SANITIZED)
         ck_assert_uint_lt(grown, 2 * MOST_MIB * MIB);
-    ck_assert(domt_hears(sleeper, "+OK\r\n"));
+    ck_assert(domt_receives_pattern(sleeper, "+OK\r\n"));
     for (int i = 0; i < COUNT; i++) {
         (void)shutdown(fds[i], SHUT_WR);
         for (ssize_t got; (got = recv(fds[i], reply, sizeof reply, 0)) > 0;) {
@@ -190,7 +191,7 @@ DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
         ck_assert_uint_le(done, MOST_MIB + (COUNT - refused) * KERNEL_MIB);
     domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30); /* memory is free again */
     domt_send_all(fd, value, sizeof value);
-    ck_assert(domt_hears(fd, "+OK\r\n"));
+    ck_assert(domt_receives_pattern(fd, "+OK\r\n"));
     close(fd);
     close(sleeper);
     domt_service_stop(&service);
@@ -270,7 +271,7 @@ DOMT_TEST(strangers_take_little_memory)
 
 /* Check an answer to lines, sent as a whole only: the answers count the lines, so a second run
  * would differ. */
-#define SAYS(bytes, answer) says(&domt_lines, bytes, sizeof(bytes) - 1, answer, false)
+#define SAYS(bytes, answer) expect_answer(&domt_lines, bytes, sizeof(bytes) - 1, answer, false)
 
 DOMT_TEST(lines_without_end_are_refused)
 {
@@ -278,7 +279,7 @@ DOMT_TEST(lines_without_end_are_refused)
     int good = domt_protocol_start(&service, &domt_lines, NULL);
 
     memset(long_line, 'x', sizeof long_line);
-    says(&domt_lines, long_line, sizeof long_line, "error: EMSGSIZE\n", false);
+    expect_answer(&domt_lines, long_line, sizeof long_line, "error: EMSGSIZE\n", false);
     GETS(&domt_lines, "\r", "error: EPIPE\n");
     SAYS("\0\0\0\n\0\0\0\r\n\0", "1\n2\nerror: EPIPE\n");
     SAYS("a\rb\n", "1\n");
@@ -314,8 +315,8 @@ static const dialogue dialogues[] = {
 };
 
 /* Write the requests, and the answers that come if the client ends after byte `at`. */
-static size_t expect(const dialogue *of, size_t at, char said[1024], char heard[1024],
-                     bool *ret_is_broken)
+static size_t write_expected(const dialogue *of, size_t at, char said[1024], char heard[1024],
+                             bool *ret_is_broken)
 {
     bool is_broken = false;
     size_t size = 0;
@@ -336,17 +337,17 @@ static size_t expect(const dialogue *of, size_t at, char said[1024], char heard[
     return size;
 }
 
-static void end_at_each_byte(const dialogue *of)
+static void run_ends_at_each_byte(const dialogue *of)
 {
     char said[1024], heard[1024], bytes[1024];
     int good = domt_protocol_start(&service, of->with, NULL);
     bool is_broken;
-    size_t size = expect(of, 0, said, heard, &is_broken);
+    size_t size = write_expected(of, 0, said, heard, &is_broken);
     uint64_t made = 1;
 
     for (size_t at = 0; at <= size; at++) {
         domt_client client = {.fd = domt_connect(service.port)};
-        (void)expect(of, at, said, heard, &is_broken);
+        (void)write_expected(of, at, said, heard, &is_broken);
         domt_send_all(client.fd, said, at);
         ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
         size_t have = 0;
@@ -379,8 +380,8 @@ static void end_at_each_byte(const dialogue *of)
 
 DOMT_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
 {
-    end_at_each_byte(&dialogues[0]);
-    end_at_each_byte(&dialogues[1]);
+    run_ends_at_each_byte(&dialogues[0]);
+    run_ends_at_each_byte(&dialogues[1]);
 }
 
 DOMT_SUITE(120)

@@ -46,8 +46,8 @@ static void good_client_is_served(const domt_protocol *with, const char *what, i
 
 /* Start a service with more arguments, and let `attack` run beside a good client. Afterwards
  * nothing of the attack is left. */
-static void endure(const domt_protocol *with, const char *what, const char *const more[],
-                   domt_attack *attack, uint64_t ceiling)
+static void run_attack(const domt_protocol *with, const char *what, const char *const more[],
+                       domt_attack *attack, uint64_t ceiling)
 {
     int good = domt_protocol_start(&service, with, more);
     uint32_t descriptors = domt_service_descriptors(&service);
@@ -90,7 +90,7 @@ DOMT_TEST(strangers_that_take_all_descriptors_hurt_nobody)
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {
             .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
-        endure(services[i], "no descriptors", NULL, &attack, 10240 * KIB);
+        run_attack(services[i], "no descriptors", NULL, &attack, 10240 * KIB);
         ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
     }
 }
@@ -107,7 +107,7 @@ DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
     ck_assert(domt_descriptors(count + 100));
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {.kind = DOMT_ATTACK_FLOOD, .count = count, .rate = 4000};
-        endure(services[i], "no buffers", more, &attack, count * 192 * KIB + 4096 * KIB);
+        run_attack(services[i], "no buffers", more, &attack, count * 192 * KIB + 4096 * KIB);
     }
 }
 
@@ -123,8 +123,8 @@ DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {
             .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
-        endure(services[i], "nobody accepts", (const char *const[]){"--set", most, NULL}, &attack,
-               count * 3 * KIB + 10240 * KIB);
+        run_attack(services[i], "nobody accepts", (const char *const[]){"--set", most, NULL},
+                   &attack, count * 3 * KIB + 10240 * KIB);
         ck_assert_uint_gt(domt_service_count(&service, "spells at most places"), 0);
     }
 }

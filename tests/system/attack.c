@@ -50,7 +50,7 @@ int domt_attack_connect(uint16_t port, uint32_t number)
     return -1;
 }
 
-static void drop(int fd, bool reset)
+static void reset_connection(int fd, bool reset)
 {
     domt_client client = {.fd = fd};
 
@@ -70,7 +70,7 @@ static bool is_connected(int fd)
 
 static const char message[DOMT_ATTACK_MESSAGE] = "a message";
 
-static void say(int fd, const char *bytes, size_t size)
+static void send_bytes(int fd, const char *bytes, size_t size)
 {
     char echo[4096];
 
@@ -79,30 +79,30 @@ static void say(int fd, const char *bytes, size_t size)
     (void)send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static const char *message_of(const domt_attack *attack, size_t *ret_size)
+static const char *find_message(const domt_attack *attack, size_t *ret_size)
 {
     *ret_size = attack->says != NULL ? strlen(attack->says) : sizeof message;
     return attack->says != NULL ? attack->says : message;
 }
 
 /* Connections take turns, so all of them have sent the same part of the message. */
-static void drip(const domt_attack *attack, int fd)
+static void send_next_byte(const domt_attack *attack, int fd)
 {
     size_t size;
-    const char *bytes = message_of(attack, &size);
+    const char *bytes = find_message(attack, &size);
 
-    say(fd, bytes + (attack->next - 1) / attack->count % size, 1);
+    send_bytes(fd, bytes + (attack->next - 1) / attack->count % size, 1);
 }
 
-static void talk(const domt_attack *attack, int fd)
+static void send_whole_message(const domt_attack *attack, int fd)
 {
     size_t size;
-    const char *bytes = message_of(attack, &size);
+    const char *bytes = find_message(attack, &size);
 
-    say(fd, bytes, size);
+    send_bytes(fd, bytes, size);
 }
 
-static void flood(int fd)
+static void send_until_full(int fd)
 {
     static const char bytes[16384];
 
@@ -138,10 +138,10 @@ static void come_and_go(domt_attack *attack)
     }
     atomic_store(&attack->made, made + 1);
     if (attack->kind == DOMT_ATTACK_DROP) {
-        drop(fd, true);
+        reset_connection(fd, true);
     } else if (attack->kind == DOMT_ATTACK_HALF) {
         (void)send(fd, message, 1 + made % (sizeof message - 1), MSG_NOSIGNAL);
-        drop(fd, true);
+        reset_connection(fd, true);
     } else {
         (void)send(fd, message, sizeof message, MSG_NOSIGNAL);
         attack->fds[attack->next++ % VISITS_MAX] = fd;
@@ -149,16 +149,16 @@ static void come_and_go(domt_attack *attack)
     }
 }
 
-static bool comes_and_goes(const domt_attack *attack)
+static bool is_passing_kind(const domt_attack *attack)
 {
     return attack->kind == DOMT_ATTACK_DROP || attack->kind == DOMT_ATTACK_HALF ||
            attack->kind == DOMT_ATTACK_VISIT;
 }
 
-static void do_deed(domt_attack *attack)
+static void act_once(domt_attack *attack)
 {
     atomic_fetch_add(&attack->deeds, 1);
-    if (comes_and_goes(attack)) {
+    if (is_passing_kind(attack)) {
         come_and_go(attack);
         return;
     }
@@ -166,16 +166,16 @@ static void do_deed(domt_attack *attack)
     if (fd < 0)
         return;
     if (attack->kind == DOMT_ATTACK_DRIP)
-        drip(attack, fd);
+        send_next_byte(attack, fd);
     else if (attack->kind == DOMT_ATTACK_TALK)
-        talk(attack, fd);
+        send_whole_message(attack, fd);
     else if (attack->kind == DOMT_ATTACK_FLOOD)
-        flood(fd);
+        send_until_full(fd);
 }
 
 bool domt_attack_is_done(const domt_attack *attack)
 {
-    return comes_and_goes(attack) && attack->count != 0 &&
+    return is_passing_kind(attack) && attack->count != 0 &&
            atomic_load((_Atomic uint64_t *)(uintptr_t)&attack->deeds) >= attack->count;
 }
 
@@ -200,7 +200,7 @@ static void *attack_for_long(void *attack_)
         uint64_t due = attack->rate != 0 ? past_ns * attack->rate / 1000000000u : UINT64_MAX;
         for (int i = 0;
              i < 512 && atomic_load(&attack->deeds) < due && !domt_attack_is_done(attack); i++)
-            do_deed(attack);
+            act_once(attack);
         if (attack->kind == DOMT_ATTACK_VISIT)
             end_visits(attack, false);
         if (attack->rate != 0 || domt_attack_is_done(attack))
@@ -226,7 +226,7 @@ static void make_connections(domt_attack *attack)
              tries++)
             domt_sleep_ms(1);
         if (attack->kind == DOMT_ATTACK_SAID)
-            talk(attack, attack->fds[i]);
+            send_whole_message(attack, attack->fds[i]);
         if (i % 64 == 63)
             domt_sleep_ms(1);
     }
@@ -234,13 +234,13 @@ static void make_connections(domt_attack *attack)
 
 void domt_attack_begin(domt_attack *attack)
 {
-    uint32_t places = comes_and_goes(attack) ? VISITS_MAX : attack->count;
+    uint32_t places = is_passing_kind(attack) ? VISITS_MAX : attack->count;
 
     attack->fds = calloc(places + 1, sizeof *attack->fds);
     ck_assert_ptr_nonnull(attack->fds);
     if (attack->kind == DOMT_ATTACK_NONE)
         return;
-    if (!comes_and_goes(attack))
+    if (!is_passing_kind(attack))
         make_connections(attack);
     ck_assert_int_eq(pthread_create(&attack->thread, NULL, attack_for_long, attack), 0);
 }
@@ -250,11 +250,11 @@ void domt_attack_end(domt_attack *attack, bool reset)
     if (attack->kind != DOMT_ATTACK_NONE) {
         atomic_store(&attack->over, true);
         ck_assert_int_eq(pthread_join(attack->thread, NULL), 0);
-        if (comes_and_goes(attack)) {
+        if (is_passing_kind(attack)) {
             end_visits(attack, true);
         } else {
             for (uint32_t i = 0; i < attack->count; i++)
-                drop(attack->fds[i], reset);
+                reset_connection(attack->fds[i], reset);
         }
     }
     free(attack->fds);
@@ -262,8 +262,8 @@ void domt_attack_end(domt_attack *attack, bool reset)
 
 /* --- the good client -------------------------------------------------------------------------- */
 
-static bool round_trip(int fd, const char *ask, size_t ask_size, const char *answer,
-                       size_t answer_size)
+static bool measure_round_trip(int fd, const char *ask, size_t ask_size, const char *answer,
+                               size_t answer_size)
 {
     char back[512];
     size_t have = 0;
@@ -278,15 +278,15 @@ static bool round_trip(int fd, const char *ask, size_t ask_size, const char *ans
             return false;
         have += (size_t)size;
     }
-    return domt_is_like(back, answer, answer_size);
+    return domt_matches_pattern(back, answer, answer_size);
 }
 
-static bool echo_trip(int fd, char seed)
+static bool measure_echo(int fd, char seed)
 {
     char bytes[DOMT_ATTACK_MESSAGE];
 
     memset(bytes, seed, sizeof bytes);
-    return round_trip(fd, bytes, sizeof bytes, bytes, sizeof bytes);
+    return measure_round_trip(fd, bytes, sizeof bytes, bytes, sizeof bytes);
 }
 
 domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t count,
@@ -306,8 +306,9 @@ domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t co
             (void)nanosleep(&pause, NULL);
         }
         now_ns = domt_monotonic_ns();
-        good.failed += ask != NULL ? !round_trip(fd, ask, strlen(ask), answer, strlen(answer))
-                                   : !echo_trip(fd, (char)i);
+        good.failed += ask != NULL
+                           ? !measure_round_trip(fd, ask, strlen(ask), answer, strlen(answer))
+                           : !measure_echo(fd, (char)i);
         took_ns[i] = domt_monotonic_ns() - now_ns;
     }
     good.cpu = (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns) /
@@ -322,7 +323,7 @@ domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t co
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static uint32_t profiles_in(const char *text)
+static uint32_t count_profiles(const char *text)
 {
     uint32_t count = 0;
 
@@ -334,10 +335,10 @@ static uint32_t profiles_in(const char *text)
 uint64_t domt_service_connections(domt_service *service)
 {
     domt_service_read_error(service);
-    uint32_t before = profiles_in(service->error);
+    uint32_t before = count_profiles(service->error);
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(5000000000);
     domt_service_signal(service, SIGUSR1);
-    while (profiles_in(service->error) == before) {
+    while (count_profiles(service->error) == before) {
         ck_assert_msg(domt_monotonic_ns() < until_ns, "no profile");
         domt_sleep_ms(5);
         domt_service_read_error(service);

@@ -18,7 +18,7 @@ static domt_nats_server broker;
 static domt_service nodes[2]; /* the nodes "a" and "b" */
 static int guests[2];
 
-static void say(int fd, const char *text)
+static void send_line(int fd, const char *text)
 {
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
@@ -41,9 +41,9 @@ static void start_node(int i, const char *down_after)
 
 /* Send one line, and return the answer up to its line end, which is removed. The room has to be
  * quiet meanwhile. */
-static void ask(int fd, const char *line, char *answer, size_t room)
+static void ask_line(int fd, const char *line, char *answer, size_t room)
 {
-    say(fd, line);
+    send_line(fd, line);
     size_t size = domt_read_until(fd, "\n", answer, room);
     ck_assert_uint_gt(size, 0);
     answer[size - 1] = '\0';
@@ -56,13 +56,13 @@ static void ask_until(int fd, const char *line, const char *wanted)
 
     for (int i = 0; i < 1000 && strcmp(answer, wanted) != 0; i++) {
         domt_sleep_ms(i > 0 ? 10 : 0);
-        ask(fd, line, answer, sizeof answer);
+        ask_line(fd, line, answer, sizeof answer);
     }
     ck_assert_str_eq(answer, wanted);
 }
 
 /* Start two nodes, and wait until they hear each other. */
-static void start(const char *down_after)
+static void start_nodes(const char *down_after)
 {
     domt_nats_server_start(&broker, "jetstream { store_dir: \"js\" }", 0);
     start_node(0, down_after);
@@ -79,7 +79,7 @@ static void stop_node(int i)
 
 /* Add 1 to a counter, and repeat that until it succeeds. Returns the value, and the node of the
  * counter; failed tries may have counted, so `tries` counts them. */
-static uint64_t add(int guest, int counter, uint64_t *tries, char *ret_node)
+static uint64_t add_to_counter(int guest, int counter, uint64_t *tries, char *ret_node)
 {
     char line[32], answer[128];
     unsigned long value;
@@ -87,7 +87,7 @@ static uint64_t add(int guest, int counter, uint64_t *tries, char *ret_node)
     snprintf(line, sizeof line, "add counter.%d\n", counter);
     for (int i = 0; i < 200; i++) {
         ++*tries;
-        ask(guest, line, answer, sizeof answer);
+        ask_line(guest, line, answer, sizeof answer);
         if (sscanf(answer, "%lu on %c", &value, ret_node) == 2)
             return value;
         ck_assert_msg(strncmp(answer, "error: ", 7) == 0, "%s", answer);
@@ -105,7 +105,7 @@ static char add_on_both(int counter)
 
     for (int i = 0; i < 100 && node[0] != node[1]; i++) {
         for (int on = 0; on < 2; on++) {
-            uint64_t tries = 0, value = add(guests[on], counter, &tries, &node[on]);
+            uint64_t tries = 0, value = add_to_counter(guests[on], counter, &tries, &node[on]);
             ck_assert_uint_gt(value, last);
             ck_assert(last == 0 || value <= last + tries);
             last = value;
@@ -119,7 +119,7 @@ DOMT_TEST(rooms_and_counters_are_over_both_nodes)
 {
     char text[4096], places[COUNTERS + 1] = "";
 
-    start("2s");
+    start_nodes("2s");
     for (int i = 0; i < 1000 && recv(guests[1], text, 1, MSG_PEEK | MSG_DONTWAIT) != 1; i++) {
         /* repeats until node a knows of the guest of node b */
         ask_until(guests[0], "say knock\n", "lobby, a: knock");
@@ -144,14 +144,14 @@ DOMT_TEST(counter_goes_on_when_its_node_is_killed)
     uint64_t tries = 0;
     char node, other;
 
-    start("500ms");
-    uint64_t last = add(guests[0], 0, &tries, &node);
+    start_nodes("500ms");
+    uint64_t last = add_to_counter(guests[0], 0, &tries, &node);
     int killed = node - 'a', left = 1 - killed;
     ck_assert(killed == 0 || killed == 1);
     domt_service_signal(&nodes[killed], SIGKILL);
     ck_assert_int_eq(domt_service_wait(&nodes[killed], 5000), 128 + SIGKILL);
     tries = 0;
-    uint64_t next = add(guests[left], 0, &tries, &other);
+    uint64_t next = add_to_counter(guests[left], 0, &tries, &other);
     ck_assert_int_eq(other, 'a' + left);
     ck_assert_uint_gt(next, last);
     ck_assert_uint_le(next, last + tries);

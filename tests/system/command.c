@@ -24,7 +24,7 @@ static bool is_possible(void)
     return false;
 }
 
-static void judge(const char *part, const char *more)
+static void run_judge(const char *part, const char *more)
 {
     char command[2 * PATH_MAX];
 
@@ -50,7 +50,7 @@ void domt_command_judge_web(const char *part)
     web.site.service.prepare = set_registry;
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     snprintf(more, sizeof more, "%d %u", (int)web.site.service.pid, web.port.web);
-    judge(part, more);
+    run_judge(part, more);
     domt_observed_stop(&web);
     ck_assert_int_eq(rmdir(registry.root), 0);
 }
@@ -68,6 +68,6 @@ void domt_command_judge(const char *part, const char *module)
         return;
     }
     domt_tree_make(&registry);
-    judge(part, "");
+    run_judge(part, "");
     domt_tree_remove(&registry);
 }

@@ -16,7 +16,7 @@ static domt_tree tree;
 
 /* Run a part of the Python test. `modules` are Python modules that have to be installed; NULL:
  * none. */
-static void judge(const char *part, const char *modules, const char *more)
+static void run_judge(const char *part, const char *modules, const char *more)
 {
     char command[2 * PATH_MAX];
 
@@ -38,14 +38,14 @@ static void judge(const char *part, const char *modules, const char *more)
 DOMT_TEST(verbs_read_what_programs_tell)
 {
     domt_tree_make(&tree);
-    judge("verbs", NULL, "");
+    run_judge("verbs", NULL, "");
     domt_tree_remove(&tree);
 }
 
 DOMT_TEST(schema_takes_what_the_reader_takes)
 {
     domt_tree_make(&tree);
-    judge("schema", "jsonschema, yaml", "");
+    run_judge("schema", "jsonschema, yaml", "");
     domt_tree_remove(&tree);
 }
 
@@ -62,7 +62,7 @@ DOMT_TEST(a_program_that_runs_is_shown_and_compared)
     web.site.service.prepare = set_registry;
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     snprintf(more, sizeof more, "%d %u", (int)web.site.service.pid, web.port.web);
-    judge("running", NULL, more);
+    run_judge("running", NULL, more);
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }

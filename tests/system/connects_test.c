@@ -15,7 +15,7 @@
 
 static domt_service service;
 
-static uint32_t count_of_wave(void)
+static uint32_t count_connects(void)
 {
     const char *text = getenv("DOMT_LONG");
 
@@ -24,10 +24,10 @@ static uint32_t count_of_wave(void)
 
 /* Connections that are reset as soon as they are there, and then connections that get a message
  * echoed and close. */
-static void wave(domt_attack_kind kind, const char *what)
+static void run_wave(domt_attack_kind kind, const char *what)
 {
     domt_attack attacks[CLIENTS] = {0};
-    uint32_t count = count_of_wave();
+    uint32_t count = count_connects();
     uint64_t begin_ns = domt_monotonic_ns();
 
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -52,7 +52,7 @@ static void wave(domt_attack_kind kind, const char *what)
     printf("%s: %u connects, %.0f a second\n", what, count, count / seconds);
 }
 
-static void leaves_nothing(domt_attack_kind kind, const char *what)
+static void check_nothing_left(domt_attack_kind kind, const char *what)
 {
     ck_assert(domt_descriptors(4000));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
@@ -60,10 +60,10 @@ static void leaves_nothing(domt_attack_kind kind, const char *what)
     ck_assert(domt_echoes(good, "hello"));
     uint32_t descriptors = domt_service_descriptors(&service);
 
-    wave(kind, what);
+    run_wave(kind, what);
     domt_service_is_left_with(&service, 1, descriptors, 20000);
     uint64_t rss = domt_service_rss_bytes(&service);
-    wave(kind, what);
+    run_wave(kind, what);
     domt_service_is_left_with(&service, 1, descriptors, 20000);
     if (!DOMT_SANITIZED)
         ck_assert_uint_le(domt_service_rss_bytes(&service), rss + GROWN_MAX);
@@ -77,12 +77,12 @@ static void leaves_nothing(domt_attack_kind kind, const char *what)
 
 DOMT_TEST(connects_that_are_reset_at_once_leave_nothing)
 {
-    leaves_nothing(DOMT_ATTACK_DROP, "drop");
+    check_nothing_left(DOMT_ATTACK_DROP, "drop");
 }
 
 DOMT_TEST(connects_for_one_message_leave_nothing)
 {
-    leaves_nothing(DOMT_ATTACK_VISIT, "visit");
+    check_nothing_left(DOMT_ATTACK_VISIT, "visit");
 }
 
 DOMT_SUITE(120)

@@ -18,13 +18,13 @@
 static domt_site site;
 static domt_container container;
 
-static void enter(void)
+static void enter_container(void)
 {
     domt_container_enter(&container);
 }
 
 /* A container without io_uring, and without /proc, except for a sanitizer, which reads /proc. */
-static domt_container bare(void)
+static domt_container run_in_bare_container(void)
 {
     static const long calls[] = {SYS_io_uring_setup, -1};
 
@@ -58,19 +58,19 @@ DOMT_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_containe
 
     if (!domt_container_may())
         return;
-    container = bare();
-    site.service.prepare = enter;
+    container = run_in_bare_container();
+    site.service.prepare = enter_container;
     domt_site_arguments((const char *const[]){"observe.listen=127.0.0.1:0", NULL}, arguments,
                         ARGUMENTS_MAX);
     domt_site_start_by(&site, arguments);
-    domt_site_holds(&site, "GET /", NULL, 200, "<html");
-    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
-    domt_site_holds(&site, "GET /kv/a", NULL, 200, "one");
+    domt_site_expect(&site, "GET /", NULL, 200, "<html");
+    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_expect(&site, "GET /kv/a", NULL, 200, "one");
     uint16_t observe = domt_site_await_port(&site.service, "observe");
     site.web = observe;
-    domt_site_holds(&site, "GET /metrics", NULL, 200, "domus_");
-    domt_site_holds(&site, "GET /profile", NULL, 200, "\"pid\":1,");
-    domt_site_holds(&site, "GET /actors", NULL, 200, "thread 1: ");
+    domt_site_expect(&site, "GET /metrics", NULL, 200, "domus_");
+    domt_site_expect(&site, "GET /profile", NULL, 200, "\"pid\":1,");
+    domt_site_expect(&site, "GET /actors", NULL, 200, "thread 1: ");
     stat_reads(observe);
     domt_site_stop(&site);
     ck_assert_ptr_nonnull(strstr(site.service.error, "epoll is used"));
@@ -93,12 +93,12 @@ DOMT_TEST(a_database_needs_one_folder_that_can_be_written_to)
 {
     if (!domt_container_may())
         return;
-    container = bare();
+    container = run_in_bare_container();
     container.has_data = true;
-    site.service.prepare = enter;
+    site.service.prepare = enter_container;
     spawn_api("api.database=sqlite:/data/tracker.db", "api.uploads=/data/uploads");
     site.web = domt_site_await_port(&site.service, "api");
-    domt_site_holds(&site, "GET /", NULL, 200, "<html");
+    domt_site_expect(&site, "GET /", NULL, 200, "<html");
     domt_service_stop(&site.service);
 
     spawn_api("api.database=sqlite:/tracker.db", "api.uploads=/data/uploads");

@@ -16,12 +16,12 @@
 static domt_service service;
 static domt_container container;
 
-static void enter(void)
+static void enter_container(void)
 {
     domt_container_enter(&container);
 }
 
-static void serves(void)
+static void start_and_check_echo(void)
 {
     char bytes[6] = "";
     int fd = domt_connect(service.port);
@@ -48,10 +48,10 @@ static unsigned count_lines(const char *start)
  * warnings, one of which contains `says`. */
 static void expect_service(const char *name, const char *backend, unsigned lines, const char *says)
 {
-    service.prepare = enter;
+    service.prepare = enter_container;
     domt_service_start(&service,
                        DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set", backend, ));
-    serves();
+    start_and_check_echo();
     domt_service_stop(&service);
     ck_assert_msg(count_lines("echo: warning: ") == lines && count_lines("echo: error: ") == 0,
                   "%s: %s", name, service.error);
@@ -63,7 +63,7 @@ static void expect_service(const char *name, const char *backend, unsigned lines
  * `says`, after `lines` warnings. */
 static void expect_end(const char *name, const char *backend, unsigned lines, const char *says)
 {
-    service.prepare = enter;
+    service.prepare = enter_container;
     domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", backend, ));
     int status = domt_service_wait(&service, 10000);
     ck_assert_msg(status == 1, "%s: it ended with %d: %s", name, status, service.error);
@@ -156,9 +156,9 @@ DOMT_TEST(an_image_with_two_files_serves)
                                  .only = DOMT_SOURCE_DIR "/packaging/container/echo.yaml",
                                  .denied = ring_calls,
                                  .denied_with = EPERM};
-    service.prepare = enter;
+    service.prepare = enter_container;
     domt_service_start(&service, arguments);
-    serves();
+    start_and_check_echo();
     domt_service_stop(&service);
     ck_assert_msg(count_lines("echo_static: ") + count_lines("echo: ") == 4, "%s", service.error);
     ck_assert_ptr_nonnull(strstr(service.error, NO_PROC));
@@ -233,7 +233,7 @@ static bool may_refuse(void)
 }
 
 /* Start echo with the call of a row refused by one error. */
-static void refuse(const refused_call *row, const char *backend, int error)
+static void run_with_refused_call(const refused_call *row, const char *backend, int error)
 {
     const long calls[] = {row->call, -1};
 
@@ -249,12 +249,12 @@ static void refuse_each(const refused_call *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (rows[i].backend == NULL || strcmp(rows[i].backend, URING) == 0) {
-            refuse(&rows[i], URING, EPERM);
-            refuse(&rows[i], URING, ENOSYS);
+            run_with_refused_call(&rows[i], URING, EPERM);
+            run_with_refused_call(&rows[i], URING, ENOSYS);
         }
         if (rows[i].backend == NULL || strcmp(rows[i].backend, EPOLL) == 0) {
-            refuse(&rows[i], EPOLL, EPERM);
-            refuse(&rows[i], EPOLL, ENOSYS);
+            run_with_refused_call(&rows[i], EPOLL, EPERM);
+            run_with_refused_call(&rows[i], EPOLL, ENOSYS);
         }
     }
 }
@@ -334,7 +334,7 @@ DOMT_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)
     static const long calls[] = {SYS_rt_sigtimedwait, -1};
 
     container = (domt_container){.denied = calls, .denied_with = EPERM};
-    service.prepare = enter;
+    service.prepare = enter_container;
     domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS());
     ck_assert_int_eq(domt_service_wait(&service, 10000), 1);
     ck_assert_ptr_nonnull(strstr(service.error, "it cannot wait for signals, and ends: "));

@@ -32,25 +32,25 @@ static domt_crowd crowd;
 static domt_cgroup cgroup;
 static bool in_cgroup;
 
-static void enter(void)
+static void enter_cgroup(void)
 {
     if (in_cgroup)
         (void)domt_cgroup_enter(&cgroup);
 }
 
-static void begin(void)
+static void set_up(void)
 {
     in_cgroup = !DOMT_SANITIZED && domt_cgroup_make_memory(&cgroup, LIMIT);
     if (!in_cgroup)
         printf("without a cgroup: %s\n", cgroup.why);
     ck_assert(domt_descriptors(DEAF + 100));
-    service.prepare = enter;
+    service.prepare = enter_cgroup;
     domt_service_start(
         &service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
                                       in_cgroup ? "memory.limit=auto" : "memory.limit=192MiB", ));
 }
 
-static void end(void)
+static void tear_down(void)
 {
     uint64_t kills = in_cgroup ? domt_cgroup_kills(&cgroup) : 0;
 
@@ -81,13 +81,13 @@ static double ms_since(uint64_t start_ns)
     return (double)(domt_monotonic_ns() - start_ns) / 1e6;
 }
 
-static void keep_most(double *most, double ms)
+static void raise_most(double *most, double ms)
 {
     if (ms > *most)
         *most = ms;
 }
 
-static void *behave(void *self_)
+static void *run_good_client(void *self_)
 {
     good *self = self_;
     int fd = domt_connect(service.port);
@@ -96,11 +96,11 @@ static void *behave(void *self_)
     while (!atomic_load(&self->over)) {
         uint64_t start_ns = domt_monotonic_ns();
         self->failed += !domt_echoes(fd, "are you there?");
-        keep_most(&self->worst_ms, ms_since(start_ns));
+        raise_most(&self->worst_ms, ms_since(start_ns));
         start_ns = domt_monotonic_ns();
         int late = domt_connect(service.port);
         self->failed += !domt_echoes(late, "a new one is served too");
-        keep_most(&self->new_ms, ms_since(start_ns));
+        raise_most(&self->new_ms, ms_since(start_ns));
         close(late);
         self->trips++;
         domt_sleep_ms(5);
@@ -112,10 +112,10 @@ static void *behave(void *self_)
 static void begin_to_behave(good *self)
 {
     *self = (good){0};
-    ck_assert_int_eq(pthread_create(&self->thread, NULL, behave, self), 0);
+    ck_assert_int_eq(pthread_create(&self->thread, NULL, run_good_client, self), 0);
 }
 
-static void holds(good *self)
+static void check_good_client(good *self)
 {
     atomic_store(&self->over, true);
     pthread_join(self->thread, NULL);
@@ -136,7 +136,7 @@ static bool is_over(const domt_crowd *unused)
     return domt_monotonic_ns() >= until_ns;
 }
 
-static void flood(uint32_t ms)
+static void flood_by_deaf_peers(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
     (void)domt_crowd_run(&crowd, is_over, ms + 10000);
@@ -160,14 +160,14 @@ DOMT_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
 {
     good client;
 
-    begin();
+    set_up();
     begin_to_behave(&client);
     connect_deaf();
-    flood(FLOOD_MS);
+    flood_by_deaf_peers(FLOOD_MS);
     if (in_cgroup)
         printf("%llu MiB used\n", (unsigned long long)domt_cgroup_used(&cgroup) / MIB);
-    holds(&client);
-    end();
+    check_good_client(&client);
+    tear_down();
 }
 
 /* A tenth of the peers disconnects and connects again ten times a second, and so do those that were
@@ -178,14 +178,14 @@ DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
     good client;
     uint32_t next = 0;
 
-    begin();
+    set_up();
     begin_to_behave(&client);
     connect_deaf();
     uint64_t end_ns = domt_monotonic_ns() + FLOOD_MS * UINT64_C(1000000);
     for (uint32_t turn = 0; turn < TURNS_MAX; turn++) {
         if (turn >= TURNS_MIN && domt_monotonic_ns() >= end_ns)
             break;
-        flood(100);
+        flood_by_deaf_peers(100);
         for (uint32_t i = 0; i < DEAF / 10; i++, next = (next + 1) % DEAF)
             domt_client_close(&crowd.clients[next], i % 2 == 0);
         for (uint32_t i = 0; i < DEAF; i++) {
@@ -197,8 +197,8 @@ DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
             domt_crowd_connect(&crowd, i, i + 1);
         }
     }
-    holds(&client);
-    end();
+    check_good_client(&client);
+    tear_down();
 }
 
 DOMT_SUITE(120)

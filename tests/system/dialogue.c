@@ -59,7 +59,7 @@ static bool listen_to(struct side *side, int ms)
     return true;
 }
 
-static void say(struct side *side, const char *line)
+static void send_line(struct side *side, const char *line)
 {
     int i = line[0] - 'a';
     char text[2048];
@@ -78,10 +78,10 @@ static void say(struct side *side, const char *line)
 }
 
 /* Wait until redis-server has handled all lines that it was sent. */
-static void settle_redis(void)
+static void await_redis(void)
 {
     for (int i = 0; i < 2; i++)
-        domt_resp_holds(redis.control, "PING", "+PONG\r\n");
+        domt_resp_expect(redis.control, "PING", "+PONG\r\n");
     while (listen_to(&redis, 0))
         ;
 }
@@ -108,7 +108,7 @@ static long
 
 /* Returns true if some client has received more from one server than from the other, or if the
  * servers count different numbers of clients or of waiting ones. */
-static bool differ(void)
+static bool answers_differ(void)
 {
     long of_redis[FIGURES], of_kv[FIGURES];
 
@@ -125,7 +125,7 @@ static bool differ(void)
     return false;
 }
 
-static void compare(const char *line)
+static void compare_answers(const char *line)
 {
     for (int i = 0; i < CLIENTS; i++) {
         ck_assert_msg(
@@ -136,7 +136,7 @@ static void compare(const char *line)
     }
 }
 
-static void hang_up(struct side *side)
+static void close_client(struct side *side)
 {
     for (int i = 0; i < CLIENTS; i++) {
         if (side->fds[i] != 0)
@@ -158,20 +158,20 @@ static bool is_silent(void)
 
 static void try_line(const char *line)
 {
-    say(&redis, line);
-    say(&kv, line);
+    send_line(&redis, line);
+    send_line(&kv, line);
     if (line[1] == '~')
         (void)listen_to(&redis, TIMED_MS);
-    settle_redis();
+    await_redis();
     if (is_silent())
         domt_sleep_ms(SILENT_MS);
     uint64_t begin = domt_monotonic_ns();
-    while (differ() && domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
+    while (answers_differ() && domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
         (void)listen_to(&kv, 1);
         (void)listen_to(&redis, 0); /* reads a time-out that is late on a busy machine */
     }
     (void)listen_to(&kv, 0); /* reads bytes that kv has sent too many */
-    compare(line);
+    compare_answers(line);
 }
 
 void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_port)
@@ -189,9 +189,9 @@ void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_p
         try_line(*lines);
     domt_sleep_ms(60);
     (void)listen_to(&kv, 0);
-    compare("(the end)");
-    hang_up(&redis);
-    hang_up(&kv);
+    compare_answers("(the end)");
+    close_client(&redis);
+    close_client(&kv);
 }
 
 void domt_dialogue_with_redis(const char *const lines[], uint16_t kv_port)

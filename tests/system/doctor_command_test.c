@@ -38,7 +38,7 @@ static void read_said(const char *name)
 
 /* Run `domus doctor` with these words, in the directory of the tree. Its output and its errors are
  * stored in `said`. Returns its exit status. */
-static int doctor(const char *format, ...)
+static int run_doctor(const char *format, ...)
 {
     char words[1024], line[PATH_MAX * 2];
     va_list arguments;
@@ -54,7 +54,7 @@ static int doctor(const char *format, ...)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void holds(int status, int expected, const char *part)
+static void expect_output(int status, int expected, const char *part)
 {
     ck_assert_msg(status == expected, "status %d: %s", status, said);
     ck_assert_msg(strstr(said, part) != NULL, "no '%s' in: %s", part, said);
@@ -62,7 +62,7 @@ static void holds(int status, int expected, const char *part)
 
 static void save_look(const char *name)
 {
-    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200, "\"machine\"");
+    domt_site_expect(&web.port, "GET /profile?machine=1", NULL, 200, "\"machine\"");
     domt_tree_write(&tree, name, web.port.body);
 }
 
@@ -70,7 +70,7 @@ static void save_look(const char *name)
 
 /* Three clients connect to a program that may have three: it is at its limit as long as they
  * stay. */
-static void start_ill(int fds[3])
+static void start_program_at_limit(int fds[3])
 {
     domt_tree_make(&tree);
     domt_observed_start(&web, (const char *const[]){"channel.maxConnections=3", NULL}, NULL);
@@ -92,13 +92,13 @@ DOMT_TEST(it_says_the_same_by_the_port_and_from_files)
 
     if (!is_possible())
         return;
-    start_ill(fds);
+    start_program_at_limit(fds);
     save_look("before");
-    holds(doctor("-s 127.0.0.1:%u -n 300ms", web.port.web), 3, finding);
+    expect_output(run_doctor("-s 127.0.0.1:%u -n 300ms", web.port.web), 3, finding);
     save_look("after");
-    holds(doctor("before after"), 3, finding);
-    holds(doctor("--json before after"), 3, "\"rule\":\"connections-full\"");
-    domt_site_holds(&web.port, "GET /doctor?seconds=1", NULL, 200, finding);
+    expect_output(run_doctor("before after"), 3, finding);
+    expect_output(run_doctor("--json before after"), 3, "\"rule\":\"connections-full\"");
+    domt_site_expect(&web.port, "GET /doctor?seconds=1", NULL, 200, finding);
     for (int i = 0; i < 3; i++)
         close(fds[i]);
     domt_observed_stop(&web);
@@ -161,7 +161,7 @@ DOMT_TEST(wrong_words_and_files_get_a_line)
     snprintf(many + size, sizeof many - size, "]}");
     domt_tree_write(&tree, "many", many);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        holds(doctor("%s", rows[i].words), rows[i].status, rows[i].part);
+        expect_output(run_doctor("%s", rows[i].words), rows[i].status, rows[i].part);
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }
@@ -181,7 +181,7 @@ DOMT_TEST(what_begins_and_ends_is_logged_once)
 
     if (!is_possible())
         return;
-    start_ill(fds);
+    start_program_at_limit(fds);
     snprintf(line, sizeof line,
              "timeout -s INT -k 5 30 " DOMT_BIN_DIR
              "/domus doctor --watch -n 200ms -s 127.0.0.1:%u >'%s/lines' 2>&1 & echo $! >'%s/pid'",

@@ -43,7 +43,7 @@ struct client {
 };
 
 /* Send and read on all connections. */
-static void *talk(void *client_)
+static void *run_load(void *client_)
 {
     struct client *client = client_;
     uint16_t port = *(const uint16_t *)(const void *)((const char *)&web.site + client->load->port);
@@ -69,7 +69,7 @@ static void *talk(void *client_)
 }
 
 /* Check that the doctor finds nothing in one second, except what the machine takes away. */
-static void holds_nothing(const char *name)
+static void expect_no_finding(const char *name)
 {
     static const char *const allowed[] = {"cpu-denied (",    "cpu-stolen (",
                                           "cpu-throttled (", "quota-under-threads (",
@@ -89,9 +89,9 @@ static void try_load(const struct load *load)
     atomic_bool is_ending = false;
     struct client client = {.load = load, .is_ending = &is_ending};
 
-    ck_assert_int_eq(pthread_create(&client.thread, NULL, talk, &client), 0);
+    ck_assert_int_eq(pthread_create(&client.thread, NULL, run_load, &client), 0);
     domt_sleep_ms(200);
-    holds_nothing(load->name);
+    expect_no_finding(load->name);
     atomic_store(&is_ending, true);
     pthread_join(client.thread, NULL);
     ck_assert_msg(client.received > SERVED_LEAST, "%s: only %zu bytes were served", load->name,
@@ -101,7 +101,7 @@ static void try_load(const struct load *load)
 DOMT_TEST(nothing_is_said_of_an_idle_program)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    holds_nothing("idle");
+    expect_no_finding("idle");
     domt_observed_stop(&web);
 }
 

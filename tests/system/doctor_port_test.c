@@ -15,17 +15,17 @@
 
 static domt_observed web;
 
-static int ask(const char *path)
+static int send_request(const char *path)
 {
     char request[256];
     int fd = domt_connect(web.port.web);
 
     snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
-    domt_say(fd, request);
+    domt_send_text(fd, request);
     return fd;
 }
 
-static void holds_places(const char *path, unsigned status)
+static void occupies_places(const char *path, unsigned status)
 {
     for (int i = 0; i < 200; i++) {
         if (domt_site_ask(&web.port, path, "", NULL) == status)
@@ -64,8 +64,8 @@ DOMT_TEST(a_visit_takes_its_time_and_says_what_was_seen)
         ck_assert_msg(rows[i].part == NULL || strstr(web.port.body, rows[i].part) != NULL, "%s: %s",
                       rows[i].request, web.port.body);
     }
-    domt_site_holds(&web.port, "POST /profile?level=off", NULL, 200, NULL);
-    domt_site_holds(&web.port, "GET /doctor?seconds=1", NULL, 409, "profile.level");
+    domt_site_expect(&web.port, "POST /profile?level=off", NULL, 200, NULL);
+    domt_site_expect(&web.port, "GET /doctor?seconds=1", NULL, 409, "profile.level");
     domt_observed_stop(&web);
 }
 
@@ -73,14 +73,14 @@ DOMT_TEST(a_visit_takes_its_time_and_says_what_was_seen)
 DOMT_TEST(a_look_has_the_keys_as_they_are_now)
 {
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
-    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200,
-                    "\"channel.requestsMax\":128,\"listeners.channel.requestsMax\":0,");
-    domt_site_holds(&web.port, "PUT /config/channel.requestsMax", "7\n", 200, NULL);
-    domt_site_holds(&web.port, "PUT /config/scheduler.ioRatio", "auto\n", 200, NULL);
-    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200,
-                    "\"channel.requestsMax\":7,\"listeners.channel.requestsMax\":0,");
-    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200,
-                    "\"scheduler.ioRatio\":4294967295,");
+    domt_site_expect(&web.port, "GET /profile?machine=1", NULL, 200,
+                     "\"channel.requestsMax\":128,\"listeners.channel.requestsMax\":0,");
+    domt_site_expect(&web.port, "PUT /config/channel.requestsMax", "7\n", 200, NULL);
+    domt_site_expect(&web.port, "PUT /config/scheduler.ioRatio", "auto\n", 200, NULL);
+    domt_site_expect(&web.port, "GET /profile?machine=1", NULL, 200,
+                     "\"channel.requestsMax\":7,\"listeners.channel.requestsMax\":0,");
+    domt_site_expect(&web.port, "GET /profile?machine=1", NULL, 200,
+                     "\"scheduler.ioRatio\":4294967295,");
     domt_observed_stop(&web);
 }
 
@@ -91,14 +91,14 @@ DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (int i = 0; i < 16; i++)
-        fds[i] = ask("/doctor?seconds=60");
+        fds[i] = send_request("/doctor?seconds=60");
     domt_sleep_ms(300);
     /* this look begins with an earlier one, which is older than a second */
-    domt_site_holds(&web.port, "GET /doctor?seconds=1", NULL, 200, "web (pid ");
+    domt_site_expect(&web.port, "GET /doctor?seconds=1", NULL, 200, "web (pid ");
     ck_assert_ptr_null(strstr(web.port.body, "), 1.0 s"));
     close(fds[0]);
     /* a new look, which is too short for a result at the stop */
-    fds[0] = ask("/doctor?seconds=60");
+    fds[0] = send_request("/doctor?seconds=60");
     domt_sleep_ms(60);
     time_t began = time(NULL);
     domt_service_signal(&web.site.service, SIGTERM);
@@ -118,14 +118,14 @@ DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
 
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=2000", NULL}, NULL);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = ask(i % 2 == 0 ? "/doctor?seconds=1" : "/doctor?seconds=60&format=json");
-    domt_site_holds(&web.site, "GET /json", NULL, 200, "hello");
+        fds[i] = send_request(i % 2 == 0 ? "/doctor?seconds=1" : "/doctor?seconds=60&format=json");
+    domt_site_expect(&web.site, "GET /json", NULL, 200, "hello");
     for (int i = 0; i < CROWD; i += 3)
         close(fds[i]);
     for (int i = 0; i < CROWD; i++)
         if (i % 3 != 0)
             close(fds[i]);
-    holds_places("GET /doctor?seconds=1", 200);
+    occupies_places("GET /doctor?seconds=1", 200);
     domt_observed_stop(&web);
 }
 

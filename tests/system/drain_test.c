@@ -124,7 +124,7 @@ DOMT_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
 }
 
 /* At most `held` peers are served; the others wait, some accepted, most not. */
-static void drains_those_who_wait(uint32_t held, uint32_t waiting)
+static void drain_with_waiting_peers(uint32_t held, uint32_t waiting)
 {
     static int fds[512];
     uint32_t back = 0;
@@ -156,7 +156,7 @@ static void drains_those_who_wait(uint32_t held, uint32_t waiting)
 
 DOMT_TEST(peers_that_wait_at_the_most_connections_are_answered)
 {
-    drains_those_who_wait(10, 200);
+    drain_with_waiting_peers(10, 200);
 }
 
 /* The counted bytes are those sent to the service, less those known to have been echoed. */

@@ -12,7 +12,7 @@ static domt_crowd crowd;
 
 /* Some clients send in small pieces, some in large ones, so that reads and writes are cut
  * anywhere. */
-static void streams(uint32_t count, uint64_t bytes)
+static void make_streams(uint32_t count, uint64_t bytes)
 {
     domt_crowd_init(&crowd, service.port, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -36,7 +36,7 @@ static uint64_t crowd_bytes(void)
 DOMT_TEST(every_byte_of_many_clients_comes_back_in_order)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    streams(60, 200000);
+    make_streams(60, 200000);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_service_stop(&service);
@@ -58,7 +58,7 @@ DOMT_TEST(few_buffers_and_small_queues_lose_nothing)
                             "--set", "io.ringEntries=16", "--set", "io.completionEntries=32",
                             "--set", "io.completionsPerPoll=3", "--set", "channel.sendHigh=1000B",
                             "--set", "channel.sendLow=100B", ));
-    streams(50, 30000);
+    make_streams(50, 30000);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_service_stop(&service);
@@ -101,7 +101,7 @@ DOMT_TEST(resets_in_the_middle_hurt_nobody_else)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     for (int round = 0; round < 2; round++) {
-        streams(100, 200000);
+        make_streams(100, 200000);
         for (uint32_t i = 0; i < crowd.count; i += 2) {
             crowd.clients[i].reset_at = 1 + (i * 2791) % crowd.clients[i].bytes;
             /* deaf clients reset while many bytes wait for them */

@@ -23,7 +23,7 @@
 static domt_service service;
 static domt_cgroup cgroup;
 
-static void enter(void)
+static void enter_cgroup(void)
 {
     (void)domt_cgroup_enter(&cgroup);
 }
@@ -108,7 +108,7 @@ static bool has_said(const char *text)
 }
 
 /* Check the client that is connected already, and new ones. */
-static void serves(int early)
+static void check_service(int early)
 {
     uint64_t most_ns = 0;
 
@@ -134,19 +134,19 @@ DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
         printf("skipped: no memory cgroup: %s\n", DOMT_SANITIZED ? "sanitized" : cgroup.why);
         return;
     }
-    service.prepare = enter;
+    service.prepare = enter_cgroup;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     int early = domt_connect(service.port);
     pid_t child = move_in();
-    serves(early);
+    check_service(early);
     fill_up_to(86);
     ck_assert(has_said("held by others than domus"));
-    serves(early);
+    check_service(early);
     fill_up_to(92);
-    serves(early);
+    check_service(early);
     move_out(child);
     ck_assert(has_said("no longer short"));
-    serves(early);
+    check_service(early);
     close(early);
     domt_service_signal(&service, SIGTERM);
     int status = domt_service_wait(&service, 30000);

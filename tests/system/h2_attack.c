@@ -14,10 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define AGAIN_NS     UINT64_C(20000000) /* pause before an attacker connects again */
-#define ANSWER_MS    10000u
-#define WINDOW_BYTES 30000u /* received bytes after which the good client opens its window again   \
-                             */
+#define AGAIN_NS  UINT64_C(20000000) /* pause before an attacker connects again */
+#define ANSWER_MS 10000u
+#define WINDOW_BYTES                                                                               \
+    30000u /* received bytes after which the good client opens its window again                    \
+            */
 
 /* --- attackers -------------------------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ static void note_end(domt_h2_fight *fight, domt_h2_attacker *attacker, uint64_t 
     domt_h2_close(&attacker->h2, true);
 }
 
-static void come(domt_h2_fight *fight, domt_h2_attacker *attacker)
+static void connect_attacker(domt_h2_fight *fight, domt_h2_attacker *attacker)
 {
     const int few = 4096;
 
@@ -84,18 +85,19 @@ static bool read_all(domt_h2_fight *fight, domt_h2_attacker *attacker)
 
 /* Returns whether the server has closed a connection that reads nothing: it has sent RST, or
  * FIN. */
-static bool is_cut(const domt_h2_attacker *attacker)
+static bool is_closed_by_server(const domt_h2_attacker *attacker)
 {
     struct pollfd state = {.fd = attacker->h2.fd, .events = POLLRDHUP};
 
     return poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-static void act(domt_h2_fight *fight, domt_h2_attacker *attacker, uint64_t begin_ns, uint64_t due)
+static void act_once(domt_h2_fight *fight, domt_h2_attacker *attacker, uint64_t begin_ns,
+                     uint64_t due)
 {
     if (!attacker->is_open) {
         if (domt_monotonic_ns() >= attacker->next_ns)
-            come(fight, attacker);
+            connect_attacker(fight, attacker);
         return;
     }
     if (attacker->out.size == 0 && attacker->round <= due) {
@@ -104,7 +106,7 @@ static void act(domt_h2_fight *fight, domt_h2_attacker *attacker, uint64_t begin
     }
     bool is_there = send_some(fight, attacker);
     if (is_there && fight->attack->is_deaf)
-        is_there = !is_cut(attacker);
+        is_there = !is_closed_by_server(attacker);
     else if (!fight->attack->is_deaf)
         is_there = read_all(fight, attacker) && is_there;
     if (!is_there)
@@ -122,7 +124,7 @@ static void *fight_for_long(void *fight_)
     while (!atomic_load(&fight->is_over)) {
         uint64_t due = (domt_monotonic_ns() - begin_ns) * rounds / 1000000000u;
         for (uint32_t i = 0; i < fight->count; i++)
-            act(fight, &fight->attackers[i], begin_ns, due);
+            act_once(fight, &fight->attackers[i], begin_ns, due);
         domt_sleep_ms(1);
     }
     return NULL;
@@ -136,7 +138,7 @@ void domt_h2_fight_begin(domt_h2_fight *fight)
     ck_assert_ptr_nonnull(fight->attackers);
     fight->code = UINT32_MAX;
     for (uint32_t i = 0; i < fight->count; i++)
-        come(fight, &fight->attackers[i]);
+        connect_attacker(fight, &fight->attackers[i]);
     ck_assert_int_eq(pthread_create(&fight->thread, NULL, fight_for_long, fight), 0);
 }
 

@@ -33,7 +33,7 @@ static uint32_t next_stream(domt_h2_attacker *attacker)
     return attacker->stream - 2;
 }
 
-static void ask(domt_h2_attacker *attacker, uint8_t flags, const char *fields)
+static void add_request(domt_h2_attacker *attacker, uint8_t flags, const char *fields)
 {
     domt_h2_add_head(&attacker->out, flags, next_stream(attacker), fields);
 }
@@ -63,37 +63,37 @@ static void make_it_reset(domt_h2_attacker *attacker)
 static void make_it_refuse(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
-        ask(attacker, WHOLE, DOMT_H2_GET "connection: close\n");
+        add_request(attacker, WHOLE, DOMT_H2_GET "connection: close\n");
 }
 
 /* Send a block of fields that never ends. */
-static void go_on(domt_h2_attacker *attacker)
+static void continue_head(domt_h2_attacker *attacker)
 {
     static domt_h2_bytes block;
 
     block.size = 0;
     domt_h2_add_fields(&block, "x-more: %1000\n");
     if (attacker->round == 0)
-        ask(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
+        add_request(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
     for (uint32_t i = 0; i < 50; i++)
         domt_h2_add_frame(&attacker->out, DOMT_H2_CONTINUATION, 0, 1, block.data, block.size);
 }
 
-static void go_on_with_nothing(domt_h2_attacker *attacker)
+static void continue_with_empty_frames(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
-        ask(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
+        add_request(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
     for (uint32_t i = 0; i < FRAMES; i++)
         domt_h2_add_frame(&attacker->out, DOMT_H2_CONTINUATION, 0, 1, NULL, 0);
 }
 
-static void set(domt_h2_attacker *attacker)
+static void add_settings(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
         domt_h2_add_setting(&attacker->out, DOMT_H2_MAX_STREAMS, i);
 }
 
-static void ping(domt_h2_attacker *attacker)
+static void add_ping(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
         domt_h2_add_frame(&attacker->out, DOMT_H2_PING, 0, 0, "a ping..", 8);
@@ -102,7 +102,7 @@ static void ping(domt_h2_attacker *attacker)
 static void send_empty_data(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
-        ask(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST);
+        add_request(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST);
     for (uint32_t i = 0; i < FRAMES; i++)
         domt_h2_add_frame(&attacker->out, DOMT_H2_DATA, 0, 1, NULL, 0);
 }
@@ -111,7 +111,7 @@ static void send_empty_data(domt_h2_attacker *attacker)
 static void send_padding(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
-        ask(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST);
+        add_request(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST);
     for (uint32_t i = 0; i < FRAMES; i++)
         domt_h2_add_frame(&attacker->out, DOMT_H2_DATA, DOMT_H2_PADDED, 1, "\1\0", 2);
 }
@@ -119,7 +119,7 @@ static void send_padding(domt_h2_attacker *attacker)
 static void send_empty_heads(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
-        ask(attacker, WHOLE, "");
+        add_request(attacker, WHOLE, "");
 }
 
 static void open_window(domt_h2_attacker *attacker)
@@ -128,7 +128,7 @@ static void open_window(domt_h2_attacker *attacker)
         domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, 1);
 }
 
-static void prioritize(domt_h2_attacker *attacker)
+static void add_priority(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
         domt_h2_add_frame(&attacker->out, DOMT_H2_PRIORITY, 0, next_stream(attacker),
@@ -166,18 +166,18 @@ static void overflow_window(domt_h2_attacker *attacker)
     domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST);
 }
 
-static void leave_and_stay(domt_h2_attacker *attacker)
+static void send_goaway_and_requests(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
         domt_h2_add_frame(&attacker->out, DOMT_H2_GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0", 8);
     for (uint32_t i = 0; i < FRAMES; i++)
-        ask(attacker, WHOLE, DOMT_H2_GET);
+        add_request(attacker, WHOLE, DOMT_H2_GET);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Put a field of 4,000 bytes into the table once, and refer to it 4,000 times in each request. */
-static void inflate(domt_h2_attacker *attacker)
+static void refer_to_large_field(domt_h2_attacker *attacker)
 {
     static domt_h2_bytes block, field;
     static const uint8_t again = 0x80 | 62; /* index of the newest entry of the table */
@@ -204,7 +204,7 @@ static void send_large_head(domt_h2_attacker *attacker)
     block.size = 0;
     domt_h2_add_fields(&block, "x-large: %4000\n");
     if (attacker->round % 5 == 0)
-        ask(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
+        add_request(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
     else
         stream -= 2;
     for (uint32_t i = 0; i < 10; i++)
@@ -220,7 +220,7 @@ static void read_nothing(domt_h2_attacker *attacker)
         domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST - 65535);
     }
     for (uint32_t i = 0; i < FRAMES; i++)
-        ask(attacker, WHOLE, DOMT_H2_GET);
+        add_request(attacker, WHOLE, DOMT_H2_GET);
 }
 
 /* --- waits ------------------------------------------------------------------------------------ */
@@ -232,7 +232,7 @@ static void stall_answers(domt_h2_attacker *attacker)
         return;
     domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
     for (uint32_t i = 0; i < STREAMS_MAX; i++)
-        ask(attacker, WHOLE, DOMT_H2_GET);
+        add_request(attacker, WHOLE, DOMT_H2_GET);
 }
 
 /* Begin many bodies, and never go on. */
@@ -241,7 +241,7 @@ static void stall_bodies(domt_h2_attacker *attacker)
     if (attacker->round != 0)
         return;
     for (uint32_t i = 0; i < STREAMS_MAX; i++) {
-        ask(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST "content-length: 1000000\n");
+        add_request(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST "content-length: 1000000\n");
         domt_h2_add_frame(&attacker->out, DOMT_H2_DATA, 0, attacker->stream - 2, "a part", 6);
     }
 }
@@ -251,7 +251,7 @@ static void dribble(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
         domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
-    ask(attacker, WHOLE, DOMT_H2_GET);
+    add_request(attacker, WHOLE, DOMT_H2_GET);
     for (uint32_t i = 0; i < 50; i++)
         domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, attacker->stream - 2, 1);
 }
@@ -274,23 +274,23 @@ static const domt_h2_attack rows[] = {
     {"rapid reset", reset_rapidly, 2, 100, false, true},
     {"resets by the server", make_it_reset, 2, 100, false, true},
     {"malformed requests", make_it_refuse, 2, 100, false, true},
-    {"CONTINUATION", go_on, 2, 100, false, true},
-    {"CONTINUATION, empty", go_on_with_nothing, 2, 100, false, true},
-    {"SETTINGS", set, 2, 100, false, true},
-    {"SETTINGS, deaf", set, 2, 1000, true, true},
-    {"PING", ping, 2, 100, false, true},
-    {"PING, deaf", ping, 2, 1000, true, true},
+    {"CONTINUATION", continue_head, 2, 100, false, true},
+    {"CONTINUATION, empty", continue_with_empty_frames, 2, 100, false, true},
+    {"SETTINGS", add_settings, 2, 100, false, true},
+    {"SETTINGS, deaf", add_settings, 2, 1000, true, true},
+    {"PING", add_ping, 2, 100, false, true},
+    {"PING, deaf", add_ping, 2, 1000, true, true},
     {"DATA, empty", send_empty_data, 2, 100, false, true},
     {"DATA, padding alone", send_padding, 2, 100, false, true},
     {"HEADERS, empty", send_empty_heads, 2, 100, false, true},
     {"WINDOW_UPDATE", open_window, 2, 100, false, false},
-    {"PRIORITY", prioritize, 2, 100, false, true},
+    {"PRIORITY", add_priority, 2, 100, false, true},
     {"PRIORITY_UPDATE", update_priority, 2, 100, false, true},
     {"unknown frames", send_unknown, 2, 100, false, false},
     {"a stream on itself", depend_on_itself, 2, 100, false, false},
     {"window overflow", overflow_window, 2, 100, false, true},
-    {"GOAWAY, then more", leave_and_stay, 2, 20, false, false},
-    {"HPACK bomb", inflate, 2, 20, false, false},
+    {"GOAWAY, then more", send_goaway_and_requests, 2, 20, false, false},
+    {"HPACK bomb", refer_to_large_field, 2, 20, false, false},
     {"heads too large", send_large_head, 2, 20, false, false},
     {"answers unread", read_nothing, 2, 20, true, false},
     {"answers stalled", stall_answers, 10, 10, false, false},
@@ -319,7 +319,7 @@ static double grown_mib(uint64_t before)
     return now > before ? (double)(now - before) / (double)MIB : 0;
 }
 
-static void take_most(double *most, double value)
+static void raise_most(double *most, double value)
 {
     *most = value > *most ? value : *most;
 }
@@ -338,7 +338,7 @@ static bool is_ended_in_time(domt_h2_fight *fight, uint64_t begin_ns)
     }
 }
 
-static void measure(const domt_h2_attack *of, uint32_t round, figures *into)
+static void measure_attack(const domt_h2_attack *of, uint32_t round, figures *into)
 {
     static domt_h2 good;
     domt_h2_fight fight = {.attack = of, .port = server.port};
@@ -351,16 +351,16 @@ static void measure(const domt_h2_attack *of, uint32_t round, figures *into)
     domt_h2_fight_begin(&fight);
     domt_h2_good beside = domt_h2_good_run(&good, &stream, trips);
     into->is_ended = is_ended_in_time(&fight, begin_ns) && into->is_ended;
-    take_most(&into->mib, grown_mib(before));
+    raise_most(&into->mib, grown_mib(before));
     domt_h2_fight_end(&fight);
     domt_h2_close(&good, false);
     into->alone_p50[round] = alone.p50_ms;
     into->alone_p99[round] = alone.p99_ms;
     into->p50[round] = beside.p50_ms;
     into->p99[round] = beside.p99_ms;
-    take_most(&into->worst_ms, beside.worst_ms);
-    take_most(&into->kib, (double)fight.bytes / 1024);
-    take_most(&into->end_ms, (double)fight.first_end_ns / 1e6);
+    raise_most(&into->worst_ms, beside.worst_ms);
+    raise_most(&into->kib, (double)fight.bytes / 1024);
+    raise_most(&into->end_ms, (double)fight.first_end_ns / 1e6);
     into->ends += fight.ends;
     into->resets += fight.resets;
     into->code = fight.code;
@@ -379,7 +379,7 @@ static bool run_row(const domt_h2_attack *of)
     figures seen = {.is_ended = true};
 
     for (uint32_t round = 0; round < rounds; round++)
-        measure(of, round, &seen);
+        measure_attack(of, round, &seen);
     bool is_bounded = DOMT_SANITIZED || seen.mib < MOST_MIB;
     double ratio = median(seen.p99) / median(seen.alone_p99);
     printf("%-21s %7.3f %7.3f  %7.3f %7.3f %7.1f %6.2f  %8.0f %4u %6u %4d %6.0f %6.1f%s%s%s%s\n",

@@ -17,7 +17,7 @@ static domt_tree tree;
 
 /* Test the server by a command of other programs, in which $U is the url, $O the first bytes of the
  * site, and $T and $IN are as in domt_judge(). `of_web` means that only `web` can pass the test. */
-static void judge(const char *programs, bool of_web, const char *command)
+static void run_client(const char *programs, bool of_web, const char *command)
 {
     static char line[4096];
 
@@ -41,30 +41,30 @@ static void judge(const char *programs, bool of_web, const char *command)
  * below. */
 DOMT_TEST(curl_gets)
 {
-    judge("curl", false,
-          "C=\"curl -fsS --http2-prior-knowledge\"\n"
-          "[ $($C -o $T/a -w %{http_version} $U) = 2 ] && [ -s $T/a ] || exit 1\n"
-          "$C -I $U | grep -qi \"^content-length: $(wc -c <$T/a)\" || exit 2");
+    run_client("curl", false,
+               "C=\"curl -fsS --http2-prior-knowledge\"\n"
+               "[ $($C -o $T/a -w %{http_version} $U) = 2 ] && [ -s $T/a ] || exit 1\n"
+               "$C -I $U | grep -qi \"^content-length: $(wc -c <$T/a)\" || exit 2");
 }
 
 /* nghttp prints each frame. It begins with PRIORITY on idle streams. */
 DOMT_TEST(nghttp_shows_the_frames)
 {
-    judge("nghttp", false,
-          "nghttp -nv --no-color $U >$T/x 2>&1 || nghttp -nv $U >$T/x || exit 1\n"
-          "grep -q \"recv SETTINGS frame.*flags=0x00\" $T/x || exit 2\n"
-          "grep -q \"recv SETTINGS frame.*flags=0x01\" $T/x || exit 3\n"
-          "grep -q \"recv (stream_id=[0-9]*) :status: 200\" $T/x || exit 4\n"
-          "grep -q \"recv DATA frame.*flags=0x0[01]\" $T/x || exit 5\n"
-          "grep -q \"; END_STREAM\" $T/x || exit 6\n"
-          "! grep -qE \"recv (RST_STREAM|GOAWAY)\" $T/x || exit 7\n"
-          "nghttp -ns -m 50 $U | grep -c \" 200 \" | grep -qx 50 || exit 8\n"
-          "nghttp -n -w 1 -W 16 $U && nghttp -n --no-dep -c 0 -b 10 $U || exit 9");
+    run_client("nghttp", false,
+               "nghttp -nv --no-color $U >$T/x 2>&1 || nghttp -nv $U >$T/x || exit 1\n"
+               "grep -q \"recv SETTINGS frame.*flags=0x00\" $T/x || exit 2\n"
+               "grep -q \"recv SETTINGS frame.*flags=0x01\" $T/x || exit 3\n"
+               "grep -q \"recv (stream_id=[0-9]*) :status: 200\" $T/x || exit 4\n"
+               "grep -q \"recv DATA frame.*flags=0x0[01]\" $T/x || exit 5\n"
+               "grep -q \"; END_STREAM\" $T/x || exit 6\n"
+               "! grep -qE \"recv (RST_STREAM|GOAWAY)\" $T/x || exit 7\n"
+               "nghttp -ns -m 50 $U | grep -c \" 200 \" | grep -qx 50 || exit 8\n"
+               "nghttp -n -w 1 -W 16 $U && nghttp -n --no-dep -c 0 -b 10 $U || exit 9");
 }
 
 DOMT_TEST(h2load_counts_no_error)
 {
-    judge(
+    run_client(
         "h2load", false,
         "for m in 1 10 100; do h2load -n 2000 -c 10 -m $m $U >$T/x || exit 1\n"
         "grep -q \" 2000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
@@ -95,28 +95,28 @@ DOMT_TEST(h2load_counts_no_error)
 
 DOMT_TEST(node_asks_for_much_at_a_time)
 {
-    judge("node", false,
-          NODE "  const path = url.pathname, first = await ask({\":path\": path});\n"
-               "  assert(first.head[\":status\"] === 200 && first.body.length > 0);\n"
-               "  for (let i = 0; i < 5; i++) {\n"
-               "    const all = await Promise.all(Array.from({length: 100}, () => "
-               "ask({\":path\": path})));\n"
-               "    for (const one of all) assert(one.body.equals(first.body)); }\n"
-               "  await ping();\n"
-               "  const head = await ask({\":path\": path, \":method\": \"HEAD\"});\n"
-               "  assert(head.head[\":status\"] === 200 && head.body.length === 0);\n"
-               "  const gone = ask({\":path\": path}, undefined, (s) => "
-               "s.close(http2.constants.NGHTTP2_CANCEL));\n"
-               "  await gone.catch(() => 0);\n"
-               "  const again = await ask({\":path\": path});\n"
-               "  assert(again.body.equals(first.body));\n" NODE_END);
+    run_client("node", false,
+               NODE "  const path = url.pathname, first = await ask({\":path\": path});\n"
+                    "  assert(first.head[\":status\"] === 200 && first.body.length > 0);\n"
+                    "  for (let i = 0; i < 5; i++) {\n"
+                    "    const all = await Promise.all(Array.from({length: 100}, () => "
+                    "ask({\":path\": path})));\n"
+                    "    for (const one of all) assert(one.body.equals(first.body)); }\n"
+                    "  await ping();\n"
+                    "  const head = await ask({\":path\": path, \":method\": \"HEAD\"});\n"
+                    "  assert(head.head[\":status\"] === 200 && head.body.length === 0);\n"
+                    "  const gone = ask({\":path\": path}, undefined, (s) => "
+                    "s.close(http2.constants.NGHTTP2_CANCEL));\n"
+                    "  await gone.catch(() => 0);\n"
+                    "  const again = await ask({\":path\": path});\n"
+                    "  assert(again.body.equals(first.body));\n" NODE_END);
 }
 
 /* --- the example web -------------------------------------------------------------------------- */
 
 DOMT_TEST(curl_uses_the_site)
 {
-    judge(
+    run_client(
         "curl", true,
         "C=\"curl -sS --http2-prior-knowledge\"\n"
         "$C -X POST -T $IN $URL/echo | cmp - $IN || exit 1\n"
@@ -137,39 +137,40 @@ DOMT_TEST(curl_uses_the_site)
 
 DOMT_TEST(nghttp_and_h2load_upload)
 {
-    judge("nghttp h2load", true,
-          "nghttp -d $IN $URL/echo | cmp - $IN || exit 1\n"
-          "nghttp -d $IN -p 200 -w 10 -W 10 $URL/echo | cmp - $IN || exit 2\n"
-          "h2load -n 40 -c 4 -m 5 -d $IN $URL/echo >$T/x || exit 3\n"
-          "grep -q \" 40 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 4\n"
-          "for p in json kv/none; do h2load -n 2000 -c 8 -m 32 $URL/$p >$T/x || exit 5\n"
-          "grep -q \" 0 errored, 0 timeout\" $T/x || exit 6; done");
+    run_client("nghttp h2load", true,
+               "nghttp -d $IN $URL/echo | cmp - $IN || exit 1\n"
+               "nghttp -d $IN -p 200 -w 10 -W 10 $URL/echo | cmp - $IN || exit 2\n"
+               "h2load -n 40 -c 4 -m 5 -d $IN $URL/echo >$T/x || exit 3\n"
+               "grep -q \" 40 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 4\n"
+               "for p in json kv/none; do h2load -n 2000 -c 8 -m 32 $URL/$p >$T/x || exit 5\n"
+               "grep -q \" 0 errored, 0 timeout\" $T/x || exit 6; done");
 }
 
 DOMT_TEST(node_uses_the_site)
 {
-    judge("node", true,
-          NODE "  const data = fs.readFileSync(of), post = {\":method\": \"POST\"};\n"
-               "  const both = await Promise.all(Array.from({length: 10}, () => "
-               "ask({...post, \":path\": \"/echo\"}, data)));\n"
-               "  for (const one of both) assert(one.body.equals(data));\n"
-               "  const none = await ask({\":path\": \"/kv/none\"});\n"
-               "  assert(none.head[\":status\"] === 404);\n"
-               "  const cut = session.request({...post, \":path\": \"/echo\"});\n"
-               "  cut.on(\"error\", () => 0); cut.write(data);\n"
-               "  await new Promise((good) => { cut.on(\"close\", good); "
-               "setTimeout(() => cut.close(8), 50); });\n"
-               "  await ping();\n"
-               "  const last = await ask({...post, \":path\": \"/echo\"}, \"abc\");\n"
-               "  assert(last.body.toString() === \"abc\");\n" NODE_END);
+    run_client("node", true,
+               NODE "  const data = fs.readFileSync(of), post = {\":method\": \"POST\"};\n"
+                    "  const both = await Promise.all(Array.from({length: 10}, () => "
+                    "ask({...post, \":path\": \"/echo\"}, data)));\n"
+                    "  for (const one of both) assert(one.body.equals(data));\n"
+                    "  const none = await ask({\":path\": \"/kv/none\"});\n"
+                    "  assert(none.head[\":status\"] === 404);\n"
+                    "  const cut = session.request({...post, \":path\": \"/echo\"});\n"
+                    "  cut.on(\"error\", () => 0); cut.write(data);\n"
+                    "  await new Promise((good) => { cut.on(\"close\", good); "
+                    "setTimeout(() => cut.close(8), 50); });\n"
+                    "  await ping();\n"
+                    "  const last = await ask({...post, \":path\": \"/echo\"}, \"abc\");\n"
+                    "  assert(last.body.toString() === \"abc\");\n" NODE_END);
 }
 
 /* WebSockets in streams (RFC 8441), whose frames the test writes: two guests of a room receive each
  * other's lines, and one leaves. */
 DOMT_TEST(node_opens_websockets)
 {
-    judge("node", true,
-          NODE "  const open = (name) => new Promise((good, bad) => {\n"
+    run_client("node", true,
+               NODE
+               "  const open = (name) => new Promise((good, bad) => {\n"
                "    const s = session.request({\":method\": \"CONNECT\", \":protocol\": "
                "\"websocket\", \":path\": \"/socket?room=garden&name=\" + name, "
                "\"sec-websocket-version\": \"13\"}, {endStream: false});\n"
@@ -217,18 +218,18 @@ DOMT_TEST(clients_choose_by_alpn)
 
     if (!begin_secure(&secure, "curl h2load"))
         return;
-    domt_secure_holds(&secure,
-                      "C=\"curl -sS --cacert $CA -o /dev/null -w %{http_version}\"\n"
-                      "[ $($C --http2 https://localhost:$WEB/json) = 2 ] || exit 1\n"
-                      "[ $($C --http1.1 https://localhost:$WEB/json) = 1.1 ] || exit 2\n"
-                      "[ $($C --no-alpn https://localhost:$WEB/json) = 1.1 ] || exit 3\n"
-                      "C=\"$C -o /dev/null -o /dev/null\"; U=https://localhost:$WEB/json\n"
-                      "[ \"$($C -w \" %{num_connects}\" $U $U $U)\" = \" 1 0 0\" ] || exit 7\n"
-                      "curl -Z --parallel-max 10 -sS --cacert $CA -o $T/p#1 -w \"%{http_code}\\n\" "
-                      "\"$U?[1-20]\" | grep -cx 200 | grep -qx 20 || exit 8\n"
-                      "h2load -n 500 -c 4 -m 10 https://localhost:$WEB/json >$T/x || exit 4\n"
-                      "grep -q \"^Application protocol: h2$\" $T/x || exit 5\n"
-                      "grep -q \" 500 succeeded, 0 failed\" $T/x || exit 6");
+    domt_secure_run_well(
+        &secure, "C=\"curl -sS --cacert $CA -o /dev/null -w %{http_version}\"\n"
+                 "[ $($C --http2 https://localhost:$WEB/json) = 2 ] || exit 1\n"
+                 "[ $($C --http1.1 https://localhost:$WEB/json) = 1.1 ] || exit 2\n"
+                 "[ $($C --no-alpn https://localhost:$WEB/json) = 1.1 ] || exit 3\n"
+                 "C=\"$C -o /dev/null -o /dev/null\"; U=https://localhost:$WEB/json\n"
+                 "[ \"$($C -w \" %{num_connects}\" $U $U $U)\" = \" 1 0 0\" ] || exit 7\n"
+                 "curl -Z --parallel-max 10 -sS --cacert $CA -o $T/p#1 -w \"%{http_code}\\n\" "
+                 "\"$U?[1-20]\" | grep -cx 200 | grep -qx 20 || exit 8\n"
+                 "h2load -n 500 -c 4 -m 10 https://localhost:$WEB/json >$T/x || exit 4\n"
+                 "grep -q \"^Application protocol: h2$\" $T/x || exit 5\n"
+                 "grep -q \" 500 succeeded, 0 failed\" $T/x || exit 6");
     domt_secure_end(&secure);
 }
 

@@ -27,7 +27,7 @@ static domt_h2_server server;
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-static void tell(case_run *run, const char *what, uint32_t number)
+static void append_to_tale(case_run *run, const char *what, uint32_t number)
 {
     size_t size = strlen(run->tale);
 
@@ -35,7 +35,7 @@ static void tell(case_run *run, const char *what, uint32_t number)
                    number);
 }
 
-static uint32_t code_of(const domt_h2_frame *frame, uint32_t at)
+static uint32_t read_code(const domt_h2_frame *frame, uint32_t at)
 {
     return frame->size >= at + 4 ? domt_h2_u32(frame->payload + at) : UINT32_MAX;
 }
@@ -46,32 +46,33 @@ static bool is_among(uint32_t code, uint32_t codes)
 }
 
 /* Returns the outcomes that a frame can be, as bits; 0: the frame says nothing about the case. */
-static uint32_t kind_of(case_run *run, const domt_h2_frame *frame, const domt_h2_outcome *wanted)
+static uint32_t find_outcomes(case_run *run, const domt_h2_frame *frame,
+                              const domt_h2_outcome *wanted)
 {
     bool is_ack = (frame->flags & DOMT_H2_ACK) != 0;
     bool is_last = (frame->flags & DOMT_H2_END_STREAM) != 0;
 
     switch (frame->type) {
     case DOMT_H2_GOAWAY:
-        tell(run, "GOAWAY", code_of(frame, 4));
-        return is_among(code_of(frame, 4), wanted->codes) ? DOMT_H2_GOES_AWAY : 0;
+        append_to_tale(run, "GOAWAY", read_code(frame, 4));
+        return is_among(read_code(frame, 4), wanted->codes) ? DOMT_H2_GOES_AWAY : 0;
     case DOMT_H2_RST_STREAM:
-        tell(run, "RST_STREAM", code_of(frame, 0));
-        return is_among(code_of(frame, 0), wanted->codes) ? DOMT_H2_RESETS : 0;
+        append_to_tale(run, "RST_STREAM", read_code(frame, 0));
+        return is_among(read_code(frame, 0), wanted->codes) ? DOMT_H2_RESETS : 0;
     case DOMT_H2_HEADERS:
-        tell(run, "HEADERS on", frame->stream);
+        append_to_tale(run, "HEADERS on", frame->stream);
         return (frame->stream == 1 ? DOMT_H2_ANSWERS : 0) | (is_last ? DOMT_H2_ENDS_STREAM : 0);
     case DOMT_H2_DATA:
-        tell(run, "DATA", frame->size);
+        append_to_tale(run, "DATA", frame->size);
         return (wanted->size == 0 || frame->size == wanted->size ? DOMT_H2_SENDS : 0) |
                (is_last ? DOMT_H2_ENDS_STREAM : 0);
     case DOMT_H2_PING:
-        tell(run, is_ack ? "PING with ACK" : "PING", frame->size);
+        append_to_tale(run, is_ack ? "PING with ACK" : "PING", frame->size);
         return is_ack && frame->size == 8 && memcmp(frame->payload, DOMT_H2_PING_OURS, 8) == 0
                    ? DOMT_H2_PONG
                    : 0;
     case DOMT_H2_SETTINGS:
-        tell(run, is_ack ? "SETTINGS with ACK" : "SETTINGS", frame->size);
+        append_to_tale(run, is_ack ? "SETTINGS with ACK" : "SETTINGS", frame->size);
         return is_ack ? DOMT_H2_ACKNOWLEDGES : DOMT_H2_SETS;
     default:
         return 0;
@@ -88,7 +89,7 @@ static bool is_wrong(const domt_h2_frame *frame, const domt_h2_outcome *wanted)
 }
 
 /* Read until an outcome has come. Returns whether it is an allowed one. */
-static bool hear(case_run *run, const domt_h2_outcome *wanted)
+static bool read_outcome(case_run *run, const domt_h2_outcome *wanted)
 {
     uint64_t until_ns = domt_monotonic_ns() + WAIT_MS * UINT64_C(1000000);
     domt_h2_frame frame;
@@ -99,17 +100,17 @@ static bool hear(case_run *run, const domt_h2_outcome *wanted)
         uint32_t left_ms = now_ns < until_ns ? (uint32_t)((until_ns - now_ns) / 1000000u) : 0;
         switch (domt_h2_next(&run->h2, left_ms, &frame)) {
         case DOMT_H2_END:
-            tell(run, run->h2.is_nonsense ? "text, closed" : "closed", 0);
+            append_to_tale(run, run->h2.is_nonsense ? "text, closed" : "closed", 0);
             return (wanted->kinds & DOMT_H2_CLOSED) != 0;
         case DOMT_H2_LATE:
-            tell(run, "nothing for ms:", WAIT_MS);
+            append_to_tale(run, "nothing for ms:", WAIT_MS);
             return false;
         default:
             break;
         }
         bool is_first = !run->has_read;
         run->has_read = true;
-        uint32_t kind = kind_of(run, &frame, wanted);
+        uint32_t kind = find_outcomes(run, &frame, wanted);
         if ((kind & wanted->kinds) != 0)
             return (wanted->kinds & DOMT_H2_FIRST_FRAME) == 0 || is_first;
         if (is_wrong(&frame, wanted))
@@ -119,7 +120,7 @@ static bool hear(case_run *run, const domt_h2_outcome *wanted)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-static void say(case_run *run, const domt_h2_step *step)
+static void send_step(case_run *run, const domt_h2_step *step)
 {
     domt_h2_bytes *block = &run->block;
 
@@ -136,17 +137,17 @@ static void say(case_run *run, const domt_h2_step *step)
 }
 
 /* Do a step of the case. Returns false if the case has failed, or cannot be tried. */
-static bool take_step(case_run *run, const domt_h2_step *step)
+static bool do_step(case_run *run, const domt_h2_step *step)
 {
     switch (step->kind) {
     case DOMT_H2_SAY:
-        say(run, step);
+        send_step(run, step);
         return true;
     case DOMT_H2_RAW:
         domt_h2_add(&run->out, step->front.at, step->front.size);
         return true;
     case DOMT_H2_HEAR:
-        return hear(run, &step->outcome);
+        return read_outcome(run, &step->outcome);
     case DOMT_H2_CALL:
         run->is_skipped = !step->call(&run->h2, &run->out);
         return !run->is_skipped;
@@ -163,12 +164,12 @@ static bool run_case(const domt_h2_case *of, case_run *run)
     if (of->is_bare) {
         domt_h2_connect(&run->h2, server.port);
     } else if (!domt_h2_open(&run->h2, server.port)) {
-        tell(run, "no settings", 0);
+        append_to_tale(run, "no settings", 0);
         is_good = false;
     }
     for (const domt_h2_step *step = of->steps; is_good && step->kind != DOMT_H2_DONE; step++)
-        is_good = take_step(run, step);
-    is_good = (is_good && hear(run, &of->outcome)) || run->is_skipped;
+        is_good = do_step(run, step);
+    is_good = (is_good && read_outcome(run, &of->outcome)) || run->is_skipped;
     domt_h2_close(&run->h2, false);
     return is_good;
 }

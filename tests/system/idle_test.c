@@ -33,7 +33,7 @@ static uint32_t period_ms(void)
 #define STEPS_MAX  20u /* parks during start and stop */
 
 /* Wait, and return the ms for which the service was measured. */
-static uint32_t costs_little(void)
+static uint32_t check_cpu_use(void)
 {
     uint32_t ms = period_ms(), span = 0;
     double limit_ms = (10.0 * ms / 60000 + SLACK_MS) * DOMT_SCALE(1, 20);
@@ -52,7 +52,7 @@ static uint32_t costs_little(void)
 DOMT_TEST(a_service_without_connections_sleeps)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    uint32_t ms = costs_little();
+    uint32_t ms = check_cpu_use();
     domt_service_stop(&service);
     /* A thread may notice a step of the stop before it is woken for it. */
     ck_assert_uint_le(domt_service_count(&service, "wake-ups empty"), STOP_STEPS);
@@ -62,7 +62,7 @@ DOMT_TEST(a_service_without_connections_sleeps)
 #define TIMERS_MAX 4u /* timers of all threads in 2 s, which the first request has started */
 
 /* Let the service print its profile. Returns how many timers have fired so far. */
-static uint64_t timers_fired(domt_service *service_)
+static uint64_t count_fired_timers(domt_service *service_)
 {
     domt_service_signal(service_, SIGUSR1);
     domt_sleep_ms(SETTLE_MS);
@@ -81,7 +81,7 @@ DOMT_TEST(a_service_with_silent_connections_sleeps)
         fds[i] = domt_connect(service.port);
         ck_assert(domt_echoes(fds[i], "hello"));
     }
-    (void)costs_little();
+    (void)check_cpu_use();
     for (int i = 0; i < COUNT; i++)
         ck_assert(domt_echoes(fds[i], "still there?"));
     for (int i = 0; i < COUNT; i++)
@@ -95,11 +95,11 @@ DOMT_TEST(a_site_that_nobody_uses_fires_no_timers)
     static domt_site site;
 
     domt_site_start(&site, (const char *const[]){NULL});
-    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
     domt_sleep_ms(SETTLE_MS);
-    uint64_t before = timers_fired(&site.service);
+    uint64_t before = count_fired_timers(&site.service);
     domt_sleep_ms(2000);
-    uint64_t fired = timers_fired(&site.service) - before;
+    uint64_t fired = count_fired_timers(&site.service) - before;
     ck_assert_msg(fired <= TIMERS_MAX, "%llu timers fired in 2 s", (unsigned long long)fired);
     domt_site_stop(&site);
 }

@@ -70,12 +70,12 @@ static void serves_a_site(void)
     char text[64];
 
     domt_site_start(&site, (const char *const[]){NULL});
-    domt_site_holds(&site, "GET /", NULL, 200, "<html");
-    domt_site_holds(&site, "GET /", NULL, 200, "<html"); /* opens the file, which stays open */
-    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
-    domt_site_holds(&site, "GET /kv/a", NULL, 200, "one");
+    domt_site_expect(&site, "GET /", NULL, 200, "<html");
+    domt_site_expect(&site, "GET /", NULL, 200, "<html"); /* opens the file, which stays open */
+    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_expect(&site, "GET /kv/a", NULL, 200, "one");
     int echo = domt_connect(site.echo);
-    domt_say(echo, "any bytes");
+    domt_send_text(echo, "any bytes");
     (void)domt_read_until(echo, "any bytes", text, sizeof text);
     close(echo);
     domt_site_stop(&site);

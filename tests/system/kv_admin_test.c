@@ -14,13 +14,13 @@
 
 static domt_service kv;
 
-static int start(const char *setting)
+static int start_kv(const char *setting)
 {
     domt_kv_start(&kv, (const char *const[]){setting, NULL});
     return domt_connect(kv.port);
 }
 
-static void stop(int fd)
+static void stop_kv(int fd)
 {
     close(fd);
     domt_service_stop(&kv);
@@ -84,10 +84,10 @@ static const char *const commands[] = {"CONFIG GET maxmemory-policy",
 
 DOMT_TEST(replies_about_the_server_are_those_of_redis)
 {
-    int fd = start("kv.shards=3");
+    int fd = start_kv("kv.shards=3");
 
     domt_resp_compare_with_redis(fd, commands);
-    stop(fd);
+    stop_kv(fd);
 }
 
 /* A client that has switched replies off receives publications only. */
@@ -119,16 +119,16 @@ static const char *const silences[] = {
 
 DOMT_TEST(silence_is_that_of_redis)
 {
-    int fd = start("kv.shards=5");
+    int fd = start_kv("kv.shards=5");
 
     domt_dialogue_with_redis(silences, kv.port);
-    stop(fd);
+    stop_kv(fd);
 }
 
 /* --- INFO ------------------------------------------------------------------------------------- */
 
 /* Returns the number behind `name` in INFO. */
-static uint64_t figure(int fd, const char *name)
+static uint64_t read_figure(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -140,62 +140,63 @@ static uint64_t figure(int fd, const char *name)
 
 static void expect_figure(int fd, const char *name, uint64_t value)
 {
-    ck_assert_msg(figure(fd, name) == value, "%s%llu", name, (unsigned long long)figure(fd, name));
+    ck_assert_msg(read_figure(fd, name) == value, "%s%llu", name,
+                  (unsigned long long)read_figure(fd, name));
 }
 
 DOMT_TEST(info_counts_over_all_threads_and_shards)
 {
-    int fd = start("kv.shards=5");
+    int fd = start_kv("kv.shards=5");
     char command[64], reply[DOMT_REPLY_MAX];
     int others[6];
 
     for (int i = 0; i < 6; i++) {
         others[i] = domt_connect(kv.port);
         snprintf(command, sizeof command, "SET k%d 1 EX 1000", i);
-        domt_resp_holds(others[i], command, "+OK\r\n");
-        domt_resp_holds(others[i], "GET none", "$-1\r\n");
-        domt_resp_holds(others[i], "GET k0", "$1\r\n1\r\n");
+        domt_resp_expect(others[i], command, "+OK\r\n");
+        domt_resp_expect(others[i], "GET none", "$-1\r\n");
+        domt_resp_expect(others[i], "GET k0", "$1\r\n1\r\n");
     }
     expect_figure(fd, "connected_clients:", 7);
     expect_figure(fd, "db0:keys=", 6);
     expect_figure(fd, ",expires=", 6);
     expect_figure(fd, "keyspace_hits:", 6);
     expect_figure(fd, "keyspace_misses:", 6);
-    ck_assert_uint_ge(figure(fd, "total_commands_processed:"), 6 * 3 * 2);
-    ck_assert_uint_gt(figure(fd, "used_memory:"), 6 * 48);
+    ck_assert_uint_ge(read_figure(fd, "total_commands_processed:"), 6 * 3 * 2);
+    ck_assert_uint_gt(read_figure(fd, "used_memory:"), 6 * 48);
     expect_figure(fd, "maxmemory:", 256 * 1048576);
-    domt_resp_holds(fd, "DEL k1", ":1\r\n");
-    domt_resp_holds(fd, "PERSIST k2", ":1\r\n");
+    domt_resp_expect(fd, "DEL k1", ":1\r\n");
+    domt_resp_expect(fd, "PERSIST k2", ":1\r\n");
     expect_figure(fd, ",expires=", 4);
-    domt_resp_holds(fd, "CONFIG RESETSTAT", "+OK\r\n");
+    domt_resp_expect(fd, "CONFIG RESETSTAT", "+OK\r\n");
     expect_figure(fd, "keyspace_hits:", 0);
-    ck_assert_uint_lt(figure(fd, "total_commands_processed:"), 10);
+    ck_assert_uint_lt(read_figure(fd, "total_commands_processed:"), 10);
     for (int i = 0; i < 6; i++)
         close(others[i]);
-    for (int i = 0; i < 5000 && figure(fd, "connected_clients:") != 1; i++)
+    for (int i = 0; i < 5000 && read_figure(fd, "connected_clients:") != 1; i++)
         domt_sleep_ms(1);
     expect_figure(fd, "connected_clients:", 1);
-    domt_resp_holds(fd, "FLUSHALL", "+OK\r\n");
-    domt_resp_holds(fd, "SET k1 1 EX 1000", "+OK\r\n");
+    domt_resp_expect(fd, "FLUSHALL", "+OK\r\n");
+    domt_resp_expect(fd, "SET k1 1 EX 1000", "+OK\r\n");
     expect_figure(fd, ",expires=", 1);
     (void)domt_resp_ask(fd, "INFO keyspace", reply);
     ck_assert_ptr_nonnull(strstr(reply, "# Keyspace"));
     ck_assert_ptr_null(strstr(reply, "# Server"));
-    stop(fd);
+    stop_kv(fd);
 }
 
 /* --- CLIENT ----------------------------------------------------------------------------------- */
 
 DOMT_TEST(clients_are_listed_and_ended_on_all_threads)
 {
-    int fd = start("kv.shards=2");
+    int fd = start_kv("kv.shards=2");
     char command[64], reply[DOMT_REPLY_MAX];
     int others[6];
 
     for (int i = 0; i < 6; i++) {
         others[i] = domt_connect(kv.port);
         snprintf(command, sizeof command, "CLIENT SETNAME other%d", i);
-        domt_resp_holds(others[i], command, "+OK\r\n");
+        domt_resp_expect(others[i], command, "+OK\r\n");
     }
     (void)domt_resp_ask(fd, "CLIENT LIST", reply);
     for (int i = 0; i < 6; i++) {
@@ -204,22 +205,22 @@ DOMT_TEST(clients_are_listed_and_ended_on_all_threads)
     }
     (void)domt_resp_ask(others[3], "CLIENT ID", reply);
     snprintf(command, sizeof command, "CLIENT KILL ID %lu", strtoul(reply + 1, NULL, 10));
-    domt_resp_holds(fd, command, ":1\r\n");
+    domt_resp_expect(fd, command, ":1\r\n");
     ck_assert_int_eq(recv(others[3], reply, 1, 0), 0);
-    domt_resp_holds(fd, command, ":0\r\n");
+    domt_resp_expect(fd, command, ":0\r\n");
     (void)domt_resp_ask(fd, "CLIENT LIST", reply);
     ck_assert_ptr_null(strstr(reply, "name=other3 "));
     for (int i = 0; i < 6; i++) {
         if (i != 3)
-            domt_resp_holds(others[i], "PING", "+PONG\r\n");
+            domt_resp_expect(others[i], "PING", "+PONG\r\n");
         close(others[i]);
     }
-    stop(fd);
+    stop_kv(fd);
 }
 
 DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
 {
-    int fd = start("kv.debug=local"), other = domt_connect(kv.port);
+    int fd = start_kv("kv.debug=local"), other = domt_connect(kv.port);
     char reply[DOMT_REPLY_MAX];
     size_t got = 0;
     uint64_t begin = domt_monotonic_ns();
@@ -227,7 +228,7 @@ DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
     domt_resp_send(fd, "DEBUG SLEEP 0.4");
     domt_resp_send(fd, "SET behind 1");
     domt_sleep_ms(50);
-    domt_resp_holds(other, "EXISTS behind", ":0\r\n");
+    domt_resp_expect(other, "EXISTS behind", ":0\r\n");
     while (got < 10) {
         ssize_t some = recv(fd, reply + got, 10 - got, 0);
         ck_assert_int_gt(some, 0);
@@ -236,7 +237,7 @@ DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
     ck_assert_uint_ge(domt_monotonic_ns() - begin, 400000000);
     ck_assert(memcmp(reply, "+OK\r\n+OK\r\n", 10) == 0);
     close(other);
-    stop(fd);
+    stop_kv(fd);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -247,11 +248,11 @@ DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
  * runs; and the memory of deleted values, also large ones, is soon free for others. */
 DOMT_TEST(a_full_store_serves_and_recovers)
 {
-    int fd = start("kv.shards=2");
+    int fd = start_kv("kv.shards=2");
     char command[64], reply[DOMT_REPLY_MAX] = "";
     int kept = 0;
 
-    domt_resp_holds(fd, "CONFIG SET maxmemory 4mb", "+OK\r\n");
+    domt_resp_expect(fd, "CONFIG SET maxmemory 4mb", "+OK\r\n");
     for (; kept < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; kept++) {
         snprintf(command, sizeof command, "SET {x}%d %%10000", kept);
         (void)domt_resp_ask(fd, command, reply);
@@ -264,30 +265,30 @@ DOMT_TEST(a_full_store_serves_and_recovers)
         snprintf(command, sizeof command, "SET {x}a%d 1", i);
         (void)domt_resp_ask(fd, command, reply);
     }
-    domt_resp_holds(fd, "LPUSH {x}list abcd", OUT_OF_MEMORY);
-    domt_resp_holds(fd, "APPEND {x}1 %10000", OUT_OF_MEMORY);
-    domt_resp_holds(fd, "SETRANGE {x}1 100000 a", OUT_OF_MEMORY);
-    domt_resp_holds(fd, "HSET {x}h a b", OUT_OF_MEMORY);
-    domt_resp_holds(fd, "COPY {x}1 {x}new", OUT_OF_MEMORY);
-    domt_resp_holds(fd, "STRLEN {x}1", ":10000\r\n");
-    domt_resp_holds(fd, "EXPIRE {x}1 1000", ":1\r\n");
-    domt_resp_holds(fd, "DEL {x}1 {x}2", ":2\r\n");
-    domt_resp_holds(fd, "SET {x}1 %10000", "+OK\r\n");
-    domt_resp_holds(fd, "CONFIG SET maxmemory 8mb", "+OK\r\n");
-    domt_resp_holds(fd, "SETRANGE {x}far 5000000 a", OUT_OF_MEMORY);
-    domt_resp_holds(fd, "EXISTS {x}far", ":0\r\n");
+    domt_resp_expect(fd, "LPUSH {x}list abcd", OUT_OF_MEMORY);
+    domt_resp_expect(fd, "APPEND {x}1 %10000", OUT_OF_MEMORY);
+    domt_resp_expect(fd, "SETRANGE {x}1 100000 a", OUT_OF_MEMORY);
+    domt_resp_expect(fd, "HSET {x}h a b", OUT_OF_MEMORY);
+    domt_resp_expect(fd, "COPY {x}1 {x}new", OUT_OF_MEMORY);
+    domt_resp_expect(fd, "STRLEN {x}1", ":10000\r\n");
+    domt_resp_expect(fd, "EXPIRE {x}1 1000", ":1\r\n");
+    domt_resp_expect(fd, "DEL {x}1 {x}2", ":2\r\n");
+    domt_resp_expect(fd, "SET {x}1 %10000", "+OK\r\n");
+    domt_resp_expect(fd, "CONFIG SET maxmemory 8mb", "+OK\r\n");
+    domt_resp_expect(fd, "SETRANGE {x}far 5000000 a", OUT_OF_MEMORY);
+    domt_resp_expect(fd, "EXISTS {x}far", ":0\r\n");
     for (int i = 0; i < 20; i++)
         (void)domt_resp_ask(fd, "RPUSH {x}l %10000 %10000 %10000", reply);
-    domt_resp_holds(fd, "CONFIG SET maxmemory 1mb", "+OK\r\n");
-    domt_resp_holds(fd, "SET {x}2 1", OUT_OF_MEMORY);
-    domt_resp_holds(fd, "FLUSHALL", "+OK\r\n");
+    domt_resp_expect(fd, "CONFIG SET maxmemory 1mb", "+OK\r\n");
+    domt_resp_expect(fd, "SET {x}2 1", OUT_OF_MEMORY);
+    domt_resp_expect(fd, "FLUSHALL", "+OK\r\n");
     snprintf(reply, sizeof reply, "%s", OUT_OF_MEMORY);
     for (int i = 0; i < 5000 && strcmp(reply, OUT_OF_MEMORY) == 0; i++) {
         domt_sleep_ms(1);
         (void)domt_resp_ask(fd, "SET {x}2 1", reply);
     }
     ck_assert_str_eq(reply, "+OK\r\n");
-    stop(fd);
+    stop_kv(fd);
 }
 
 static void expect_close(int fd, const char *error)
@@ -304,36 +305,36 @@ static void expect_close(int fd, const char *error)
 
 DOMT_TEST(values_arguments_and_answers_have_limits)
 {
-    int fd = start("kv.valueMax=100000B");
+    int fd = start_kv("kv.valueMax=100000B");
     char reply[DOMT_REPLY_MAX];
 
-    domt_resp_holds(fd, "SET a %100000", "+OK\r\n");
-    domt_resp_holds(fd, "APPEND a b",
-                    "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
-    domt_resp_holds(fd, "SETRANGE a 99999 bb",
-                    "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
-    domt_resp_holds(fd, "SETRANGE a 99998 bb", ":100000\r\n");
+    domt_resp_expect(fd, "SET a %100000", "+OK\r\n");
+    domt_resp_expect(fd, "APPEND a b",
+                     "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
+    domt_resp_expect(fd, "SETRANGE a 99999 bb",
+                     "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
+    domt_resp_expect(fd, "SETRANGE a 99998 bb", ":100000\r\n");
     static const char long_value[] = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100001\r\n";
     ck_assert_int_eq(send(fd, long_value, sizeof long_value - 1, MSG_NOSIGNAL),
                      (int)sizeof long_value - 1);
     expect_close(fd, "-ERR Protocol error: invalid bulk length\r\n");
     domt_service_stop(&kv);
 
-    fd = start("kv.argumentsMax=16");
-    domt_resp_holds(fd, "DEL 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ":0\r\n");
+    fd = start_kv("kv.argumentsMax=16");
+    domt_resp_expect(fd, "DEL 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ":0\r\n");
     ck_assert_int_eq(send(fd, "*17\r\n", 5, MSG_NOSIGNAL), 5);
     expect_close(fd, "-ERR Protocol error: invalid multibulk length\r\n");
     domt_service_stop(&kv);
 
-    fd = start("kv.answerMax=64KiB");
+    fd = start_kv("kv.answerMax=64KiB");
     for (int i = 0; i < 20; i++)
         (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
     ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 -1", reply), 60000);
     for (int i = 0; i < 10; i++)
         (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
-    domt_resp_holds(fd, "LRANGE l 0 -1", "-ERR the answer is longer than kv.answerMax\r\n");
+    domt_resp_expect(fd, "LRANGE l 0 -1", "-ERR the answer is longer than kv.answerMax\r\n");
     ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 9", reply), 30000);
-    stop(fd);
+    stop_kv(fd);
 }
 
 DOMT_SUITE(120)

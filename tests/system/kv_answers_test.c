@@ -22,29 +22,29 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     for (char key = 'a'; key <= 'h'; key++) {
         char set[32];
         snprintf(set, sizeof set, "SET %c %%20000", key);
-        domt_resp_holds(fd, set, "+OK\r\n");
+        domt_resp_expect(fd, set, "+OK\r\n");
     }
-    domt_resp_holds(fd, "MGET a a a a", too_long);           /* all keys on one shard */
-    domt_resp_holds(fd, "MGET a b c d e f g h x", too_long); /* keys on several shards */
-    domt_resp_holds(fd, "HSET hash f %40000 g %40000", ":2\r\n");
-    domt_resp_holds(fd, "HMGET hash f g", too_long);
-    domt_resp_holds(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
-    domt_resp_holds(fd, "LPOP list 2", too_long);
-    domt_resp_holds(fd, "RPOP list 3", too_long);
-    domt_resp_holds(fd, "LLEN list", ":3\r\n");
-    domt_resp_holds(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
-    domt_resp_holds(fd, "LLEN list", ":2\r\n");
+    domt_resp_expect(fd, "MGET a a a a", too_long);           /* all keys on one shard */
+    domt_resp_expect(fd, "MGET a b c d e f g h x", too_long); /* keys on several shards */
+    domt_resp_expect(fd, "HSET hash f %40000 g %40000", ":2\r\n");
+    domt_resp_expect(fd, "HMGET hash f g", too_long);
+    domt_resp_expect(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
+    domt_resp_expect(fd, "LPOP list 2", too_long);
+    domt_resp_expect(fd, "RPOP list 3", too_long);
+    domt_resp_expect(fd, "LLEN list", ":3\r\n");
+    domt_resp_expect(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
+    domt_resp_expect(fd, "LLEN list", ":2\r\n");
     /* these answers also contain the key */
-    domt_resp_holds(fd, "RPUSH %30000 %40000", ":1\r\n");
-    domt_resp_holds(fd, "LMPOP 1 %30000 LEFT", too_long);
-    domt_resp_holds(fd, "BLPOP %30000 0", too_long);
+    domt_resp_expect(fd, "RPUSH %30000 %40000", ":1\r\n");
+    domt_resp_expect(fd, "LMPOP 1 %30000 LEFT", too_long);
+    domt_resp_expect(fd, "BLPOP %30000 0", too_long);
     for (int i = 0; i < 1000 && domt_resp_ask(fd, "EXISTS %30000", reply) == 4 && reply[1] == '0';
          i++)
         (void)poll(NULL, 0, 10);
     domt_resp_send(fd, "MULTI");
     domt_resp_send(fd, "BLPOP %30000 0");
-    domt_resp_holds(fd, "EXEC", "+OK\r\n+QUEUED\r\n*1\r\n-ERR internal error\r\n");
-    domt_resp_holds(fd, "LLEN %30000", ":1\r\n");
+    domt_resp_expect(fd, "EXEC", "+OK\r\n+QUEUED\r\n*1\r\n-ERR internal error\r\n");
+    domt_resp_expect(fd, "LLEN %30000", ":1\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -55,8 +55,8 @@ DOMT_TEST(commands_that_wait_are_discharged_once)
     domt_kv_start(&kv, (const char *const[]){"kv.shards=2", NULL});
     int fd = domt_connect(kv.port);
     for (int i = 0; i < 10; i++) {
-        domt_resp_holds(fd, "BLPOP %60000 0.01", "*-1\r\n");
-        domt_resp_holds(fd, "SET a %60000", "+OK\r\n");
+        domt_resp_expect(fd, "BLPOP %60000 0.01", "*-1\r\n");
+        domt_resp_expect(fd, "SET a %60000", "+OK\r\n");
     }
     close(fd);
     domt_service_stop(&kv);

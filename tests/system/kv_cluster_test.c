@@ -48,7 +48,7 @@ static void start_node(int i, const char *more)
 }
 
 /* Returns the number behind `name` in INFO. */
-static uint64_t figure(int fd, const char *name)
+static uint64_t read_figure(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -59,7 +59,7 @@ static uint64_t figure(int fd, const char *name)
 }
 
 /* Send a command again and again until the reply is this one, for at most `ms`. */
-static void becomes(int fd, const char *words, const char *reply, uint32_t ms)
+static void await_reply(int fd, const char *words, const char *reply, uint32_t ms)
 {
     char got[DOMT_REPLY_MAX] = "";
     uint64_t begin = domt_monotonic_ns();
@@ -73,21 +73,21 @@ static void becomes(int fd, const char *words, const char *reply, uint32_t ms)
     ck_abort_msg("%s: %s", words, got);
 }
 
-static void start(int count)
+static void start_nodes(int count)
 {
     start_broker();
     for (int i = 0; i < count; i++)
         start_node(i, "kv.debug=no");
     for (int i = 0; i < count; i++) {
-        for (int ms = 0; ms < 5000 && figure(fds[i], "kv_cluster_nodes_up:") != (uint64_t)count;
-             ms += 5)
+        for (int ms = 0;
+             ms < 5000 && read_figure(fds[i], "kv_cluster_nodes_up:") != (uint64_t)count; ms += 5)
             domt_sleep_ms(5);
-        ck_assert_uint_eq(figure(fds[i], "kv_cluster_nodes_up:"), (uint64_t)count);
+        ck_assert_uint_eq(read_figure(fds[i], "kv_cluster_nodes_up:"), (uint64_t)count);
     }
-    becomes(fds[0], "DBSIZE", ":0\r\n", 5000); /* repeats until all shards are there */
+    await_reply(fds[0], "DBSIZE", ":0\r\n", 5000); /* repeats until all shards are there */
 }
 
-static void stop(int count)
+static void stop_nodes(int count)
 {
     char command[100];
 
@@ -137,21 +137,21 @@ static void set_and_get(void)
     for (int key = 0; key < 2 * SHARDS; key++) {
         char words[32];
         snprintf(words, sizeof words, "SET key%d value", key);
-        domt_resp_holds(fds[key % NODES], words, "+OK\r\n");
+        domt_resp_expect(fds[key % NODES], words, "+OK\r\n");
         snprintf(words, sizeof words, "GET key%d", key);
         for (int i = 0; i < NODES; i++)
-            domt_resp_holds(fds[i], words, "$5\r\nvalue\r\n");
+            domt_resp_expect(fds[i], words, "$5\r\nvalue\r\n");
     }
     uint64_t here = 0;
     for (int i = 0; i < NODES; i++) {
-        ck_assert_uint_eq(figure(fds[i], "db0:keys="), 2 * SHARDS);
-        here += figure(fds[i], "kv_cluster_shards_here:");
+        ck_assert_uint_eq(read_figure(fds[i], "db0:keys="), 2 * SHARDS);
+        here += read_figure(fds[i], "kv_cluster_shards_here:");
     }
     ck_assert_uint_eq(here, SHARDS);
-    domt_resp_holds(fds[0], "FLUSHALL", "+OK\r\n");
+    domt_resp_expect(fds[0], "FLUSHALL", "+OK\r\n");
 }
 
-static void compare(void)
+static void compare_rows(void)
 {
     uint16_t port;
     pid_t pid;
@@ -165,7 +165,7 @@ static void compare(void)
 
 /* --- clients of different nodes --------------------------------------------------------------- */
 
-static void hears(int fd, const char *text)
+static void expect_text(int fd, const char *text)
 {
     char got[256];
     size_t size = 0, all = strlen(text);
@@ -186,40 +186,40 @@ static void wait_and_watch(int key)
 
     snprintf(words, sizeof words, "BLPOP list%d 10", key);
     domt_resp_send(waiting, words);
-    for (int ms = 0; ms < 2000 && figure(fds[1], "blocked_clients:") != 1; ms += 5)
+    for (int ms = 0; ms < 2000 && read_figure(fds[1], "blocked_clients:") != 1; ms += 5)
         domt_sleep_ms(5);
     snprintf(words, sizeof words, "RPUSH list%d one", key);
-    domt_resp_holds(fds[1], words, ":1\r\n");
+    domt_resp_expect(fds[1], words, ":1\r\n");
     snprintf(text, sizeof text, "*2\r\n$5\r\nlist%d\r\n$3\r\none\r\n", key);
-    hears(waiting, text);
+    expect_text(waiting, text);
 
     snprintf(words, sizeof words, "WATCH {k%d}a", key);
-    domt_resp_holds(waiting, words, "+OK\r\n");
+    domt_resp_expect(waiting, words, "+OK\r\n");
     snprintf(words, sizeof words, "SET {k%d}a other", key);
-    domt_resp_holds(fds[1], words, "+OK\r\n");
+    domt_resp_expect(fds[1], words, "+OK\r\n");
     domt_resp_send(waiting, "MULTI");
     snprintf(words, sizeof words, "SET {k%d}a mine", key);
     domt_resp_send(waiting, words);
     domt_resp_send(waiting, "EXEC");
-    hears(waiting, "+OK\r\n+QUEUED\r\n*-1\r\n");
+    expect_text(waiting, "+OK\r\n+QUEUED\r\n*-1\r\n");
     close(waiting);
 }
 
 /* The client of a waiting command has gone when its element comes. Returns the number of elements
  * in the list afterwards: 0 if the element was sent to the client before its end was noticed. */
-static long leave(int key)
+static long leave_waiting_list(int key)
 {
     char words[64], reply[DOMT_REPLY_MAX];
     int waiting = domt_connect(nodes[0].port);
 
     snprintf(words, sizeof words, "BLPOP left%d 10", key);
     domt_resp_send(waiting, words);
-    for (int ms = 0; ms < 2000 && figure(fds[1], "blocked_clients:") != 1; ms += 5)
+    for (int ms = 0; ms < 2000 && read_figure(fds[1], "blocked_clients:") != 1; ms += 5)
         domt_sleep_ms(5);
     close(waiting);
     snprintf(words, sizeof words, "RPUSH left%d one", key);
-    domt_resp_holds(fds[1], words, ":1\r\n");
-    for (int ms = 0; ms < 2000 && figure(fds[1], "blocked_clients:") != 0; ms += 5)
+    domt_resp_expect(fds[1], words, ":1\r\n");
+    for (int ms = 0; ms < 2000 && read_figure(fds[1], "blocked_clients:") != 0; ms += 5)
         domt_sleep_ms(5);
     snprintf(words, sizeof words, "LLEN left%d", key);
     for (int ms = 0; ms < 300; ms += 10) { /* an element needs 0.1 s to return */
@@ -240,14 +240,14 @@ static void wait_at_lists(void)
     for (int key = 0; key < 4; key++)
         wait_and_watch(key);
     for (int key = 0; key < 4; key++) {
-        long elements = leave(key);
+        long elements = leave_waiting_list(key);
         ck_assert_int_le(elements, 1);
         there += elements;
     }
     ck_assert_int_gt(there, 0);
     for (int key = 0; key < 4; key++) {
         snprintf(words, sizeof words, "LLEN list%d", key);
-        domt_resp_holds(fds[1], words, ":0\r\n");
+        domt_resp_expect(fds[1], words, ":0\r\n");
     }
 }
 
@@ -255,16 +255,16 @@ static void listen_to_others(void)
 {
     int hearing = domt_connect(nodes[0].port);
     domt_resp_send(hearing, "SUBSCRIBE news");
-    hears(hearing, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
-    domt_resp_holds(fds[0], "PUBLISH news a", ":1\r\n");
-    hears(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\na\r\n");
-    becomes(fds[1], "PUBLISH news b", ":1\r\n", 2000);
-    hears(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nb\r\n");
+    expect_text(hearing, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    domt_resp_expect(fds[0], "PUBLISH news a", ":1\r\n");
+    expect_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\na\r\n");
+    await_reply(fds[1], "PUBLISH news b", ":1\r\n", 2000);
+    expect_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nb\r\n");
     close(hearing);
 }
 
 /* A node refuses commands for which it would have to search keys of other shards. */
-static void differ(void)
+static void check_odd_node_is_refused(void)
 {
     char words[64], reply[DOMT_REPLY_MAX];
     bool was_told = false;
@@ -280,49 +280,49 @@ static void differ(void)
 
 DOMT_TEST(nodes_answer_for_any_key_as_redis_does_and_their_clients_meet)
 {
-    start(NODES);
+    start_nodes(NODES);
     set_and_get();
-    compare();
+    compare_rows();
     wait_at_lists();
     listen_to_others();
-    differ();
-    stop(NODES + 1);
+    check_odd_node_is_refused();
+    stop_nodes(NODES + 1);
 }
 
 /* --- nodes that come and go ------------------------------------------------------------------- */
 
 /* Write values of several kinds for a number. */
-static void fill(int fd, int key)
+static void write_values(int fd, int key)
 {
     char words[64];
 
     snprintf(words, sizeof words, "SET {%d}s value", key);
-    becomes(fd, words, "+OK\r\n", 2000);
+    await_reply(fd, words, "+OK\r\n", 2000);
     snprintf(words, sizeof words, "SET {%d}e %%%d EX 1000", key, 1000 * (key + 1));
-    domt_resp_holds(fd, words, "+OK\r\n");
+    domt_resp_expect(fd, words, "+OK\r\n");
     snprintf(words, sizeof words, "RPUSH {%d}l a b c %%2000", key);
-    domt_resp_holds(fd, words, ":4\r\n");
+    domt_resp_expect(fd, words, ":4\r\n");
     snprintf(words, sizeof words, "HSET {%d}h f 1 g 2", key);
-    domt_resp_holds(fd, words, ":2\r\n");
+    domt_resp_expect(fd, words, ":2\r\n");
 }
 
-static void expect(int fd, int key)
+static void expect_values(int fd, int key)
 {
     char words[64], text[64];
 
     snprintf(words, sizeof words, "GET {%d}s", key);
-    becomes(fd, words, "$5\r\nvalue\r\n", 2000);
+    await_reply(fd, words, "$5\r\nvalue\r\n", 2000);
     snprintf(words, sizeof words, "STRLEN {%d}e", key);
     snprintf(text, sizeof text, ":%d\r\n", 1000 * (key + 1));
-    domt_resp_holds(fd, words, text);
+    domt_resp_expect(fd, words, text);
     snprintf(words, sizeof words, "TTL {%d}e", key);
     char got[DOMT_REPLY_MAX];
     (void)domt_resp_ask(fd, words, got);
     ck_assert_int_gt(strtol(got + 1, NULL, 10), 900);
     snprintf(words, sizeof words, "LRANGE {%d}l 0 2", key);
-    domt_resp_holds(fd, words, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
+    domt_resp_expect(fd, words, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
     snprintf(words, sizeof words, "HMGET {%d}h f g", key);
-    domt_resp_holds(fd, words, "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
+    domt_resp_expect(fd, words, "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
 }
 
 /* Node 1 dies, and node 2 serves its shards. Each answer comes in time, though it may be an
@@ -333,8 +333,8 @@ static void lose_a_node(int keys)
     uint64_t longest = 0;
     int there = 0, errors = 0;
 
-    ck_assert_uint_gt(figure(fds[1], "kv_cluster_shards_here:"), 0);
-    ck_assert_uint_gt(figure(fds[2], "kv_cluster_shards_here:"), 0);
+    ck_assert_uint_gt(read_figure(fds[1], "kv_cluster_shards_here:"), 0);
+    ck_assert_uint_gt(read_figure(fds[2], "kv_cluster_shards_here:"), 0);
     domt_service_signal(&nodes[1], SIGKILL);
     (void)domt_service_wait(&nodes[1], 1000);
     nodes[1].pid = 0;
@@ -354,33 +354,33 @@ static void lose_a_node(int keys)
     ck_assert_uint_lt(longest, (DOWN_MS + 1000) * UINT64_C(1000000) * DOMT_SCALE(1, 4));
     for (int key = 0; key < keys; key++) {
         snprintf(words, sizeof words, "SET {%d}s again", key);
-        becomes(fds[2], words, "+OK\r\n", 2000);
+        await_reply(fds[2], words, "+OK\r\n", 2000);
     }
 }
 
 DOMT_TEST(keys_move_with_their_shards_unless_a_node_dies)
 {
-    start(2);
+    start_nodes(2);
     for (int key = 0; key < 2 * SHARDS; key++)
-        fill(fds[key % 2], key);
+        write_values(fds[key % 2], key);
     start_node(2, "kv.debug=no");
-    for (int ms = 0; ms < 5000 && figure(fds[2], "kv_cluster_shards_here:") == 0; ms += 5)
+    for (int ms = 0; ms < 5000 && read_figure(fds[2], "kv_cluster_shards_here:") == 0; ms += 5)
         domt_sleep_ms(5);
-    ck_assert_uint_gt(figure(fds[2], "kv_cluster_shards_here:"), 0);
+    ck_assert_uint_gt(read_figure(fds[2], "kv_cluster_shards_here:"), 0);
     char words[32];
     snprintf(words, sizeof words, ":%d\r\n", 4 * 2 * SHARDS);
-    becomes(fds[2], "DBSIZE", words, 5000);
+    await_reply(fds[2], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
-        expect(fds[key % NODES], key);
+        expect_values(fds[key % NODES], key);
     close(fds[0]);
     fds[0] = -1;
     domt_service_stop(&nodes[0]); /* this node leaves, and its keys move to the other nodes */
     nodes[0].pid = 0;
-    becomes(fds[1], "DBSIZE", words, 5000);
+    await_reply(fds[1], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
-        expect(fds[1 + key % 2], key);
+        expect_values(fds[1 + key % 2], key);
     lose_a_node(2 * SHARDS);
-    stop(NODES);
+    stop_nodes(NODES);
 }
 
 DOMT_SUITE(60)

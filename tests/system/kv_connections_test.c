@@ -19,7 +19,7 @@ static int connect_as(const char *name)
     int fd = domt_connect(kv.port);
 
     snprintf(command, sizeof command, "CLIENT SETNAME %s", name);
-    domt_resp_holds(fd, command, "+OK\r\n");
+    domt_resp_expect(fd, command, "+OK\r\n");
     return fd;
 }
 
@@ -99,7 +99,7 @@ DOMT_TEST(client_list_tells_what_connections_do)
     ck_assert_ptr_nonnull(strstr(reply, " cmd=client|info "));
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:1\r\n"));
-    domt_resp_holds(fd, "RPUSH list 1", ":1\r\n");
+    domt_resp_expect(fd, "RPUSH list 1", ":1\r\n");
     (void)await_field(fd, "waiting", " flags=N ");
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:0\r\n"));
@@ -117,17 +117,17 @@ DOMT_TEST(client_unblock_ends_a_wait)
         domt_resp_send(waiting, "BLPOP list 0");
         unsigned long id = await_field(fd, "waiting", " flags=b ");
         snprintf(command, sizeof command, "CLIENT UNBLOCK %lu%s", id, by_error ? " ERROR" : "");
-        domt_resp_holds(fd, command, ":1\r\n");
+        domt_resp_expect(fd, command, ":1\r\n");
         expect_bytes(waiting,
                      by_error ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n" : "*-1\r\n");
-        domt_resp_holds(fd, command, ":0\r\n");
+        domt_resp_expect(fd, command, ":0\r\n");
     }
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:0\r\n"));
-    domt_resp_holds(fd, "CLIENT UNBLOCK 999999", ":0\r\n");
-    domt_resp_holds(fd, "RPUSH list 1", ":1\r\n"); /* no client waits for the element */
-    domt_resp_holds(fd, "LLEN list", ":1\r\n");
-    domt_resp_holds(waiting, "PING", "+PONG\r\n");
+    domt_resp_expect(fd, "CLIENT UNBLOCK 999999", ":0\r\n");
+    domt_resp_expect(fd, "RPUSH list 1", ":1\r\n"); /* no client waits for the element */
+    domt_resp_expect(fd, "LLEN list", ":1\r\n");
+    domt_resp_expect(waiting, "PING", "+PONG\r\n");
     close(waiting);
     domt_kv_close(&kv, fd);
 }
@@ -140,17 +140,17 @@ DOMT_TEST(client_kill_has_filters)
 
     domt_resp_send(listening, "SUBSCRIBE a");
     (void)await_field(fd, "listening", " flags=P ");
-    domt_resp_holds(fd, "CLIENT KILL TYPE master", ":0\r\n");
-    domt_resp_holds(fd, "CLIENT KILL TYPE pubsub USER default SKIPME yes", ":1\r\n");
+    domt_resp_expect(fd, "CLIENT KILL TYPE master", ":0\r\n");
+    domt_resp_expect(fd, "CLIENT KILL TYPE pubsub USER default SKIPME yes", ":1\r\n");
     while (recv(listening, &byte, 1, 0) > 0)
         ;
-    domt_resp_holds(other, "PING", "+PONG\r\n");
+    domt_resp_expect(other, "PING", "+PONG\r\n");
     /* connections that are ending are not counted */
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "connected_clients:2\r\n"));
-    domt_resp_holds(fd, "CLIENT KILL LADDR 127.0.0.1:1", ":0\r\n");
+    domt_resp_expect(fd, "CLIENT KILL LADDR 127.0.0.1:1", ":0\r\n");
     snprintf(command, sizeof command, "CLIENT KILL LADDR 127.0.0.1:%u", kv.port);
-    domt_resp_holds(fd, command, ":1\r\n");
+    domt_resp_expect(fd, command, ":1\r\n");
     ck_assert_int_eq(recv(other, &byte, 1, 0), 0);
     /* the command is answered, and then the connection ends */
     domt_resp_send(fd, "CLIENT KILL SKIPME no");

@@ -27,7 +27,7 @@
 
 static domt_service kv;
 
-static int start(const char *setting)
+static int start_kv(const char *setting)
 {
     domt_kv_start(&kv, (const char *const[]){"system.threads=1", "kv.maxMemory=0", setting, NULL});
     return domt_connect(kv.port);
@@ -46,7 +46,7 @@ static uint64_t service_ns(clockid_t clock)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static void *ping(void *argument)
+static void *ping_until_over(void *argument)
 {
     int fd = domt_connect(kv.port);
     clockid_t clock;
@@ -70,7 +70,8 @@ static void *ping(void *argument)
 /* --- many elements ---------------------------------------------------------------------------- */
 
 /* Send commands that begin with `names` words, and have `words` words for each element. */
-static void fill(int fd, const char *head, uint32_t names, uint32_t words, const char *format)
+static void fill_by_commands(int fd, const char *head, uint32_t names, uint32_t words,
+                             const char *format)
 {
     size_t room = AT_ONCE * 64 + 256;
     char *bytes = malloc(room), reply[32];
@@ -94,21 +95,21 @@ static void fill(int fd, const char *head, uint32_t names, uint32_t words, const
 
 static void fill_keys(int fd)
 {
-    fill(fd, "$4\r\nMSET\r\n", 1, 2, "$10\r\nk%09u\r\n$10\r\nv%09u\r\n");
+    fill_by_commands(fd, "$4\r\nMSET\r\n", 1, 2, "$10\r\nk%09u\r\n$10\r\nv%09u\r\n");
 }
 
 static void fill_list(int fd)
 {
-    fill(fd, "$5\r\nRPUSH\r\n$1\r\nl\r\n", 2, 1, "$10\r\nv%09u\r\n");
+    fill_by_commands(fd, "$5\r\nRPUSH\r\n$1\r\nl\r\n", 2, 1, "$10\r\nv%09u\r\n");
 }
 
 static void fill_hash(int fd)
 {
-    fill(fd, "$4\r\nHSET\r\n$1\r\nh\r\n", 2, 2, "$10\r\nf%09u\r\n$10\r\nv%09u\r\n");
+    fill_by_commands(fd, "$4\r\nHSET\r\n$1\r\nh\r\n", 2, 2, "$10\r\nf%09u\r\n$10\r\nv%09u\r\n");
 }
 
 /* Send a command, and skip its reply, which has `bytes` bytes behind its first line. */
-static void run(int fd, const char *command, const char *first_line, uint64_t bytes)
+static void run_command(int fd, const char *command, const char *first_line, uint64_t bytes)
 {
     static char reply[1 << 20];
     size_t line = strlen(first_line);
@@ -141,16 +142,16 @@ struct piece_of_work {
 
 /* Fill the store, and check that no work of the list (up to one without a name) delays another
  * client. */
-static void measure(void (*filled)(int fd), const struct piece_of_work *works)
+static void measure_works(void (*filled)(int fd), const struct piece_of_work *works)
 {
-    int fd = start("kv.shards=1");
+    int fd = start_kv("kv.shards=1");
 
     filled(fd);
     for (; works->name != NULL; works++) {
         pthread_t thread;
         atomic_store(&is_over, false);
         atomic_store(&longest_ns, 0);
-        ck_assert_int_eq(pthread_create(&thread, NULL, ping, NULL), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, ping_until_over, NULL), 0);
         domt_sleep_ms(5);
         works->work(fd);
         domt_sleep_ms(100); /* includes the time in which the values are freed */
@@ -167,7 +168,7 @@ static void measure(void (*filled)(int fd), const struct piece_of_work *works)
 
 static char head[32];
 
-static const char *head_of(char mark)
+static const char *make_head(char mark)
 {
     snprintf(head, sizeof head, "%c%u\r\n", mark, ELEMENTS);
     return head;
@@ -183,40 +184,40 @@ static const char *head_of_fields(const char *format)
 
 static void list_keys(int fd)
 {
-    run(fd, "KEYS k*", head_of('*'), ELEMENTS * UINT64_C(17));
+    run_command(fd, "KEYS k*", make_head('*'), ELEMENTS * UINT64_C(17));
 }
 
-static void flush(int fd)
+static void flush_store(int fd)
 {
-    run(fd, "FLUSHALL", "+OK\r\n", 0);
-    domt_resp_holds(fd, "DBSIZE", ":0\r\n");
+    run_command(fd, "FLUSHALL", "+OK\r\n", 0);
+    domt_resp_expect(fd, "DBSIZE", ":0\r\n");
 }
 
 static void list_elements(int fd)
 {
-    run(fd, "LRANGE l 0 -1", head_of('*'), ELEMENTS * UINT64_C(17));
+    run_command(fd, "LRANGE l 0 -1", make_head('*'), ELEMENTS * UINT64_C(17));
 }
 
 static void delete_list(int fd)
 {
-    run(fd, "DEL l", ":1\r\n", 0);
+    run_command(fd, "DEL l", ":1\r\n", 0);
 }
 
 static void overwrite_list(int fd)
 {
-    run(fd, "SET m 1", "+OK\r\n", 0);
+    run_command(fd, "SET m 1", "+OK\r\n", 0);
 }
 
 static void get_all(int fd)
 {
     snprintf(head, sizeof head, "*%u\r\n", 2 * ELEMENTS);
-    run(fd, "HGETALL h", head, 2 * ELEMENTS * UINT64_C(17));
+    run_command(fd, "HGETALL h", head, 2 * ELEMENTS * UINT64_C(17));
 }
 
 static void expire_hash(int fd)
 {
-    run(fd, "DEL i", ":1\r\n", 0);
-    run(fd, "PEXPIRE h 1", ":1\r\n", 0);
+    run_command(fd, "DEL i", ":1\r\n", 0);
+    run_command(fd, "PEXPIRE h 1", ":1\r\n", 0);
     expect_no_key(fd);
 }
 
@@ -233,74 +234,74 @@ static void fill_string(int fd)
 static void change_string(int fd)
 {
     snprintf(head, sizeof head, ":%u\r\n", STRING + 1);
-    run(fd, "APPEND s y", head, 0);
-    domt_resp_holds(fd, "SETRANGE s 5 zz", head);
-    domt_resp_holds(fd, "GETRANGE s 5 6", "$2\r\nzz\r\n");
+    run_command(fd, "APPEND s y", head, 0);
+    domt_resp_expect(fd, "SETRANGE s 5 zz", head);
+    domt_resp_expect(fd, "GETRANGE s 5 6", "$2\r\nzz\r\n");
 }
 
 static void change_list(int fd)
 {
-    run(fd, "LPOS l none", "$-1\r\n", 0);
-    run(fd, "LPOS l none RANK -1 COUNT 0", "*0\r\n", 0);
-    run(fd, "LINSERT l BEFORE none x", ":-1\r\n", 0);
+    run_command(fd, "LPOS l none", "$-1\r\n", 0);
+    run_command(fd, "LPOS l none RANK -1 COUNT 0", "*0\r\n", 0);
+    run_command(fd, "LINSERT l BEFORE none x", ":-1\r\n", 0);
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS + 1);
-    run(fd, "LINSERT l AFTER v000099998 x", head, 0);
-    run(fd, "LREM l 0 none", ":0\r\n", 0);
-    run(fd, "LREM l -5 x", ":1\r\n", 0);
-    run(fd, "LREM l 5 v000000003", ":1\r\n", 0);
+    run_command(fd, "LINSERT l AFTER v000099998 x", head, 0);
+    run_command(fd, "LREM l 0 none", ":0\r\n", 0);
+    run_command(fd, "LREM l -5 x", ":1\r\n", 0);
+    run_command(fd, "LREM l 5 v000000003", ":1\r\n", 0);
 }
 
 static void choose_fields(int fd)
 {
-    run(fd, "HRANDFIELD h 3", "*3\r\n", 3 * UINT64_C(17));
-    run(fd, head_of_fields("HRANDFIELD h %u"), head_of('*'), ELEMENTS * UINT64_C(17));
+    run_command(fd, "HRANDFIELD h 3", "*3\r\n", 3 * UINT64_C(17));
+    run_command(fd, head_of_fields("HRANDFIELD h %u"), make_head('*'), ELEMENTS * UINT64_C(17));
 }
 
 static void copy_list(int fd)
 {
-    run(fd, "COPY l m", ":1\r\n", 0);
-    domt_resp_holds(fd, "LINDEX m 77777", "$10\r\nv000077777\r\n");
+    run_command(fd, "COPY l m", ":1\r\n", 0);
+    domt_resp_expect(fd, "LINDEX m 77777", "$10\r\nv000077777\r\n");
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
-    domt_resp_holds(fd, "LLEN m", head);
+    domt_resp_expect(fd, "LLEN m", head);
 }
 
 static void copy_hash(int fd)
 {
-    run(fd, "COPY h i", ":1\r\n", 0);
-    domt_resp_holds(fd, "HGET i f000077777", "$10\r\nv000077777\r\n");
+    run_command(fd, "COPY h i", ":1\r\n", 0);
+    domt_resp_expect(fd, "HGET i f000077777", "$10\r\nv000077777\r\n");
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
-    domt_resp_holds(fd, "HLEN i", head);
+    domt_resp_expect(fd, "HLEN i", head);
 }
 
 DOMT_TEST(work_on_many_keys_lets_nobody_wait)
 {
-    measure(fill_keys,
-            (const struct piece_of_work[]){{"KEYS", list_keys}, {"FLUSHALL", flush}, {NULL, NULL}});
+    measure_works(fill_keys, (const struct piece_of_work[]){
+                                 {"KEYS", list_keys}, {"FLUSHALL", flush_store}, {NULL, NULL}});
 }
 
 DOMT_TEST(work_on_a_long_list_lets_nobody_wait)
 {
-    measure(fill_list, (const struct piece_of_work[]){{"LRANGE", list_elements},
-                                                      {"COPY of a list", copy_list},
-                                                      {"LPOS, LINSERT, LREM", change_list},
-                                                      {"DEL of a list", delete_list},
-                                                      {"SET over a list", overwrite_list},
-                                                      {NULL, NULL}});
+    measure_works(fill_list, (const struct piece_of_work[]){{"LRANGE", list_elements},
+                                                            {"COPY of a list", copy_list},
+                                                            {"LPOS, LINSERT, LREM", change_list},
+                                                            {"DEL of a list", delete_list},
+                                                            {"SET over a list", overwrite_list},
+                                                            {NULL, NULL}});
 }
 
 DOMT_TEST(work_on_a_large_hash_lets_nobody_wait)
 {
-    measure(fill_hash, (const struct piece_of_work[]){{"HGETALL", get_all},
-                                                      {"HRANDFIELD", choose_fields},
-                                                      {"COPY of a hash", copy_hash},
-                                                      {"expiry of a hash", expire_hash},
-                                                      {NULL, NULL}});
+    measure_works(fill_hash, (const struct piece_of_work[]){{"HGETALL", get_all},
+                                                            {"HRANDFIELD", choose_fields},
+                                                            {"COPY of a hash", copy_hash},
+                                                            {"expiry of a hash", expire_hash},
+                                                            {NULL, NULL}});
 }
 
 DOMT_TEST(work_on_a_large_string_lets_nobody_wait)
 {
-    measure(fill_string,
-            (const struct piece_of_work[]){{"APPEND, SETRANGE", change_string}, {NULL, NULL}});
+    measure_works(fill_string, (const struct piece_of_work[]){{"APPEND, SETRANGE", change_string},
+                                                              {NULL, NULL}});
 }
 
 /* Add keys that expire at once. */
@@ -322,7 +323,7 @@ static void add_expiring(int fd, uint32_t count)
 DOMT_TEST(to_list_keys_is_one_moment_though_others_expire)
 {
     uint32_t buckets = 1;
-    int fd = start("kv.shards=1");
+    int fd = start_kv("kv.shards=1");
 
     fill_keys(fd);
     while (buckets < ELEMENTS)
@@ -339,7 +340,7 @@ DOMT_TEST(to_list_keys_is_one_moment_though_others_expire)
 #define STAYING 300u /* so few keys that tables shrink when the others are deleted */
 
 /* Mark the keys s0 to s299 of a reply to SCAN as seen. Returns its cursor. */
-static uint64_t note_keys(const char *reply, bool seen[STAYING])
+static uint64_t mark_scanned_keys(const char *reply, bool seen[STAYING])
 {
     const char *at = strstr(reply, "\r\n$") + 2;
 
@@ -400,9 +401,9 @@ static const char *const listings[] = {"KEYS *",
                                        "DBSIZE",
                                        NULL};
 
-static void compare(const char *shards)
+static void compare_listings(const char *shards)
 {
-    int fd = start(shards);
+    int fd = start_kv(shards);
 
     domt_resp_compare_with_redis(fd, listings);
     close(fd);
@@ -411,12 +412,12 @@ static void compare(const char *shards)
 
 DOMT_TEST(listings_are_those_of_redis)
 {
-    compare("kv.shards=1");
-    compare("kv.shards=3");
+    compare_listings("kv.shards=1");
+    compare_listings("kv.shards=3");
 }
 
 /* During a scan so many other keys are added and deleted that the table is resized. */
-static void disturb(int fd, uint32_t round)
+static void add_and_delete_keys(int fd, uint32_t round)
 {
     char commands[50 * 32], reply[DOMT_REPLY_MAX];
     size_t size = 0;
@@ -439,7 +440,7 @@ DOMT_TEST(a_scan_returns_what_is_there_the_whole_time)
     int fd = domt_connect(kv.port);
     for (uint32_t i = 0; i < STAYING; i++) {
         snprintf(command, sizeof command, "SET s%u 1", i);
-        domt_resp_holds(fd, command, "+OK\r\n");
+        domt_resp_expect(fd, command, "+OK\r\n");
     }
     for (int scans = 0; round < 1000; scans++) {
         bool seen[STAYING] = {false};
@@ -447,8 +448,8 @@ DOMT_TEST(a_scan_returns_what_is_there_the_whole_time)
         do {
             snprintf(command, sizeof command, "SCAN %llu COUNT 20", (unsigned long long)cursor);
             (void)domt_resp_ask(fd, command, reply);
-            cursor = note_keys(reply, seen);
-            disturb(fd, round++);
+            cursor = mark_scanned_keys(reply, seen);
+            add_and_delete_keys(fd, round++);
         } while (cursor != 0);
         for (uint32_t i = 0; i < STAYING; i++)
             ck_assert_msg(seen[i], "scan %d has not returned s%u", scans, i);
@@ -467,9 +468,9 @@ DOMT_TEST(a_scan_is_bounded_at_each_call)
     fd = domt_connect(kv.port);
     for (uint32_t i = 0; i < 1000; i++) {
         snprintf(command, sizeof command, "HSET h f%u 1", i);
-        domt_resp_holds(fd, command, ":1\r\n");
+        domt_resp_expect(fd, command, ":1\r\n");
         snprintf(command, sizeof command, "SET s%u 1", i);
-        domt_resp_holds(fd, command, "+OK\r\n");
+        domt_resp_expect(fd, command, "+OK\r\n");
     }
     ck_assert_uint_lt(domt_resp_ask(fd, "SCAN 0 COUNT 1000000", reply), 70 * 10);
     ck_assert_uint_lt(domt_resp_ask(fd, "HSCAN h 0 COUNT 1000000", reply), 70 * 2 * 10);

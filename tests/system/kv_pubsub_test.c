@@ -15,7 +15,7 @@
 
 static domt_service kv;
 
-static void start(const char *more)
+static void start_kv(const char *more)
 {
     domt_kv_start(&kv, (const char *const[]){"kv.shards=3", more, NULL});
 }
@@ -40,7 +40,7 @@ static const char *const lines[] = {
 
 DOMT_TEST(messages_are_those_of_redis)
 {
-    start("kv.maxMemory=0");
+    start_kv("kv.maxMemory=0");
     domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
@@ -51,11 +51,11 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start("kv.maxMemory=0");
+    start_kv("kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     domt_resp_send(fd, "HELLO 3");
     (void)domt_resp_ask(fd, "PING", reply);
-    domt_resp_holds(fd, "SUBSCRIBE c1", ">3\r\n$9\r\nsubscribe\r\n$2\r\nc1\r\n:1\r\n");
+    domt_resp_expect(fd, "SUBSCRIBE c1", ">3\r\n$9\r\nsubscribe\r\n$2\r\nc1\r\n:1\r\n");
     for (int i = 0; i < 100; i++) {
         domt_resp_send(fd, "PUBLISH c1 me1");
         domt_resp_send(fd, "SET x 1");
@@ -69,9 +69,9 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
         ck_assert_str_eq(reply + strlen(reply) - 4, ":1\r\n");
         ck_assert_ptr_eq(strstr(reply, ":1\r\n"), one + strlen(MESSAGE("me1")));
     }
-    domt_resp_holds(fd, "PING", "+PONG\r\n");
-    domt_resp_holds(fd, "RESET", "+RESET\r\n");
-    domt_resp_holds(fd, "PUBLISH c1 me1", ":0\r\n");
+    domt_resp_expect(fd, "PING", "+PONG\r\n");
+    domt_resp_expect(fd, "RESET", "+RESET\r\n");
+    domt_resp_expect(fd, "PUBLISH c1 me1", ":0\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -82,7 +82,7 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
 #define MESSAGES  2000
 
 /* Publish numbered messages, each of which all subscribers have to receive. */
-static void *publish(void *argument)
+static void *publish_numbers(void *argument)
 {
     char command[64], reply[64], wanted[16];
     int fd = domt_connect(kv.port);
@@ -119,14 +119,14 @@ DOMT_TEST(all_threads_hear_all_messages_in_order)
     int fds[LISTENERS];
     pthread_t threads[2];
 
-    start("kv.maxMemory=0");
+    start_kv("kv.maxMemory=0");
     for (int i = 0; i < LISTENERS; i++) {
         fds[i] = domt_connect(kv.port);
         ck_assert_uint_gt(subscribe(fds[i], "SUBSCRIBE ch0"), 0);
         ck_assert_uint_gt(subscribe(fds[i], "SUBSCRIBE ch1"), 0);
     }
-    ck_assert_int_eq(pthread_create(&threads[0], NULL, publish, "a"), 0);
-    ck_assert_int_eq(pthread_create(&threads[1], NULL, publish, "b"), 0);
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, publish_numbers, "a"), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, publish_numbers, "b"), 0);
     for (int i = 0; i < LISTENERS; i++) {
         int next[2] = {0, 0};
         for (size_t size = 0; size < all;) {
@@ -180,7 +180,7 @@ DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
     }
     if (!DOMT_SANITIZED) /* a sanitizer keeps freed memory */
         ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
-    domt_resp_holds(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
+    domt_resp_expect(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
     close(deaf);
     close(good);
     for (int i = 0; i < 10000 && strcmp(reply, ":0\r\n") != 0; i++) {
@@ -198,9 +198,9 @@ DOMT_TEST(subscriptions_of_a_connection_are_bounded)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start("kv.subscriptionsMax=3");
+    start_kv("kv.subscriptionsMax=3");
     int fd = domt_connect(kv.port), other = domt_connect(kv.port);
-    domt_resp_holds(other, "SUBSCRIBE a b c d", TOO_MANY);
+    domt_resp_expect(other, "SUBSCRIBE a b c d", TOO_MANY);
     ck_assert_uint_gt(subscribe(fd, "SUBSCRIBE a b"), 0);
     ck_assert_uint_gt(subscribe(fd, "PSUBSCRIBE p"), 0);
     domt_resp_send(fd, "SUBSCRIBE d");
@@ -211,9 +211,9 @@ DOMT_TEST(subscriptions_of_a_connection_are_bounded)
     ck_assert_str_eq(reply,
                      TOO_MANY "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:2\r\n"
                               "*3\r\n$9\r\nsubscribe\r\n$1\r\nd\r\n:3\r\n+RESET\r\n+PONG\r\n");
-    domt_resp_holds(other, "PUBSUB NUMSUB a b d",
-                    "*6\r\n$1\r\na\r\n:0\r\n$1\r\nb\r\n:0\r\n$1\r\nd\r\n:0\r\n");
-    domt_resp_holds(other, "PUBSUB NUMPAT", ":0\r\n");
+    domt_resp_expect(other, "PUBSUB NUMSUB a b d",
+                     "*6\r\n$1\r\na\r\n:0\r\n$1\r\nb\r\n:0\r\n$1\r\nd\r\n:0\r\n");
+    domt_resp_expect(other, "PUBSUB NUMPAT", ":0\r\n");
     close(fd);
     close(other);
     domt_service_stop(&kv);
@@ -224,7 +224,7 @@ DOMT_TEST(all_subscriptions_are_bounded)
     char command[64], reply[256] = "";
     int fds[16], count = 0;
 
-    start("kv.subscriptionMemory=64KiB");
+    start_kv("kv.subscriptionMemory=64KiB");
     for (int i = 0; i < 16; i++)
         fds[i] = domt_connect(kv.port);
     while (count < 10000 && reply[0] != '-') {

@@ -13,7 +13,7 @@
 
 static domt_service kv;
 
-static int start(const char *shards, const char *memory)
+static int start_kv(const char *shards, const char *memory)
 {
     domt_kv_start(&kv, (const char *const[]){shards, memory, NULL});
     return domt_connect(kv.port);
@@ -112,9 +112,9 @@ static const char *const commands[] = {"PING",
                                        "DBSIZE",
                                        NULL};
 
-static void compare(const char *shards)
+static void compare_rows(const char *shards)
 {
-    int fd = start(shards, "kv.maxMemory=0");
+    int fd = start_kv(shards, "kv.maxMemory=0");
 
     domt_resp_compare_with_redis(fd, commands);
     close(fd);
@@ -123,33 +123,33 @@ static void compare(const char *shards)
 
 DOMT_TEST(replies_are_those_of_redis_on_one_shard)
 {
-    compare("kv.shards=1");
+    compare_rows("kv.shards=1");
 }
 
 DOMT_TEST(replies_are_those_of_redis_over_several_shards)
 {
-    compare("kv.shards=5");
+    compare_rows("kv.shards=5");
 }
 
 DOMT_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
 {
-    int fd = start("kv.shards=16", "kv.maxMemory=0");
+    int fd = start_kv("kv.shards=16", "kv.maxMemory=0");
 
     /* For one seed of the hash in about a hundred, six keys of one letter would all lie on one
      * shard, so these keys have longer names. */
-    domt_resp_holds(fd, "MSET apple 1 banana 2 cherry 3 date 4 elderberries 5 fig 6",
-                    "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
-    domt_resp_holds(fd, "MSET {x}a 1 {x}b 2 y{x}c 3", "+OK\r\n");
+    domt_resp_expect(fd, "MSET apple 1 banana 2 cherry 3 date 4 elderberries 5 fig 6",
+                     "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    domt_resp_expect(fd, "MSET {x}a 1 {x}b 2 y{x}c 3", "+OK\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
 
 DOMT_TEST(keys_expire_unread_and_read)
 {
-    int fd = start("kv.shards=1", "kv.maxMemory=0");
+    int fd = start_kv("kv.shards=1", "kv.maxMemory=0");
 
-    domt_resp_holds(fd, "SET a 1 PX 1", "+OK\r\n");
-    domt_resp_holds(fd, "SET b 1 PX 60000", "+OK\r\n");
+    domt_resp_expect(fd, "SET a 1 PX 1", "+OK\r\n");
+    domt_resp_expect(fd, "SET b 1 PX 60000", "+OK\r\n");
     char reply[DOMT_REPLY_MAX] = "";
     /* no command reads the key, and it still expires */
     for (int i = 0; i < 10000 && strcmp(reply, ":1\r\n") != 0; i++) {
@@ -157,10 +157,10 @@ DOMT_TEST(keys_expire_unread_and_read)
         (void)domt_resp_ask(fd, "DBSIZE", reply);
     }
     ck_assert_str_eq(reply, ":1\r\n");
-    domt_resp_holds(fd, "SET a 2 PX 5", "+OK\r\n");
+    domt_resp_expect(fd, "SET a 2 PX 5", "+OK\r\n");
     domt_sleep_ms(6);
-    domt_resp_holds(fd, "GET a", "$-1\r\n");
-    domt_resp_holds(fd, "GET b", "$1\r\n1\r\n");
+    domt_resp_expect(fd, "GET a", "$-1\r\n");
+    domt_resp_expect(fd, "GET b", "$1\r\n1\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -169,7 +169,7 @@ DOMT_TEST(keys_expire_unread_and_read)
 
 DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
 {
-    int fd = start("kv.shards=1", "kv.maxMemory=1MiB");
+    int fd = start_kv("kv.shards=1", "kv.maxMemory=1MiB");
     char command[64], reply[DOMT_REPLY_MAX] = "";
     int kept = 0;
 
@@ -180,9 +180,9 @@ DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
     ck_assert_int_gt(kept, 80);
     ck_assert_int_lt(kept, 110);
     ck_assert_uint_eq(domt_resp_ask(fd, "GET key1", reply), 10000 + 10);
-    domt_resp_holds(fd, "DEL key1 key2", ":2\r\n");
+    domt_resp_expect(fd, "DEL key1 key2", ":2\r\n");
     for (int i = 0; i < 200; i++) /* the memory of the replaced string is free again */
-        domt_resp_holds(fd, "SET again %10000", "+OK\r\n");
+        domt_resp_expect(fd, "SET again %10000", "+OK\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -199,7 +199,7 @@ DOMT_TEST(a_stop_under_load_answers_what_was_read)
     char bytes[DOMT_REPLY_MAX];
     static const char set[] = "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$2\r\nab\r\n";
 
-    fds[0] = start("kv.shards=2", "kv.maxMemory=0");
+    fds[0] = start_kv("kv.shards=2", "kv.maxMemory=0");
     for (int i = 1; i < CLIENTS; i++)
         fds[i] = domt_connect(kv.port);
     uint64_t begin = domt_monotonic_ns();
@@ -230,7 +230,7 @@ DOMT_TEST(a_stop_under_load_answers_what_was_read)
 
 /* --- programs of other projects --------------------------------------------------------------- */
 
-static int shell(const char *format)
+static int run_shell(const char *format)
 {
     char command[512];
 
@@ -240,11 +240,11 @@ static int shell(const char *format)
 
 DOMT_TEST(redis_cli_is_served)
 {
-    int fd = start("kv.shards=2", "kv.maxMemory=0");
+    int fd = start_kv("kv.shards=2", "kv.maxMemory=0");
 
     if (system("command -v redis-cli >/dev/null") == 0) {
-        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
-        ck_assert_int_eq(shell("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
+        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
+        ck_assert_int_eq(run_shell("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
     }
     close(fd);
     domt_service_stop(&kv);

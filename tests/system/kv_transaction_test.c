@@ -14,7 +14,7 @@
 
 static domt_service kv;
 
-static void start(const char *shards, const char *more)
+static void start_kv(const char *shards, const char *more)
 {
     domt_kv_start(&kv, (const char *const[]){shards, more, NULL});
 }
@@ -60,21 +60,21 @@ static const char *const lines[] = {
     "a WATCH {t}hh", "b HINCRBY {t}hh f 1;HGET {t}hh f", "a MULTI;PING;EXEC",
     "a SET {t}q 1;WATCH {t}q", "b FLUSHALL", "a MULTI;PING;EXEC", "a QUIT", NULL};
 
-static void compare(const char *shards)
+static void compare_rows(const char *shards)
 {
-    start(shards, "kv.maxMemory=0");
+    start_kv(shards, "kv.maxMemory=0");
     domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
 DOMT_TEST(transactions_are_those_of_redis_on_one_shard)
 {
-    compare("kv.shards=1");
+    compare_rows("kv.shards=1");
 }
 
 DOMT_TEST(transactions_are_those_of_redis_on_one_of_several_shards)
 {
-    compare("kv.shards=5");
+    compare_rows("kv.shards=5");
 }
 
 #define CROSS_SLOT "-CROSSSLOT Keys in request don't hash to the same slot\r\n"
@@ -82,13 +82,13 @@ DOMT_TEST(transactions_are_those_of_redis_on_one_of_several_shards)
 
 DOMT_TEST(a_transaction_lies_on_one_shard)
 {
-    start("kv.shards=64", "kv.maxMemory=0");
+    start_kv("kv.shards=64", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
 
-    domt_resp_holds(fd, "WATCH a b c d e f g h", CROSS_SLOT);
-    domt_resp_holds(fd, "WATCH {x}a {x}b", "+OK\r\n");
+    domt_resp_expect(fd, "WATCH a b c d e f g h", CROSS_SLOT);
+    domt_resp_expect(fd, "WATCH {x}a {x}b", "+OK\r\n");
     /* not all keys are on the shard of {x} */
-    domt_resp_holds(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT);
+    domt_resp_expect(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT);
     domt_resp_send(fd, "MULTI");
     domt_resp_send(fd, "SET {x}a 1");
     domt_resp_send(fd, "MSET {b}a 1 {c}a 1 {d}a 1 {e}a 1 {f}a 1");
@@ -108,7 +108,7 @@ DOMT_TEST(a_transaction_is_bounded)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start("kv.shards=2", "kv.transactionCommands=3");
+    start_kv("kv.shards=2", "kv.transactionCommands=3");
     int fd = domt_connect(kv.port);
     for (int i = 3; i <= 4; i++) {
         domt_resp_send(fd, "MULTI");
@@ -130,7 +130,7 @@ DOMT_TEST(a_transaction_is_bounded)
     close(fd);
     domt_service_stop(&kv);
 
-    start("kv.shards=2", "kv.transactionBytes=10KiB");
+    start_kv("kv.shards=2", "kv.transactionBytes=10KiB");
     fd = domt_connect(kv.port);
     domt_resp_send(fd, "MULTI");
     domt_resp_send(fd, "SET {t}a %9000");
@@ -168,7 +168,7 @@ DOMT_TEST(all_transactions_together_are_bounded)
     char reply[DOMT_REPLY_MAX];
     int fds[10];
 
-    start("kv.shards=2", "kv.transactionMemory=64KiB");
+    start_kv("kv.shards=2", "kv.transactionMemory=64KiB");
     for (int round = 0; round < 4; round++) {
         int queued = 0;
         for (int i = 0; i < 10; i++) {
@@ -192,7 +192,7 @@ DOMT_TEST(watched_keys_are_bounded)
     char command[64], reply[DOMT_REPLY_MAX] = "+OK\r\n";
     int watched = 0;
 
-    start("kv.shards=1", "kv.observedMemory=64KiB");
+    start_kv("kv.shards=1", "kv.observedMemory=64KiB");
     int fd = domt_connect(kv.port);
     for (; strcmp(reply, "+OK\r\n") == 0 && watched < 10000; watched++) {
         snprintf(command, sizeof command, "WATCH key%d", watched);
@@ -204,12 +204,12 @@ DOMT_TEST(watched_keys_are_bounded)
     domt_resp_send(fd, "MULTI"); /* not all keys are watched, so the transaction must not run */
     (void)domt_resp_ask(fd, "EXEC", reply);
     ck_assert_ptr_nonnull(strstr(reply, "*-1\r\n"));
-    domt_resp_holds(fd, "WATCH key", "+OK\r\n");
+    domt_resp_expect(fd, "WATCH key", "+OK\r\n");
     close(fd);
     fd = domt_connect(kv.port); /* the watches end with their connection */
     for (int i = 0; i < 100; i++) {
         snprintf(command, sizeof command, "WATCH other%d", i);
-        domt_resp_holds(fd, command, "+OK\r\n");
+        domt_resp_expect(fd, command, "+OK\r\n");
     }
     close(fd);
     domt_service_stop(&kv);
@@ -219,11 +219,11 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start("kv.shards=1", "kv.maxMemory=0");
+    start_kv("kv.shards=1", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
-    domt_resp_holds(fd, "SET a 1 PX 5", "+OK\r\n");
+    domt_resp_expect(fd, "SET a 1 PX 5", "+OK\r\n");
     domt_sleep_ms(10);
-    domt_resp_holds(fd, "WATCH a", "+OK\r\n"); /* the key had expired before it was watched */
+    domt_resp_expect(fd, "WATCH a", "+OK\r\n"); /* the key had expired before it was watched */
     domt_resp_send(fd, "MULTI");
     (void)domt_resp_ask(fd, "EXEC", reply);
     ck_assert_str_eq(reply, "+OK\r\n*0\r\n");
@@ -232,8 +232,8 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
     int i = 0;
     for (int tries = 0; i < 8 && tries < 100; tries++) {
         uint64_t begun_ns = domt_monotonic_ns();
-        domt_resp_holds(fd, "SET a 1 PX 200", "+OK\r\n");
-        domt_resp_holds(fd, "WATCH a", "+OK\r\n");
+        domt_resp_expect(fd, "SET a 1 PX 200", "+OK\r\n");
+        domt_resp_expect(fd, "WATCH a", "+OK\r\n");
         bool in_time = domt_monotonic_ns() - begun_ns < UINT64_C(150000000);
         domt_sleep_ms(202 + (uint32_t)i);
         domt_resp_send(fd, "MULTI");
@@ -265,7 +265,7 @@ static void read_line(int fd, char line[64])
 }
 
 /* Increment a key by WATCH, GET and SET, and repeat that until the transaction runs. */
-static void *race(void *argument)
+static void *race_increments(void *argument)
 {
     int fd = domt_connect(kv.port);
     char line[64], command[64];
@@ -302,11 +302,11 @@ DOMT_TEST(what_is_watched_is_never_lost)
     uint64_t aborted = 0;
     char reply[DOMT_REPLY_MAX];
 
-    start("kv.shards=2", "kv.maxMemory=0");
+    start_kv("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
-    domt_resp_holds(fd, "SET {t}n 0", "+OK\r\n");
+    domt_resp_expect(fd, "SET {t}n 0", "+OK\r\n");
     for (int i = 0; i < RACERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, NULL), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race_increments, NULL), 0);
     for (int i = 0; i < RACERS; i++) {
         void *result;
         ck_assert_int_eq(pthread_join(threads[i], &result), 0);
@@ -314,8 +314,8 @@ DOMT_TEST(what_is_watched_is_never_lost)
     }
     ck_assert_uint_gt(aborted, 0); /* otherwise no transactions have raced */
     snprintf(reply, sizeof reply, "$4\r\n%d\r\n", RACERS * ROUNDS);
-    domt_resp_holds(fd, "GET {t}n", reply);
-    domt_resp_holds(fd, "GET {t}m", reply);
+    domt_resp_expect(fd, "GET {t}n", reply);
+    domt_resp_expect(fd, "GET {t}m", reply);
     close(fd);
     domt_service_stop(&kv);
 }

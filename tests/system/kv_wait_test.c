@@ -19,7 +19,7 @@
 
 static domt_service kv;
 
-static void start(const char *shards, const char *more)
+static void start_kv(const char *shards, const char *more)
 {
     domt_kv_start(&kv, (const char *const[]){shards, more, NULL});
 }
@@ -70,21 +70,21 @@ static const char *const lines[] = {
     "k BLPOP {t}p 0", "l BLPOP {t}p 0", "k CLOSE", "d RPUSH {t}p 1", "m BLPOP {t}p 0", "m CLOSE",
     "d RPUSH {t}p 2", "d LRANGE {t}p 0 -1", NULL};
 
-static void compare(const char *shards)
+static void compare_rows(const char *shards)
 {
-    start(shards, "kv.maxMemory=0");
+    start_kv(shards, "kv.maxMemory=0");
     domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
 DOMT_TEST(waiting_is_that_of_redis_on_one_shard)
 {
-    compare("kv.shards=1");
+    compare_rows("kv.shards=1");
 }
 
 DOMT_TEST(waiting_is_that_of_redis_on_one_of_several_shards)
 {
-    compare("kv.shards=5");
+    compare_rows("kv.shards=5");
 }
 
 DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
@@ -92,10 +92,10 @@ DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
     char move[64], reply[DOMT_REPLY_MAX];
     uint32_t refused = 0;
 
-    start("kv.shards=64", "kv.maxMemory=0");
+    start_kv("kv.shards=64", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
-    domt_resp_holds(fd, "BLPOP a b c d e f g h 0",
-                    "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    domt_resp_expect(fd, "BLPOP a b c d e f g h 0",
+                     "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
     for (char tag = 'b'; tag <= 'z'; tag++) { /* some of these keys lie on the shard of {a} */
         snprintf(move, sizeof move, "BLMOVE {a}1 {%c}1 LEFT LEFT 0.01", tag);
         (void)domt_resp_ask(fd, move, reply);
@@ -118,7 +118,7 @@ static void wait_for(int fd, const char *words, const char *wanted)
     ck_assert_str_eq(reply, wanted);
 }
 
-static void reset(int fd)
+static void reset_connection(int fd)
 {
     const struct linger linger = {.l_onoff = 1};
 
@@ -129,7 +129,7 @@ static void reset(int fd)
 /* Each way in which a client leaves: FIN, RST, and FIN of its own direction only. */
 DOMT_TEST(a_client_that_left_takes_no_element)
 {
-    start("kv.shards=2", "kv.maxMemory=0");
+    start_kv("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
 
     for (int way = 0; way < 3; way++) {
@@ -143,7 +143,7 @@ DOMT_TEST(a_client_that_left_takes_no_element)
             if (way == 0)
                 close(left[i]);
             else if (way == 1)
-                reset(left[i]);
+                reset_connection(left[i]);
             else
                 ck_assert_int_eq(shutdown(left[i], SHUT_WR), 0);
         }
@@ -157,10 +157,10 @@ DOMT_TEST(a_client_that_left_takes_no_element)
         domt_sleep_ms(50);
         domt_resp_send(next, "BLPOP {k}l 0");
         domt_sleep_ms(50);
-        domt_resp_holds(fd, "RPUSH {k}l a b", ":2\r\n");
-        domt_resp_holds(next, "PING", "*2\r\n$4\r\n{k}l\r\n$1\r\na\r\n+PONG\r\n");
+        domt_resp_expect(fd, "RPUSH {k}l a b", ":2\r\n");
+        domt_resp_expect(next, "PING", "*2\r\n$4\r\n{k}l\r\n$1\r\na\r\n+PONG\r\n");
         wait_for(fd, "LRANGE {k}l 0 -1", "*1\r\n$1\r\nb\r\n");
-        domt_resp_holds(fd, "DEL {k}l", ":1\r\n");
+        domt_resp_expect(fd, "DEL {k}l", ":1\r\n");
         close(next);
     }
     close(fd);
@@ -180,7 +180,7 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
     int left[LEFT];
     char byte;
 
-    start("kv.shards=2", "kv.maxMemory=0");
+    start_kv("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     for (int i = 0; i < LEFT; i++) {
         left[i] = domt_connect(kv.port);
@@ -196,9 +196,9 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
             ck_assert_int_ne(byte, 'P');
         close(left[i]);
     }
-    domt_resp_holds(fd, "RPUSH {k}l a", ":1\r\n");
-    domt_resp_holds(fd, "LLEN {k}l", ":1\r\n");
-    domt_resp_holds(fd, "EXISTS {k}not", ":0\r\n");
+    domt_resp_expect(fd, "RPUSH {k}l a", ":1\r\n");
+    domt_resp_expect(fd, "LLEN {k}l", ":1\r\n");
+    domt_resp_expect(fd, "EXISTS {k}not", ":0\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -215,7 +215,7 @@ DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
                                 "value\r\n*-1\r\n";
     char reply[512];
 
-    start("kv.shards=3", "kv.maxMemory=0");
+    start_kv("kv.shards=3", "kv.maxMemory=0");
     for (int i = 0; i < 20; i++) {
         int fd = domt_connect(kv.port);
         domt_send_all(fd, said, sizeof said - 1);
@@ -227,8 +227,8 @@ DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
         ck_assert_str_eq(reply, heard);
         close(fd);
         fd = domt_connect(kv.port);
-        domt_resp_holds(fd, "GET {k}s", "$1\r\nx\r\n");
-        domt_resp_holds(fd, "DEL {k}s {k}m", ":2\r\n");
+        domt_resp_expect(fd, "GET {k}s", "$1\r\nx\r\n");
+        domt_resp_expect(fd, "DEL {k}s {k}m", ":2\r\n");
         close(fd);
     }
     domt_service_stop(&kv);
@@ -238,7 +238,7 @@ static atomic_bool pushed;
 static atomic_uint popped[ELEMENTS];
 
 /* Count the element of a reply, which begins with "e" and ends the reply. */
-static void note(const char *reply)
+static void count_element(const char *reply)
 {
     const char *element = strrchr(reply, 'e');
 
@@ -250,7 +250,7 @@ static bool with_resets, only_moves;
 
 /* Wait for an element, or for one to be moved, and leave at any moment: finish and read what comes,
  * or reset. Returns whether an element may be lost by a reset. */
-static bool leave(unsigned *chance, bool may_reset)
+static bool wait_and_leave(unsigned *chance, bool may_reset)
 {
     char reply[256];
     size_t size = 0;
@@ -262,7 +262,7 @@ static bool leave(unsigned *chance, bool may_reset)
     if (rand_r(chance) % 2 == 0)
         domt_sleep_ms((uint32_t)rand_r(chance) % 3);
     if (may_reset && rand_r(chance) % 2 == 0) {
-        reset(fd);
+        reset_connection(fd);
         return !moves; /* a moved element is still in the other list */
     }
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
@@ -271,13 +271,13 @@ static bool leave(unsigned *chance, bool may_reset)
     ck_assert_int_eq(got, 0);
     reply[size] = '\0';
     if (!moves && strcmp(reply, "*-1\r\n") != 0)
-        note(reply);
+        count_element(reply);
     close(fd);
     return false;
 }
 
 /* Pop until nothing is left; meanwhile clients wait and leave. Returns the number of resets. */
-static void *pop(void *argument)
+static void *pop_until_empty(void *argument)
 {
     unsigned chance = (unsigned)(uintptr_t)argument;
     int fd = domt_connect(kv.port);
@@ -287,12 +287,12 @@ static void *pop(void *argument)
     for (;;) {
         bool last = atomic_load(&pushed);
         if (!last)
-            resets += leave(&chance, with_resets);
+            resets += wait_and_leave(&chance, with_resets);
         /* an element that was sent to a client that left returns within the time of the last
          * wait */
         (void)domt_resp_ask(fd, last ? "BLPOP {q}l 0.4" : "BLPOP {q}l 0.02", reply);
         if (strcmp(reply, "*-1\r\n") != 0)
-            note(reply);
+            count_element(reply);
         else if (last)
             break;
     }
@@ -308,10 +308,11 @@ static uint64_t push_all(uint64_t *ret_resets)
     uint64_t lost = 0;
 
     *ret_resets = 0;
-    start("kv.shards=2", "kv.maxMemory=0");
+    start_kv("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     for (int i = 0; i < POPPERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, pop, (void *)(uintptr_t)(i + 1)), 0);
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, pop_until_empty, (void *)(uintptr_t)(i + 1)), 0);
     for (int i = 0; i < ELEMENTS; i += 4) {
         snprintf(command, sizeof command, "RPUSH {q}l e%d e%d e%d e%d", i, i + 1, i + 2, i + 3);
         (void)domt_resp_ask(fd, command, reply);
@@ -325,9 +326,9 @@ static uint64_t push_all(uint64_t *ret_resets)
         ck_assert_int_eq(pthread_join(threads[i], &resets), 0);
         *ret_resets += (uintptr_t)resets;
     }
-    domt_resp_holds(fd, "EXISTS {q}l", ":0\r\n");
+    domt_resp_expect(fd, "EXISTS {q}l", ":0\r\n");
     while (domt_resp_ask(fd, "LPOP {q}m", reply) != 5) /* 5 bytes are "$-1" and its line end */
-        note(reply);
+        count_element(reply);
     for (int i = 0; i < ELEMENTS; i++) {
         ck_assert_msg(atomic_load(&popped[i]) <= 1, "element %d was popped twice", i);
         lost += atomic_load(&popped[i]) == 0;
@@ -373,7 +374,7 @@ DOMT_TEST(clients_that_wait_are_bounded)
     int fds[40];
     int waiting = 0;
 
-    start("kv.shards=1", "kv.observedMemory=64KiB");
+    start_kv("kv.shards=1", "kv.observedMemory=64KiB");
     for (int i = 0; i < 40; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), " key%d", i);
     snprintf(command + strlen(command), sizeof command - strlen(command), " 0");
@@ -386,8 +387,8 @@ DOMT_TEST(clients_that_wait_are_bounded)
     ck_assert_int_lt(waiting, 39);
     (void)domt_resp_ask(fds[39], "PING", reply);
     ck_assert_str_eq(reply, "-ERR too many keys are watched and waited for\r\n+PONG\r\n");
-    domt_resp_holds(fds[39], "RPUSH key3 a", ":1\r\n");
-    domt_resp_holds(fds[0], "PING", "*2\r\n$4\r\nkey3\r\n$1\r\na\r\n+PONG\r\n");
+    domt_resp_expect(fds[39], "RPUSH key3 a", ":1\r\n");
+    domt_resp_expect(fds[0], "PING", "*2\r\n$4\r\nkey3\r\n$1\r\na\r\n+PONG\r\n");
     for (int i = 0; i < 40; i++)
         close(fds[i]);
     domt_service_stop(&kv);
@@ -398,7 +399,7 @@ DOMT_TEST(a_stop_ends_clients_that_wait)
     char reply[256];
     int fds[8];
 
-    start("kv.shards=2", "kv.maxMemory=0");
+    start_kv("kv.shards=2", "kv.maxMemory=0");
     for (int i = 0; i < 8; i++) {
         const char *command = i % 2 == 0 ? "BLPOP a 0" : "BLMOVE {b}a {b}b LEFT LEFT 1000";
         fds[i] = domt_connect(kv.port);

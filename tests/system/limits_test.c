@@ -19,7 +19,7 @@ static domt_service service;
 static domt_crowd crowd;
 static uint32_t wanted;
 
-static uint32_t served(const domt_crowd *of)
+static uint32_t count_served(const domt_crowd *of)
 {
     uint32_t count = 0;
 
@@ -28,18 +28,18 @@ static uint32_t served(const domt_crowd *of)
     return count;
 }
 
-static bool enough(const domt_crowd *of)
+static bool are_enough_served(const domt_crowd *of)
 {
-    return served(of) >= wanted;
+    return count_served(of) >= wanted;
 }
 
-static bool never(const domt_crowd *of)
+static bool return_false(const domt_crowd *of)
 {
     return false;
 }
 
 /* Let all clients ask to be served at once, and check that at least `room` are. */
-static void fill(uint32_t room)
+static void connect_all(uint32_t room)
 {
     domt_crowd_init(&crowd, service.port, CLIENTS);
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -48,15 +48,15 @@ static void fill(uint32_t room)
     }
     domt_crowd_connect(&crowd, 0, CLIENTS);
     wanted = room;
-    ck_assert(domt_crowd_run(&crowd, enough, 5000));
-    ck_assert(!domt_crowd_run(&crowd, never, 200));
+    ck_assert(domt_crowd_run(&crowd, are_enough_served, 5000));
+    ck_assert(!domt_crowd_run(&crowd, return_false, 200));
 }
 
 /* Let the served clients leave, some at a time, and check that in the end all clients were served,
  * and none was refused. */
-static void recover(void)
+static void let_served_leave(void)
 {
-    while (served(&crowd) < CLIENTS) {
+    while (count_served(&crowd) < CLIENTS) {
         uint32_t closed = 0;
         for (uint32_t i = 0; i < CLIENTS; i++) {
             domt_client *client = &crowd.clients[i];
@@ -66,10 +66,11 @@ static void recover(void)
             }
         }
         ck_assert_uint_gt(closed, 0);
-        wanted = served(&crowd) +
-                 (CLIENTS - served(&crowd) < closed ? CLIENTS - served(&crowd) : closed);
-        ck_assert_msg(domt_crowd_run(&crowd, enough, 10000), "%u were served, not %u",
-                      served(&crowd), wanted);
+        wanted =
+            count_served(&crowd) +
+            (CLIENTS - count_served(&crowd) < closed ? CLIENTS - count_served(&crowd) : closed);
+        ck_assert_msg(domt_crowd_run(&crowd, are_enough_served, 10000), "%u were served, not %u",
+                      count_served(&crowd), wanted);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
         ck_assert_int_eq(crowd.clients[i].error, 0);
@@ -81,7 +82,7 @@ static void recover(void)
 
 /* Returns the CPU time of a second in which nothing can be done. A loop that tried without a pause
  * would use all of it. */
-static void burns_nothing(uint32_t ms)
+static void check_cpu_of_second(uint32_t ms)
 {
     uint64_t before_ns = domt_service_cpu_ns(&service);
 
@@ -102,7 +103,7 @@ static uint32_t count_of(const char *text)
 
 /* Check that a time without descriptors is logged by one line when it begins and by one when it is
  * over, not for each connection. It is over some seconds later. */
-static void is_told_once(const char *begins, const char *is_over)
+static void check_logged_once(const char *begins, const char *is_over)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(20000000000);
 
@@ -127,11 +128,11 @@ DOMT_TEST(the_descriptor_limit_is_reached_and_recovered_from)
 {
     service.prepare = few_descriptors;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    fill(DESCRIPTORS_MAX / 2);
-    ck_assert_uint_le(served(&crowd), DESCRIPTORS_MAX);
-    burns_nothing(DOMT_SCALE(700, 1500));
-    recover();
-    is_told_once("all 64 descriptors of this process", "there are descriptors");
+    connect_all(DESCRIPTORS_MAX / 2);
+    ck_assert_uint_le(count_served(&crowd), DESCRIPTORS_MAX);
+    check_cpu_of_second(DOMT_SCALE(700, 1500));
+    let_served_leave();
+    check_logged_once("all 64 descriptors of this process", "there are descriptors");
     domt_service_stop(&service);
     ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
     ck_assert_uint_eq(domt_service_count(&service, "accepted"), CLIENTS + 1);
@@ -142,12 +143,12 @@ DOMT_TEST(the_most_connections_are_reached_and_recovered_from)
 {
     service.prepare = NULL;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
-    fill(CONNECTIONS_MAX);
-    ck_assert_uint_eq(served(&crowd), CONNECTIONS_MAX);
-    burns_nothing(DOMT_SCALE(700, 1500));
-    recover();
-    is_told_once("all 20 connections of channel.maxConnections are taken",
-                 "there is room for new connections again");
+    connect_all(CONNECTIONS_MAX);
+    ck_assert_uint_eq(count_served(&crowd), CONNECTIONS_MAX);
+    check_cpu_of_second(DOMT_SCALE(700, 1500));
+    let_served_leave();
+    check_logged_once("all 20 connections of channel.maxConnections are taken",
+                      "there is room for new connections again");
     domt_service_stop(&service);
     ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
     ck_assert_uint_eq(domt_service_count(&service, "spells at most places"), 1);
@@ -184,9 +185,9 @@ DOMT_TEST(too_few_descriptors_lower_the_most_connections)
                                         "10000 of channel.maxConnections, because this process may "
                                         "have 150 descriptors") != NULL,
                   "it said: %s", service.error);
-    fill(HARD / 2);
-    ck_assert_uint_eq(served(&crowd), HARD / 2);
-    recover();
+    connect_all(HARD / 2);
+    ck_assert_uint_eq(count_served(&crowd), HARD / 2);
+    let_served_leave();
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 0);
 }

@@ -16,7 +16,8 @@
 
 /* Collect the arguments of the program. A test that wants another address puts it behind the
  * default one. */
-static void gather(const char *const settings[], const char *file, const char **ret_arguments)
+static void gather_arguments(const char *const settings[], const char *file,
+                             const char **ret_arguments)
 {
     const char *all[16] = {"observe.listen=127.0.0.1:0"};
     size_t count = 1, end = 0;
@@ -39,7 +40,7 @@ void domt_observed_start(domt_observed *observed, const char *const settings[], 
 {
     const char *arguments[ARGUMENTS_MAX];
 
-    gather(settings, file, arguments);
+    gather_arguments(settings, file, arguments);
     domt_site_start_by(&observed->site, arguments);
     observed->port.web = domt_site_await_port(&observed->site.service, "observe");
 }
@@ -49,17 +50,17 @@ void domt_observed_stop(domt_observed *observed)
     domt_site_stop(&observed->site);
 }
 
-int domt_observed_try(domt_observed *observed, const char *const settings[])
+int domt_observed_run_wrong(domt_observed *observed, const char *const settings[])
 {
     const char *arguments[ARGUMENTS_MAX];
 
-    gather(settings, NULL, arguments);
+    gather_arguments(settings, NULL, arguments);
     domt_service_spawn(&observed->site.service, arguments);
     return domt_service_wait(&observed->site.service, 10000);
 }
 
-void domt_observed_holds_unix(const char *socket_path, const char *path, unsigned status,
-                              const char *part)
+void domt_observed_expect_unix(const char *socket_path, const char *path, unsigned status,
+                               const char *part)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     char text[8192];
@@ -72,7 +73,7 @@ void domt_observed_holds_unix(const char *socket_path, const char *path, unsigne
     /* any host is allowed: no browser page can use a Unix socket */
     snprintf(text, sizeof text,
              "GET %s HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", path);
-    domt_say(fd, text);
+    domt_send_text(fd, text);
     while ((got = recv(fd, text + size, sizeof text - 1 - size, 0)) > 0)
         size += (size_t)got;
     close(fd);

@@ -15,11 +15,11 @@ void domt_observed_start(domt_observed *observed, const char *const settings[], 
 void domt_observed_stop(domt_observed *observed);
 
 /* Run the program with a wrong setting. Returns its exit status; the service has its output. */
-int domt_observed_try(domt_observed *observed, const char *const settings[]);
+int domt_observed_run_wrong(domt_observed *observed, const char *const settings[]);
 
 /* Request a path over a Unix socket, and check the status and a part of the answer. */
-void domt_observed_holds_unix(const char *socket, const char *path, unsigned status,
-                              const char *part);
+void domt_observed_expect_unix(const char *socket, const char *path, unsigned status,
+                               const char *part);
 
 /* Start the example as domt_observed_start() does, and run one part of
  * tests/system/observe_judge.py. */

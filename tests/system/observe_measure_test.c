@@ -41,8 +41,8 @@ DOMT_TEST(the_level_is_changed_by_its_word)
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_holds(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
-                        rows[i].status, rows[i].part);
+        domt_site_expect(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
+                         rows[i].status, rows[i].part);
     domt_observed_stop(&web);
 }
 
@@ -82,7 +82,7 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
                  level, rows[i].fields);
         unsigned status = domt_site_send(&web.port, text);
         ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
-        domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
+        domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     }
     static const char *const paths[] = {"/actors", "/live", "/log", "/log?follow=1", "/stalls"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
@@ -99,7 +99,7 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
     domt_observed_stop(&web);
 }
 
-static uint64_t number_of(const char *name)
+static uint64_t read_number(const char *name)
 {
     const char *at = strstr(web.port.body, name);
 
@@ -110,13 +110,14 @@ static uint64_t number_of(const char *name)
 DOMT_TEST(the_profile_says_of_what_program_and_moment_it_is)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"program\":\"web\",\"version\":\"0.");
-    uint64_t first_ns = number_of("{\"now_ns\":"), up_ns = number_of("\"uptime_ns\":");
-    ck_assert_int_eq((int64_t)number_of("\"pid\":"), web.site.service.pid);
-    domt_site_holds(&web.port, "GET /profile", NULL, 200, NULL);
-    ck_assert_uint_gt(number_of("{\"now_ns\":"), first_ns);
-    ck_assert_uint_lt(number_of("\"uptime_ns\":"), 60000000000u);
-    ck_assert_uint_eq(number_of("\"uptime_ns\":") - up_ns, number_of("{\"now_ns\":") - first_ns);
+    domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"program\":\"web\",\"version\":\"0.");
+    uint64_t first_ns = read_number("{\"now_ns\":"), up_ns = read_number("\"uptime_ns\":");
+    ck_assert_int_eq((int64_t)read_number("\"pid\":"), web.site.service.pid);
+    domt_site_expect(&web.port, "GET /profile", NULL, 200, NULL);
+    ck_assert_uint_gt(read_number("{\"now_ns\":"), first_ns);
+    ck_assert_uint_lt(read_number("\"uptime_ns\":"), 60000000000u);
+    ck_assert_uint_eq(read_number("\"uptime_ns\":") - up_ns,
+                      read_number("{\"now_ns\":") - first_ns);
     domt_observed_stop(&web);
 }
 
@@ -159,9 +160,9 @@ DOMT_TEST(a_wrong_kind_of_histograms_is_refused)
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(start, sizeof start, "GET /profile?histograms=%s", wrong[i]);
-        domt_site_holds(&web.port, start, NULL, 400, "histograms is 1, or a kind");
+        domt_site_expect(&web.port, start, NULL, 400, "histograms is 1, or a kind");
     }
-    domt_site_holds(&web.port, "GET /profile?histograms=reaction", NULL, 200, "\"reaction\":{");
+    domt_site_expect(&web.port, "GET /profile?histograms=reaction", NULL, 200, "\"reaction\":{");
     domt_observed_stop(&web);
 }
 

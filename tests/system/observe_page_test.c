@@ -32,11 +32,11 @@ struct viewer {
 
 static struct viewer viewers[3];
 
-static void begin(struct viewer *viewer)
+static void begin_viewer(struct viewer *viewer)
 {
     viewer->fd = domt_connect(web.port.web);
     viewer->size = 0;
-    domt_say(viewer->fd, "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    domt_send_text(viewer->fd, "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
 /* Read for this time. Returns false at the end of the connection. */
@@ -55,7 +55,7 @@ static bool read_more(struct viewer *viewer, int wait_ms)
     return true;
 }
 
-static uint32_t count(const char *text, const char *part)
+static uint32_t count_text(const char *text, const char *part)
 {
     uint32_t found = 0;
 
@@ -72,7 +72,7 @@ static void await_text(struct viewer *viewer, const char *part, uint32_t times)
     uint64_t until_ms = now_ms() + WAIT_MS;
 
     viewer->text[viewer->size] = '\0';
-    while (count(viewer->text, part) < times) {
+    while (count_text(viewer->text, part) < times) {
         ck_assert_msg(now_ms() < until_ms, "no %u of '%s' in: %s", times, part, viewer->text);
         ck_assert_msg(read_more(viewer, 100), "the stream has ended: %s", viewer->text);
     }
@@ -81,7 +81,7 @@ static void await_text(struct viewer *viewer, const char *part, uint32_t times)
 DOMT_TEST(samples_come_four_times_a_second)
 {
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
-    begin(&viewers[0]);
+    begin_viewer(&viewers[0]);
     await_text(&viewers[0], "]}\n\n", 2);
     uint32_t shards = 0; /* shards of both threads */
     const char *row = strstr(viewers[0].text, "[\"shard\",\"state\",");
@@ -97,10 +97,10 @@ DOMT_TEST(samples_come_four_times_a_second)
     uint64_t took_ms = now_ms() - begun_ms;
     ck_assert_uint_ge(took_ms, 4 * TICK_MS - 60);
     ck_assert_uint_le(took_ms, 20 * TICK_MS); /* the machine may be busy */
-    ck_assert_uint_eq(count(viewers[0].text, "event: names\n"), 1);
+    ck_assert_uint_eq(count_text(viewers[0].text, "event: names\n"), 1);
 
     /* a viewer that begins between two ticks gets the last sample in full, at once */
-    begin(&viewers[1]);
+    begin_viewer(&viewers[1]);
     await_text(&viewers[1], "event: sample\n", 2);
     const char *first = strstr(viewers[1].text, "{\"serial\":");
     const char *second = strstr(first + 1, "{\"serial\":");
@@ -117,9 +117,9 @@ DOMT_TEST(whoever_comes_first_again_begins_the_ticks_again)
 {
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=1", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
-        begin(&viewers[0]);
+        begin_viewer(&viewers[0]);
         await_text(&viewers[0], "event: sample\n", 2);
-        ck_assert_uint_eq(count(viewers[0].text, "event: names\n"), 1);
+        ck_assert_uint_eq(count_text(viewers[0].text, "event: names\n"), 1);
         ck_assert_ptr_nonnull(strstr(viewers[0].text, ",\"counters\":[[0,"));
         close(viewers[0].fd);
         usleep(3 * TICK_MS * 1000);
@@ -131,16 +131,16 @@ DOMT_TEST(streams_leave_half_of_the_places_to_others)
 {
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=4", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
-        begin(&viewers[i]);
+        begin_viewer(&viewers[i]);
         await_text(&viewers[i], "event: sample\n", 1);
     }
-    begin(&viewers[2]);
+    begin_viewer(&viewers[2]);
     await_text(&viewers[2], "HTTP/1.1 503 ", 1);
     close(viewers[2].fd);
-    domt_site_holds(&web.port, "GET /health", NULL, 200, NULL);
+    domt_site_expect(&web.port, "GET /health", NULL, 200, NULL);
     close(viewers[0].fd); /* the service notices this at the next tick */
     usleep(3 * TICK_MS * 1000);
-    begin(&viewers[2]);
+    begin_viewer(&viewers[2]);
     await_text(&viewers[2], "event: sample\n", 1);
     close(viewers[1].fd);
     close(viewers[2].fd);
@@ -150,7 +150,7 @@ DOMT_TEST(streams_leave_half_of_the_places_to_others)
 DOMT_TEST(streams_end_when_the_program_begins_to_stop)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    begin(&viewers[0]);
+    begin_viewer(&viewers[0]);
     await_text(&viewers[0], "event: sample\n", 2);
     uint64_t begun_ms = now_ms();
     ck_assert_int_eq(kill(web.site.service.pid, SIGTERM), 0);

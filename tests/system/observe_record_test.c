@@ -64,8 +64,8 @@ DOMT_TEST(wrong_wishes_for_recordings_are_refused)
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_holds(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
-                        rows[i].status, NULL);
+        domt_site_expect(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
+                         rows[i].status, NULL);
     for (size_t i = 0; i < 2; i++) {
         snprintf(text, sizeof text,
                  "GET %s HTTP/1.1\r\nHost: localhost:1\r\nSec-Fetch-Site: cross-site\r\n"
@@ -73,17 +73,17 @@ DOMT_TEST(wrong_wishes_for_recordings_are_refused)
                  paths[i]);
         ck_assert_uint_eq(domt_site_send(&web.port, text), 403);
     }
-    domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
+    domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     domt_observed_stop(&web);
 }
 
-static int ask(const char *path)
+static int send_request(const char *path)
 {
     int fd = domt_connect(web.port.web);
     char text[256];
 
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
-    domt_say(fd, text);
+    domt_send_text(fd, text);
     return fd;
 }
 
@@ -92,7 +92,7 @@ static bool is_at(const char *level)
     char part[64];
 
     snprintf(part, sizeof part, "\"level\":\"%s\"", level);
-    domt_site_holds(&web.port, "GET /profile", NULL, 200, NULL);
+    domt_site_expect(&web.port, "GET /profile", NULL, 200, NULL);
     return strstr(web.port.body, part) != NULL;
 }
 
@@ -102,7 +102,7 @@ DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (int round = 0; round < 2; round++) {
-        int trace = ask("/trace?seconds=60"), cpu = ask("/profile?cpu=60s");
+        int trace = send_request("/trace?seconds=60"), cpu = send_request("/profile?cpu=60s");
 
         WAIT_FOR(10, is_at("spans"));
         WAIT_FOR(10, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 409);
@@ -132,8 +132,9 @@ DOMT_TEST(a_stop_does_not_wait_for_recordings)
     char text[4096];
 
     domt_observed_start(&web, (const char *const[]){"profile.level=spans", NULL}, NULL);
-    domt_site_holds(&web.site, "GET /json", NULL, 200, "hello");
-    int trace = ask("/trace?seconds=60"), cpu = ask("/profile?cpu=60s&format=svg");
+    domt_site_expect(&web.site, "GET /json", NULL, 200, "hello");
+    int trace = send_request("/trace?seconds=60"),
+        cpu = send_request("/profile?cpu=60s&format=svg");
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 409);
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 409);
     time_t began = time(NULL);
@@ -156,10 +157,10 @@ DOMT_TEST(a_crowd_that_wants_traces_is_refused)
     int refused = 0;
 
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=300", NULL}, NULL);
-    int first = ask("/trace?seconds=60");
+    int first = send_request("/trace?seconds=60");
     WAIT_FOR(10, is_at("spans"));
     for (int i = 0; i < CROWD; i++)
-        fds[i] = ask("/trace?seconds=60");
+        fds[i] = send_request("/trace?seconds=60");
     for (int i = 0; i < CROWD; i++) {
         domt_read_until(fds[i], "another viewer\n", text, sizeof text);
         refused += strncmp(text, "HTTP/1.1 409", 12) == 0;
@@ -185,11 +186,11 @@ DOMT_TEST(nothing_large_is_made_while_much_is_unread)
     port.port = web.port.web;
     for (int i = 0; i < UNREAD; i++) {
         fds[i] = domt_connect_small(&port);
-        domt_say(fds[i], many);
+        domt_send_text(fds[i], many);
     }
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 503);
-    domt_site_holds(&web.port, "GET /profile?cpu=1s", NULL, 503, "have not read");
-    domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
+    domt_site_expect(&web.port, "GET /profile?cpu=1s", NULL, 503, "have not read");
+    domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     for (int i = 0; i < UNREAD; i++)
         close(fds[i]);
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 409);

@@ -64,15 +64,15 @@ DOMT_TEST(every_path_answers_get_and_nothing_else)
     body[sizeof body - 1] = '\0';
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_holds(&web.port, rows[i].request, NULL, rows[i].status, rows[i].part);
+        domt_site_expect(&web.port, rows[i].request, NULL, rows[i].status, rows[i].part);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         snprintf(start, sizeof start, "HEAD %s", paths[i]);
-        domt_site_holds(&web.port, start, NULL, 200, "Content-Length: ");
+        domt_site_expect(&web.port, start, NULL, 200, "Content-Length: ");
         ck_assert_str_eq(web.port.body, "");
         snprintf(start, sizeof start, "DELETE %s", paths[i]);
-        domt_site_holds(&web.port, start, "a", 405, "Allow: GET, HEAD, ");
+        domt_site_expect(&web.port, start, "a", 405, "Allow: GET, HEAD, ");
     }
-    domt_site_holds(&web.port, "GET /health", body, 413, "");
+    domt_site_expect(&web.port, "GET /health", body, 413, "");
     domt_observed_stop(&web);
 }
 
@@ -112,9 +112,9 @@ DOMT_TEST(each_counter_of_the_profile_is_a_metric)
     const uint32_t others = 8 /* memory */ + 5 /* usage */ + 8 /* behaviours */ + 5 /* listeners */;
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    domt_site_holds(&web.site, "GET /json", NULL, 200, NULL);
-    domt_site_holds(&web.port, "GET /metrics", NULL, 200, NULL);
-    uint32_t families = domt_prometheus_holds(web.port.body);
+    domt_site_expect(&web.site, "GET /json", NULL, 200, NULL);
+    domt_site_expect(&web.port, "GET /metrics", NULL, 200, NULL);
+    uint32_t families = domt_prometheus_check(web.port.body);
     /* present if a thread has run houses of another one */
     if (strstr(web.port.body, "domus_pair_steals") != NULL)
         families -= 2;
@@ -134,7 +134,7 @@ DOMT_TEST(each_counter_of_the_profile_is_a_metric)
     domt_observed_stop(&web);
 }
 
-static void judge(const char *programs, const char *command)
+static void run_judge(const char *programs, const char *command)
 {
     if (!domt_judges_are_there(programs))
         return;
@@ -147,59 +147,61 @@ static void judge(const char *programs, const char *command)
 
 DOMT_TEST(promtool_finds_nothing_in_the_metrics)
 {
-    judge("curl promtool", "curl -sf $URL/metrics >$T/m || exit 1\n"
-                           "grep -q ^domus_phase_length_seconds_bucket $T/m || exit 2\n"
-                           "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
+    run_judge("curl promtool", "curl -sf $URL/metrics >$T/m || exit 1\n"
+                               "grep -q ^domus_phase_length_seconds_bucket $T/m || exit 2\n"
+                               "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
 }
 
 /* The reader of Prometheus' own client accepts only what OpenMetrics 1.0 allows. */
 DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
 {
-    judge("curl python3",
-          "/usr/bin/python3 -c \"import prometheus_client.openmetrics.parser\" 2>$T/x || exit 0\n"
-          "curl -sf -D $T/head -H \"Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\" "
-          "$URL/metrics >$T/text || exit 1\n"
-          "grep -q \"^Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\" "
-          "$T/head || exit 2\n"
-          "/usr/bin/python3 - $T/text <<END\n"
-          "import sys\n"
-          "from prometheus_client.openmetrics.parser import text_string_to_metric_families\n"
-          "text = open(sys.argv[1]).read()\n"
-          "assert text.endswith(\"\\n# EOF\\n\")\n"
-          "families = {f.name: f for f in text_string_to_metric_families(text)}\n"
-          "assert families[\"domus_phase_seconds\"].unit == \"seconds\"\n"
-          "assert families[\"domus_received_bytes\"].unit == \"bytes\"\n"
-          "assert families[\"domus_stall_seconds\"].type == \"histogram\"\n"
-          "assert families[\"domus_iteration_seconds\"].type == \"histogram\"\n"
-          "labels = [s.labels for s in families[\"domus_asks\"].samples]\n"
-          "assert {\"thread\": \"1\"} in labels and {\"thread\": \"outside\"} in labels, labels\n"
-          "assert {\"pool\": \"work\", \"runner\": \"2\"} in labels, labels\n"
-          "assert len(labels) == 6, labels\n"
-          "states = [s.labels[\"state\"] for s in families[\"domus_runner_seconds\"].samples]\n"
-          "assert states == [\"run\", \"search\", \"park\"] * 3, states\n"
-          "END\n");
+    run_judge(
+        "curl python3",
+        "/usr/bin/python3 -c \"import prometheus_client.openmetrics.parser\" 2>$T/x || exit 0\n"
+        "curl -sf -D $T/head -H \"Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\" "
+        "$URL/metrics >$T/text || exit 1\n"
+        "grep -q \"^Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\" "
+        "$T/head || exit 2\n"
+        "/usr/bin/python3 - $T/text <<END\n"
+        "import sys\n"
+        "from prometheus_client.openmetrics.parser import text_string_to_metric_families\n"
+        "text = open(sys.argv[1]).read()\n"
+        "assert text.endswith(\"\\n# EOF\\n\")\n"
+        "families = {f.name: f for f in text_string_to_metric_families(text)}\n"
+        "assert families[\"domus_phase_seconds\"].unit == \"seconds\"\n"
+        "assert families[\"domus_received_bytes\"].unit == \"bytes\"\n"
+        "assert families[\"domus_stall_seconds\"].type == \"histogram\"\n"
+        "assert families[\"domus_iteration_seconds\"].type == \"histogram\"\n"
+        "labels = [s.labels for s in families[\"domus_asks\"].samples]\n"
+        "assert {\"thread\": \"1\"} in labels and {\"thread\": \"outside\"} in labels, labels\n"
+        "assert {\"pool\": \"work\", \"runner\": \"2\"} in labels, labels\n"
+        "assert len(labels) == 6, labels\n"
+        "states = [s.labels[\"state\"] for s in families[\"domus_runner_seconds\"].samples]\n"
+        "assert states == [\"run\", \"search\", \"park\"] * 3, states\n"
+        "END\n");
 }
 
 /* A real Prometheus server accepts all metrics, in the format that it requests. */
 DOMT_TEST(prometheus_scrapes_the_port)
 {
-    judge("curl prometheus",
-          "P=$(/usr/bin/python3 -c \"import socket; s = socket.socket(); "
-          "s.bind((\\\"127.0.0.1\\\", 0)); print(s.getsockname()[1])\")\n"
-          "echo \"scrape_configs: [{job_name: d, scrape_interval: 200ms, scrape_timeout: 200ms, "
-          "static_configs: [{targets: [\\\"${URL#http://}\\\"]}]}]\" >$T/p.yml\n"
-          "prometheus --config.file=$T/p.yml --storage.tsdb.path=$T/data "
-          "--web.listen-address=127.0.0.1:$P >$T/log 2>&1 &\n"
-          "trap \"kill $!\" EXIT\n"
-          "for i in $(seq 100); do sleep 0.2\n"
-          "curl -sf \"http://127.0.0.1:$P/api/v1/query?query=domus_phase_seconds_total\" >$T/x "
-          "&& grep -q \"phase.*sleep\" $T/x && grep -q \"thread.*1\" $T/x && exit 0\n"
-          "done; tail $T/log; exit 1\n");
+    run_judge(
+        "curl prometheus",
+        "P=$(/usr/bin/python3 -c \"import socket; s = socket.socket(); "
+        "s.bind((\\\"127.0.0.1\\\", 0)); print(s.getsockname()[1])\")\n"
+        "echo \"scrape_configs: [{job_name: d, scrape_interval: 200ms, scrape_timeout: 200ms, "
+        "static_configs: [{targets: [\\\"${URL#http://}\\\"]}]}]\" >$T/p.yml\n"
+        "prometheus --config.file=$T/p.yml --storage.tsdb.path=$T/data "
+        "--web.listen-address=127.0.0.1:$P >$T/log 2>&1 &\n"
+        "trap \"kill $!\" EXIT\n"
+        "for i in $(seq 100); do sleep 0.2\n"
+        "curl -sf \"http://127.0.0.1:$P/api/v1/query?query=domus_phase_seconds_total\" >$T/x "
+        "&& grep -q \"phase.*sleep\" $T/x && grep -q \"thread.*1\" $T/x && exit 0\n"
+        "done; tail $T/log; exit 1\n");
 }
 
 DOMT_TEST(the_profile_is_json_with_all_that_counts)
 {
-    judge(
+    run_judge(
         "curl python3",
         "curl -sf $URL/profile >$T/text || exit 1\n"
         "/usr/bin/python3 - $T/text <<END\n"
@@ -254,18 +256,18 @@ DOMT_TEST(actors_are_paged_and_filtered)
     char first[4096];
 
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
-    domt_site_holds(&web.port, "GET /actors?behaviour=shard", NULL, 200, " shard: ");
+    domt_site_expect(&web.port, "GET /actors?behaviour=shard", NULL, 200, " shard: ");
     ck_assert_uint_eq(count_actors(web.port.body), 8);
     ck_assert_ptr_null(strstr(web.port.body, "clock"));
-    domt_site_holds(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200, ": 4 actors\n");
+    domt_site_expect(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200, ": 4 actors\n");
     ck_assert_uint_eq(count_actors(web.port.body), 2); /* one actor of each thread */
     snprintf(first, sizeof first, "%s", web.port.body);
-    domt_site_holds(&web.port, "GET /actors?behaviour=shard&from=1&count=1", NULL, 200, NULL);
+    domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=1&count=1", NULL, 200, NULL);
     ck_assert_uint_eq(count_actors(web.port.body), 2);
     ck_assert_str_ne(web.port.body, first);
-    domt_site_holds(&web.port, "GET /actors?behaviour=shard&from=3", NULL, 200, NULL);
+    domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=3", NULL, 200, NULL);
     ck_assert_uint_eq(count_actors(web.port.body), 2);
-    domt_site_holds(&web.port, "GET /actors?behaviour=shard&from=4", NULL, 200, ": 4 actors\n");
+    domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=4", NULL, 200, ": 4 actors\n");
     ck_assert_uint_eq(count_actors(web.port.body), 0);
     domt_observed_stop(&web);
 }
@@ -285,14 +287,14 @@ DOMT_TEST(a_wrong_port_ends_the_start)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int status = domt_observed_try(&web, (const char *const[]){rows[i].setting, NULL});
+        int status = domt_observed_run_wrong(&web, (const char *const[]){rows[i].setting, NULL});
         ck_assert_msg(status == 2, "%s: %d", rows[i].setting, status);
         ck_assert_msg(strstr(web.site.service.error, rows[i].said) != NULL, "%s: %s",
                       rows[i].setting, web.site.service.error);
         ck_assert_ptr_null(strstr(web.site.service.said, "listening"));
     }
-    int status =
-        domt_observed_try(&web, (const char *const[]){"observe.listen=unix:/nowhere/x", NULL});
+    int status = domt_observed_run_wrong(
+        &web, (const char *const[]){"observe.listen=unix:/nowhere/x", NULL});
     ck_assert_int_eq(status, 1);
     ck_assert_ptr_nonnull(strstr(web.site.service.error, "observe.listen: unix:/nowhere/x: "));
     ck_assert_ptr_null(strstr(web.site.service.said, "listening"));

@@ -58,9 +58,9 @@ DOMT_TEST(a_unix_socket_is_its_owners_and_goes_with_the_program)
     start_at(setting);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode, S_IFSOCK | 0600);
-    domt_observed_holds_unix(path, "/health", 200, "ok\n");
-    domt_observed_holds_unix(path, "/metrics", 200, "domus_asks_total{thread=\"0\"} ");
-    domt_observed_holds_unix(path, "/actors", 200, "thread 0: ");
+    domt_observed_expect_unix(path, "/health", 200, "ok\n");
+    domt_observed_expect_unix(path, "/metrics", 200, "domus_asks_total{thread=\"0\"} ");
+    domt_observed_expect_unix(path, "/actors", 200, "thread 0: ");
     domt_site_stop(&web.site);
     ck_assert_int_ne(stat(path, &status), 0);
     snprintf(setting, sizeof setting, "listening observe unix:%s\n", path);
@@ -77,7 +77,7 @@ DOMT_TEST(a_socket_of_another_program_is_left_alone)
     snprintf(path, sizeof path, "%s/x.sock", tree.root);
     snprintf(setting, sizeof setting, "observe.listen=unix:%s", path);
     int other = listen_at(path, 4);
-    ck_assert_int_eq(domt_observed_try(&web, (const char *const[]){setting, NULL}), 1);
+    ck_assert_int_eq(domt_observed_run_wrong(&web, (const char *const[]){setting, NULL}), 1);
     ck_assert_ptr_nonnull(strstr(web.site.service.error, "Address already in use"));
     ck_assert_int_eq(stat(path, &status), 0);
     close(other);
@@ -100,18 +100,18 @@ DOMT_TEST(a_program_that_drains_is_not_ready_and_can_be_observed)
 
     domt_observed_start(&web, (const char *const[]){"shutdown.drainTimeout=20s", NULL}, NULL);
     int fd = domt_connect(web.site.web);
-    domt_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\none");
+    domt_send_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\none");
     domt_read_until(fd, "\r\n\r\none", text, sizeof text);
-    domt_site_holds(&web.port, "GET /ready", NULL, 200, "ready\n");
+    domt_site_expect(&web.port, "GET /ready", NULL, 200, "ready\n");
     domt_service_signal(&web.site.service, SIGTERM);
     for (int i = 0; i < 1000 && domt_site_ask(&web.port, "GET /ready", "", NULL) == 200; i++)
         domt_sleep_ms(10);
-    domt_site_holds(&web.port, "GET /ready", NULL, 503, "not ready\n");
-    domt_site_holds(&web.port, "GET /health", NULL, 200, "ok\n");
-    domt_site_holds(&web.port, "GET /metrics", NULL, 200, "domus_drained_idle_total");
-    domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"threads\":[{");
+    domt_site_expect(&web.port, "GET /ready", NULL, 503, "not ready\n");
+    domt_site_expect(&web.port, "GET /health", NULL, 200, "ok\n");
+    domt_site_expect(&web.port, "GET /metrics", NULL, 200, "domus_drained_idle_total");
+    domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"threads\":[{");
     ck_assert_uint_ne(domt_site_ask(&web.port, "GET /actors", "", NULL), 0);
-    domt_say(fd, "two");
+    domt_send_text(fd, "two");
     domt_read_until(fd, "two", text, sizeof text);
     close(fd);
     ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
@@ -137,15 +137,15 @@ DOMT_TEST(a_thousand_viewers_are_answered)
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=1000", NULL}, NULL);
     for (int i = 0; i < VIEWERS; i++) {
         fds[i] = domt_connect(web.port.web);
-        domt_say(fds[i], ASK);
+        domt_send_text(fds[i], ASK);
     }
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < VIEWERS; i++) {
             domt_read_until(fds[i], "ok\n", text, sizeof text);
             if (round == 0)
-                domt_say(fds[i], ASK);
+                domt_send_text(fds[i], ASK);
         }
-        domt_site_holds(&web.site, "GET /json", NULL, 200, "hello");
+        domt_site_expect(&web.site, "GET /json", NULL, 200, "hello");
     }
     for (int i = 0; i < VIEWERS; i++)
         close(fds[i]);
@@ -160,7 +160,7 @@ DOMT_TEST(viewers_beyond_the_limit_wait_for_a_place)
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=2", NULL}, NULL);
     for (int i = 0; i < 3; i++) {
         fds[i] = domt_connect(web.port.web);
-        domt_say(fds[i], ASK);
+        domt_send_text(fds[i], ASK);
         if (i < 2)
             domt_read_until(fds[i], "ok\n", text, sizeof text);
     }
@@ -188,12 +188,12 @@ DOMT_TEST(viewers_that_do_not_read_hold_up_nobody)
     domt_service port = {.port = web.port.web};
     for (int i = 0; i < 32; i++) {
         fds[i] = domt_connect_small(&port);
-        domt_say(fds[i], many);
+        domt_send_text(fds[i], many);
     }
     for (int i = 0; i < 20; i++) {
-        domt_site_holds(&web.port, "GET /health", NULL, 200, "ok\n");
-        domt_site_holds(&web.port, "GET /actors", NULL, 200, "thread 0: ");
-        domt_site_holds(&web.site, "GET /json", NULL, 200, "hello");
+        domt_site_expect(&web.port, "GET /health", NULL, 200, "ok\n");
+        domt_site_expect(&web.port, "GET /actors", NULL, 200, "thread 0: ");
+        domt_site_expect(&web.site, "GET /json", NULL, 200, "hello");
     }
     if (!DOMT_SANITIZED) /* 32 viewers, each with 256 KiB, at which a channel is no longer read */
         ck_assert_uint_lt(domt_service_rss_bytes(&web.site.service), before + (24u << 20));
@@ -228,7 +228,7 @@ DOMT_TEST(bytes_that_are_no_request_are_refused)
     ck_assert_uint_eq(domt_site_send(&web.port, text), 414);
     snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: localhost\r\nA: %017000d\r\n\r\n", 1);
     ck_assert_uint_eq(domt_site_send(&web.port, text), 431);
-    domt_site_holds(&web.port, "GET /health", NULL, 200, "ok\n");
+    domt_site_expect(&web.port, "GET /health", NULL, 200, "ok\n");
     domt_observed_stop(&web);
 }
 

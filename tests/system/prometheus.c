@@ -105,7 +105,7 @@ static void read_line(struct reader *reader, const char *line)
     }
 }
 
-uint32_t domt_prometheus_holds(const char *text)
+uint32_t domt_prometheus_check(const char *text)
 {
     static struct reader reader;
     char line[512];

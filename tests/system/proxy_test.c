@@ -29,13 +29,13 @@ static void start_proxy(uint16_t upstream_port)
                                                      "--set", upstream, NULL});
 }
 
-static void start(void)
+static void start_both(void)
 {
     domt_service_start(&echo, DOMT_ECHO_ARGUMENTS());
     start_proxy(echo.port);
 }
 
-static void stop(void)
+static void stop_both(void)
 {
     domt_service_stop(&proxy);
     domt_service_stop(&echo);
@@ -56,7 +56,7 @@ static int listen_here(uint16_t *ret_port)
     return fd;
 }
 
-static void reset(int fd)
+static void reset_connection(int fd)
 {
     struct linger now = {.l_onoff = 1};
 
@@ -65,7 +65,7 @@ static void reset(int fd)
 }
 
 /* Read a connection to its end. Returns 0 after FIN, or the negative errno. */
-static int end_of(int fd)
+static int read_end(int fd)
 {
     char bytes[1024];
     ssize_t size;
@@ -76,7 +76,7 @@ static int end_of(int fd)
     return size == 0 ? 0 : -errno;
 }
 
-static void streams(uint32_t count, uint64_t bytes)
+static void make_streams(uint32_t count, uint64_t bytes)
 {
     domt_crowd_init(&crowd, proxy.port, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -89,13 +89,13 @@ static void streams(uint32_t count, uint64_t bytes)
 
 DOMT_TEST(every_byte_goes_through_both_ways)
 {
-    start();
-    streams(DOMT_SCALE(100, 30), 1000000);
+    start_both();
+    make_streams(DOMT_SCALE(100, 30), 1000000);
     domt_crowd_connect(&crowd, 0, crowd.count);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_crowd_fini(&crowd);
-    stop();
+    stop_both();
     ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
     ck_assert_uint_eq(domt_service_count(&proxy, "received bytes"),
                       domt_service_count(&proxy, "sent bytes"));
@@ -105,8 +105,8 @@ DOMT_TEST(every_byte_goes_through_both_ways)
  * clients notice nothing. */
 DOMT_TEST(resets_go_through_and_hurt_nobody_else)
 {
-    start();
-    streams(100, 200000);
+    start_both();
+    make_streams(100, 200000);
     for (uint32_t i = 0; i < crowd.count; i += 2) {
         crowd.clients[i].reset_at = 1 + (i * 2791) % crowd.clients[i].bytes;
         crowd.clients[i].deaf = i % 4 == 0;
@@ -115,7 +115,7 @@ DOMT_TEST(resets_go_through_and_hurt_nobody_else)
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_crowd_fini(&crowd);
-    stop();
+    stop_both();
     ck_assert_uint_eq(domt_service_count(&proxy, "channels closed"),
                       domt_service_count(&proxy, "channels opened"));
 }
@@ -143,7 +143,7 @@ DOMT_TEST(each_half_is_closed_by_itself)
         ck_assert_int_eq(recv(first, bytes, 1, MSG_DONTWAIT), -1);
         ck_assert_int_eq(errno, EAGAIN);
         ck_assert_int_eq(shutdown(second, SHUT_WR), 0);
-        ck_assert_int_eq(end_of(first), 0);
+        ck_assert_int_eq(read_end(first), 0);
         close(client);
         close(server);
     }
@@ -163,13 +163,13 @@ DOMT_TEST(the_end_of_one_side_is_the_end_of_the_other)
         int server = accept(listener, NULL, NULL);
 
         ck_assert_int_ge(server, 0);
-        reset(server_is_first ? server : client);
-        ck_assert_int_eq(end_of(server_is_first ? client : server), -ECONNRESET);
+        reset_connection(server_is_first ? server : client);
+        ck_assert_int_eq(read_end(server_is_first ? client : server), -ECONNRESET);
         close(server_is_first ? client : server);
     }
     close(listener);
     int refused = domt_connect(proxy.port); /* the proxy no longer listens */
-    ck_assert_int_eq(end_of(refused), -ECONNRESET);
+    ck_assert_int_eq(read_end(refused), -ECONNRESET);
     close(refused);
     domt_service_stop(&proxy);
 }
@@ -225,7 +225,7 @@ DOMT_TEST(drain_waits_for_a_download_that_goes_on)
         domt_sleep_ms(PAUSE_MS);
     }
     close(server);
-    ck_assert_int_eq(end_of(client), 0);
+    ck_assert_int_eq(read_end(client), 0);
     close(client);
     close(listener);
     ck_assert_int_eq(domt_service_wait(&proxy, 10000), 0);
@@ -256,7 +256,7 @@ DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
         (void)send(server, "x", 1, MSG_NOSIGNAL);
         domt_sleep_ms(100);
     }
-    ck_assert_int_ne(end_of(client), 0); /* the client sees a reset */
+    ck_assert_int_ne(read_end(client), 0); /* the client sees a reset */
     close(client);
     close(server);
     close(listener);

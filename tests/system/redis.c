@@ -178,7 +178,7 @@ size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX])
     return size;
 }
 
-void domt_resp_holds(int fd, const char *words, const char *reply)
+void domt_resp_expect(int fd, const char *words, const char *reply)
 {
     char got[DOMT_REPLY_MAX];
 

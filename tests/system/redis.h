@@ -34,7 +34,7 @@ void domt_resp_send(int fd, const char *words);
 size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX]);
 
 /* Check that a command gets exactly this reply. */
-void domt_resp_holds(int fd, const char *words, const char *reply);
+void domt_resp_expect(int fd, const char *words, const char *reply);
 
 /* Check that each of these commands, up to a NULL, gets the same reply from both servers; the
  * second function starts a redis-server for that, unless it is not installed. */

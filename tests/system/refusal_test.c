@@ -19,7 +19,7 @@
 
 static domt_service service;
 
-static void ends_with(int status)
+static void expect_end(int status)
 {
     int got = domt_service_wait(&service, 10000);
 
@@ -28,12 +28,12 @@ static void ends_with(int status)
 }
 
 /* Check that stderr has one line, which contains this text. */
-static void says(const char *part)
+static void expect_stderr(const char *part)
 {
     ck_assert_msg(strstr(service.error, part) != NULL, "'%s' is not in: %s", part, service.error);
 }
 
-static void says_one_line(void)
+static void expect_one_line(void)
 {
     const char *end = strchr(service.error, '\n');
 
@@ -62,17 +62,17 @@ DOMT_TEST(a_seccomp_filter_is_named)
             denied_with = errors[i];
             denied_call = calls[call];
             domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=uring", ));
-            ends_with(1);
-            says_one_line();
-            says("seccomp filter");
-            says(strerror(errors[i]));
-            says("allow io_uring_setup, io_uring_enter and io_uring_register");
+            expect_end(1);
+            expect_one_line();
+            expect_stderr("seccomp filter");
+            expect_stderr(strerror(errors[i]));
+            expect_stderr("allow io_uring_setup, io_uring_enter and io_uring_register");
         }
     }
 }
 
 /* Connect to the service, and let it echo some bytes. */
-static void echoes(void)
+static void expect_echo(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service.port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -91,22 +91,22 @@ DOMT_TEST(where_io_uring_is_refused_epoll_serves_and_that_is_said_once)
     service.prepare = deny_a_call;
     denied_with = EPERM;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    echoes();
+    expect_echo();
     domt_service_stop(&service);
-    says("warning: epoll is used");
-    says("seccomp filter");
-    says("allow io_uring_setup, io_uring_enter and io_uring_register");
+    expect_stderr("warning: epoll is used");
+    expect_stderr("seccomp filter");
+    expect_stderr("allow io_uring_setup, io_uring_enter and io_uring_register");
     ck_assert_ptr_null(strstr(strstr(service.error, "epoll is used") + 1, "epoll is used"));
     ck_assert_ptr_nonnull(strstr(service.error, "thread (epoll)"));
 
     service.prepare = NULL;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=epoll", ));
-    echoes();
+    expect_echo();
     domt_service_stop(&service);
     ck_assert_ptr_null(strstr(service.error, "epoll is used"));
     ck_assert_ptr_nonnull(strstr(service.error, "thread (epoll)"));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=uring", ));
-    echoes();
+    expect_echo();
     domt_service_stop(&service);
     ck_assert_ptr_nonnull(strstr(service.error, "thread (io_uring)"));
 }
@@ -132,11 +132,11 @@ DOMT_TEST(too_little_locked_memory_is_told_in_numbers)
     }
     service.prepare = become_nobody;
     domt_service_spawn(&service, arguments);
-    ends_with(1);
-    says_one_line();
-    says("locked-memory limit is 16 KiB");
-    says("each thread's ring needs about");
-    says("ulimit -l");
+    expect_end(1);
+    expect_one_line();
+    expect_stderr("locked-memory limit is 16 KiB");
+    expect_stderr("each thread's ring needs about");
+    expect_stderr("ulimit -l");
 }
 
 static void few_descriptors(void)
@@ -152,9 +152,9 @@ DOMT_TEST(too_few_descriptors_are_told)
     service.prepare = few_descriptors;
     domt_service_spawn(
         &service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=8", "--set", "system.cpus=none", ));
-    ends_with(1);
-    says_one_line();
-    says(strerror(EMFILE));
+    expect_end(1);
+    expect_one_line();
+    expect_stderr(strerror(EMFILE));
 }
 
 static size_t lines_of_errors(void)
@@ -184,16 +184,16 @@ DOMT_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
     const char *const arguments[] = {DOMT_BIN_DIR "/echo",    "--config", path, "--set",
                                      "io.buffers.count=1000", NULL};
     domt_service_spawn(&service, arguments);
-    ends_with(2);
-    says("wrong.yaml:2:");
-    says("system.threads: ");
-    says("wrong.yaml:4:");
-    says("scheduler.ioRatio: ");
-    says("wrong.yaml:5:");
-    says("scheduler.minBudget: ");
-    says("wrong.yaml:6:");
-    says("color");
-    says("io.buffers.count: ");
+    expect_end(2);
+    expect_stderr("wrong.yaml:2:");
+    expect_stderr("system.threads: ");
+    expect_stderr("wrong.yaml:4:");
+    expect_stderr("scheduler.ioRatio: ");
+    expect_stderr("wrong.yaml:5:");
+    expect_stderr("scheduler.minBudget: ");
+    expect_stderr("wrong.yaml:6:");
+    expect_stderr("color");
+    expect_stderr("io.buffers.count: ");
     ck_assert_uint_eq(lines_of_errors(), 5);
     domt_tree_remove(&tree);
 }
@@ -215,7 +215,7 @@ DOMT_TEST(wrong_options_are_told)
         for (size_t at = 0; wrong[i][at] != NULL; at++)
             arguments[at + 1] = wrong[i][at];
         domt_service_spawn(&service, arguments);
-        ends_with(2);
+        expect_end(2);
         ck_assert_uint_gt(strlen(service.error), 0);
     }
 }
@@ -235,11 +235,11 @@ DOMT_TEST(a_port_that_is_taken_is_told_in_one_line)
     snprintf(set, sizeof set, "listeners.echo.address=127.0.0.1:%u", port);
     service.prepare = NULL;
     domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", set, ));
-    ends_with(1);
-    says_one_line();
+    expect_end(1);
+    expect_one_line();
     snprintf(expected, sizeof expected, "listener echo: 127.0.0.1:%u: %s", port,
              strerror(EADDRINUSE));
-    says(expected);
+    expect_stderr(expected);
     close(fd);
 }
 

@@ -12,7 +12,7 @@
 
 static domt_service rooms;
 
-static void start(void)
+static void start_rooms(void)
 {
     domt_service_start(&rooms,
                        (const char *const[]){DOMT_BIN_DIR "/rooms", "--config",
@@ -20,13 +20,13 @@ static void start(void)
                                              "listeners.rooms.address=127.0.0.1:0", NULL});
 }
 
-static void say(int fd, const char *text)
+static void send_line(int fd, const char *text)
 {
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
 /* Check that the next received bytes are exactly `text`. */
-static void hear(int fd, const char *text)
+static void expect_bytes(int fd, const char *text)
 {
     char bytes[1024] = "";
 
@@ -42,37 +42,37 @@ static bool is_silent(int fd)
 }
 
 /* Connect, and wait until lines of the room come to this connection. */
-static int come(void)
+static int join_room(void)
 {
     int fd = domt_connect(rooms.port);
 
-    say(fd, "hello\n");
-    hear(fd, "hello\n");
+    send_line(fd, "hello\n");
+    expect_bytes(fd, "hello\n");
     return fd;
 }
 
 DOMT_TEST(a_line_comes_to_the_room_and_to_nobody_else)
 {
-    start();
-    int one = come();
-    int other = come();
-    hear(one, "hello\n");
-    say(other, "/join garden\nin the garden\n");
-    hear(other, "in the garden\n");
-    say(one, "in the ");
-    say(one, "lobby\nand ag");
-    hear(one, "in the lobby\n");
-    say(one, "ain\n");
-    hear(one, "and again\n");
+    start_rooms();
+    int one = join_room();
+    int other = join_room();
+    expect_bytes(one, "hello\n");
+    send_line(other, "/join garden\nin the garden\n");
+    expect_bytes(other, "in the garden\n");
+    send_line(one, "in the ");
+    send_line(one, "lobby\nand ag");
+    expect_bytes(one, "in the lobby\n");
+    send_line(one, "ain\n");
+    expect_bytes(one, "and again\n");
     ck_assert(is_silent(other));
-    say(other, "/join cellar\n");
-    hear(other, "no such room\n");
-    say(other, "/join lobby\n/join lobby\nback\n");
-    hear(other, "back\n");
-    hear(one, "back\n");
+    send_line(other, "/join cellar\n");
+    expect_bytes(other, "no such room\n");
+    send_line(other, "/join lobby\n/join lobby\nback\n");
+    expect_bytes(other, "back\n");
+    expect_bytes(one, "back\n");
     close(other);
-    say(one, "alone\n");
-    hear(one, "alone\n");
+    send_line(one, "alone\n");
+    expect_bytes(one, "alone\n");
     close(one);
     domt_service_stop(&rooms);
 }
@@ -82,16 +82,16 @@ DOMT_TEST(a_line_without_an_end_is_refused)
     char much[600];
     char byte;
 
-    start();
+    start_rooms();
     memset(much, 'a', sizeof much);
-    int fd = come();
-    int other = come();
-    hear(fd, "hello\n");
+    int fd = join_room();
+    int other = join_room();
+    expect_bytes(fd, "hello\n");
     ck_assert_int_eq(send(fd, much, sizeof much, MSG_NOSIGNAL), (ssize_t)sizeof much);
     ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
     ck_assert_int_eq(errno, ECONNRESET);
-    say(other, "still here\n");
-    hear(other, "still here\n");
+    send_line(other, "still here\n");
+    expect_bytes(other, "still here\n");
     close(fd);
     close(other);
     domt_service_stop(&rooms);
@@ -107,11 +107,11 @@ DOMT_TEST(a_guest_who_does_not_read_is_dropped)
     int size = 4096;
     int deaf = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    start();
+    start_rooms();
     close(deaf);
-    deaf = come();
+    deaf = join_room();
     ck_assert_int_eq(setsockopt(deaf, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
-    int good = come();
+    int good = join_room();
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\n';
     for (int i = 0; i < 40000; i++) {
@@ -135,19 +135,19 @@ DOMT_TEST(many_guests_hear_every_line_in_order)
     int fds[GUESTS];
     char line[32];
 
-    start();
+    start_rooms();
     for (int i = 0; i < GUESTS; i++)
         fds[i] = domt_connect(rooms.port);
     for (int i = 0; i < GUESTS; i++)
-        say(fds[i], "/join garden\n/join nowhere\n");
+        send_line(fds[i], "/join garden\n/join nowhere\n");
     for (int i = 0; i < GUESTS; i++)
         /* the answer to the second join shows that the first one is done */
-        hear(fds[i], "no such room\n");
+        expect_bytes(fds[i], "no such room\n");
     for (int number = 0; number < LINES; number++) {
         snprintf(line, sizeof line, "line %d\n", number);
-        say(fds[number % GUESTS], line);
+        send_line(fds[number % GUESTS], line);
         for (int i = 0; i < GUESTS; i++)
-            hear(fds[i], line);
+            expect_bytes(fds[i], line);
     }
     for (int i = 0; i < GUESTS; i++) {
         ck_assert(is_silent(fds[i]));

@@ -38,7 +38,7 @@ int domt_secure_run(const domt_secure *secure, const char *command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void domt_secure_holds(const domt_secure *secure, const char *command)
+void domt_secure_run_well(const domt_secure *secure, const char *command)
 {
     int status = domt_secure_run(secure, command);
 
@@ -56,7 +56,7 @@ void domt_secure_issue(const domt_secure *secure, const char *name, const char *
                    "-keyout $T/new.key -out $T/new.pem && mv $T/new.key $T/%s.key && "
                    "mv $T/new.pem $T/%s.pem",
                    name, names, name, name);
-    domt_secure_holds(secure, command);
+    domt_secure_run_well(secure, command);
 }
 
 void domt_secure_begin(domt_secure *secure)
@@ -64,10 +64,11 @@ void domt_secure_begin(domt_secure *secure)
     *secure = (domt_secure){.site.web = 0};
     domt_tree_make(&secure->tree);
     domt_tree_write(&secure->tree, "cnf", "[req]\ndistinguished_name=dn\n[dn]\n");
-    domt_secure_holds(secure, "umask 077; openssl req -x509 -config $T/cnf -newkey ec "
-                              "-pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority "
-                              "-addext basicConstraints=critical,CA:TRUE "
-                              "-addext subjectKeyIdentifier=hash -keyout $T/ca.key -out $T/ca.pem");
+    domt_secure_run_well(secure,
+                         "umask 077; openssl req -x509 -config $T/cnf -newkey ec "
+                         "-pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority "
+                         "-addext basicConstraints=critical,CA:TRUE "
+                         "-addext subjectKeyIdentifier=hash -keyout $T/ca.key -out $T/ca.pem");
     domt_secure_issue(secure, "a", "DNS:localhost,IP:127.0.0.1");
 }
 

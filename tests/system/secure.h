@@ -32,7 +32,7 @@ int domt_secure_run(const domt_secure *secure, const char *command);
 extern char domt_secure_output[65536];
 
 /* Check that a command succeeds. */
-void domt_secure_holds(const domt_secure *secure, const char *command);
+void domt_secure_run_well(const domt_secure *secure, const char *command);
 
 /* Wait until the service has printed this text to stderr `times` times in all; fails after 20 s. */
 void domt_secure_wait(domt_secure *secure, const char *text, uint32_t times);

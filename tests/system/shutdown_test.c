@@ -29,7 +29,7 @@ static void run_for(uint32_t ms)
 }
 
 /* Make clients whose streams do not end by themselves. */
-static void endless(uint32_t count, uint32_t piece_max, bool deaf)
+static void begin_endless_clients(uint32_t count, uint32_t piece_max, bool deaf)
 {
     domt_crowd_init(&crowd, service.port, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -41,7 +41,7 @@ static void endless(uint32_t count, uint32_t piece_max, bool deaf)
     domt_crowd_connect(&crowd, 0, count);
 }
 
-static void ends_with(int status, uint32_t ms_max)
+static void expect_end(int status, uint32_t ms_max)
 {
     uint64_t start_ns = domt_monotonic_ns();
     int got = domt_service_wait(&service, 20000);
@@ -58,7 +58,7 @@ DOMT_TEST(an_idle_service_ends_at_once)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
         domt_service_signal(&service, signals[i]);
-        ends_with(0, DOMT_SCALE(1500, 3000));
+        expect_end(0, DOMT_SCALE(1500, 3000));
         domt_service_check_profile(&service);
         ck_assert_ptr_null(strstr(service.error, "drained"));
     }
@@ -79,25 +79,25 @@ DOMT_TEST(who_is_connected_and_silent_gets_a_fin)
         ck_assert_int_eq(recv(fds[i], &byte, 1, 0), 0);
         close(fds[i]);
     }
-    ends_with(0, DOMT_SCALE(1500, 3000));
+    expect_end(0, DOMT_SCALE(1500, 3000));
     domt_service_check_profile(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
 
 /* Each client gets the beginning of what it sent, then FIN and no reset; and the service echoes
  * every byte that it has received. */
-static void under_load(uint32_t count, uint32_t piece_max)
+static void stop_under_load(uint32_t count, uint32_t piece_max)
 {
     uint64_t received = 0;
 
     /* these clients share a thread, and may notice and answer FIN late */
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=15s", "--set",
                                                      "shutdown.drainTimeout=20s", ));
-    endless(count, piece_max, false);
+    begin_endless_clients(count, piece_max, false);
     run_for(300);
     domt_service_signal(&service, SIGTERM);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
-    ends_with(0, DOMT_SCALE(2000, 5000));
+    expect_end(0, DOMT_SCALE(2000, 5000));
     domt_service_check_profile(&service);
     for (uint32_t i = 0; i < count; i++) {
         const domt_client *client = &crowd.clients[i];
@@ -116,8 +116,8 @@ static void under_load(uint32_t count, uint32_t piece_max)
 
 DOMT_TEST(under_load_every_byte_that_was_received_is_echoed_and_then_fin)
 {
-    under_load(50, 16384);
-    under_load(200, 100);
+    stop_under_load(50, 16384);
+    stop_under_load(200, 100);
 }
 
 static bool all_is_sent(const domt_crowd *of)
@@ -153,7 +153,7 @@ DOMT_TEST(what_had_come_before_the_signal_comes_back)
     domt_service_signal(&service, SIGCONT);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
     domt_crowd_holds(&crowd);
-    ends_with(0, DOMT_SCALE(2000, 5000));
+    expect_end(0, DOMT_SCALE(2000, 5000));
     ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), COUNT * BYTES);
     domt_crowd_fini(&crowd);
 }
@@ -163,11 +163,11 @@ DOMT_TEST(who_never_reads_is_reset_when_the_time_is_over)
     enum { COUNT = 5 };
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=400ms", ));
-    endless(COUNT, 16384, true);
+    begin_endless_clients(COUNT, 16384, true);
     run_for(700);
     uint64_t start_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
-    ends_with(0, DOMT_SCALE(2000, 5000));
+    expect_end(0, DOMT_SCALE(2000, 5000));
     ck_assert_uint_ge(domt_monotonic_ns() - start_ns, UINT64_C(400000000));
     ck_assert_msg(
         strstr(service.error, "5 channels had not drained and were cut, and with them ") != NULL,
@@ -189,12 +189,12 @@ DOMT_TEST(who_never_reads_is_reset_when_the_time_is_over)
 DOMT_TEST(a_later_second_signal_ends_it_at_once)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    endless(2, 16384, true);
+    begin_endless_clients(2, 16384, true);
     run_for(300);
     domt_service_signal(&service, SIGTERM);
     domt_sleep_ms(1500);
     domt_service_signal(&service, SIGINT);
-    ends_with(128 + SIGINT, DOMT_SCALE(1500, 3000));
+    expect_end(128 + SIGINT, DOMT_SCALE(1500, 3000));
     ck_assert_ptr_nonnull(strstr(service.error, "a second signal: ending at once"));
     domt_crowd_fini(&crowd);
 }
@@ -229,14 +229,14 @@ DOMT_TEST(usr1_prints_the_profile_and_changes_nothing)
 DOMT_TEST(nobody_is_accepted_while_it_drains)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=2s", ));
-    endless(1, 16384, true);
+    begin_endless_clients(1, 16384, true);
     run_for(300);
     uint64_t begun_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
     while (domt_is_served(service.port))
         domt_sleep_ms(5);
     ck_assert_uint_lt(domt_monotonic_ns() - begun_ns, UINT64_C(1500000000));
-    ends_with(0, DOMT_SCALE(4000, 7000));
+    expect_end(0, DOMT_SCALE(4000, 7000));
     domt_crowd_fini(&crowd);
 }
 

@@ -17,8 +17,8 @@
 #define WAIT_MS       10000
 
 /* Write the arguments: those of `begin`, the settings of all tests, and these settings. */
-static void gather(const char *const begin[], const char *const settings[],
-                   const char **ret_arguments, size_t room)
+static void gather_arguments(const char *const begin[], const char *const settings[],
+                             const char **ret_arguments, size_t room)
 {
     static const char *const always[] = {"listeners.web.address=127.0.0.1:0",
                                          "listeners.kv.address=127.0.0.1:0",
@@ -54,7 +54,7 @@ void domt_site_arguments(const char *const settings[], const char **ret_argument
                                         "web.root=" DOMT_SOURCE_DIR "/examples/web/static",
                                         NULL};
 
-    gather(begin, settings, ret_arguments, room);
+    gather_arguments(begin, settings, ret_arguments, room);
 }
 
 void domt_site_served(const char *const settings[], const char **ret_arguments, size_t room)
@@ -62,7 +62,7 @@ void domt_site_served(const char *const settings[], const char **ret_arguments, 
     static const char *const begin[] = {"/bin/sh", DOMT_SOURCE_DIR "/dev", "serve", NULL};
 
     ck_assert_int_eq(setenv("DOMUS_BIN", DOMT_BIN_DIR, 1), 0);
-    gather(begin, settings, ret_arguments, room);
+    gather_arguments(begin, settings, ret_arguments, room);
 }
 
 uint16_t domt_site_port(const char *said, const char *listener)
@@ -162,8 +162,8 @@ unsigned domt_site_send(domt_site *site, const char *request)
     return site->status;
 }
 
-void domt_site_holds(domt_site *site, const char *start, const char *body, unsigned status,
-                     const char *part)
+void domt_site_expect(domt_site *site, const char *start, const char *body, unsigned status,
+                      const char *part)
 {
     unsigned got = domt_site_ask(site, start, "", body);
 
@@ -172,7 +172,7 @@ void domt_site_holds(domt_site *site, const char *start, const char *body, unsig
                   part, site->answer);
 }
 
-void domt_say(int fd, const char *text)
+void domt_send_text(int fd, const char *text)
 {
     domt_send_all(fd, text, strlen(text));
 }

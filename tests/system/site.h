@@ -46,10 +46,10 @@ unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, c
 unsigned domt_site_send(domt_site *site, const char *request);
 
 /* Check that a request gets this status, and an answer that contains `part` (NULL: any). */
-void domt_site_holds(domt_site *site, const char *start, const char *body, unsigned status,
-                     const char *part);
+void domt_site_expect(domt_site *site, const char *start, const char *body, unsigned status,
+                      const char *part);
 
 /* Send a text. */
-void domt_say(int fd, const char *text);
+void domt_send_text(int fd, const char *text);
 
 #endif

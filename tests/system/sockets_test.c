@@ -26,7 +26,7 @@ static bool is_over(const domt_crowd *unused)
 }
 
 /* Let all clients send as much as they can for this time. */
-static void flood(uint32_t ms)
+static void flood_for(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
     (void)domt_crowd_run(&crowd, is_over, ms + 10000);
@@ -34,7 +34,7 @@ static void flood(uint32_t ms)
 
 /* Returns the client whose connection has these addresses on the service's side; -1: there is none.
  * Other sockets of the machine may have the same port, at another address. */
-static int client_of(unsigned address, unsigned port, unsigned peer_port)
+static int find_client(unsigned address, unsigned port, unsigned peer_port)
 {
     if (address != htonl(INADDR_LOOPBACK) || port != service.port)
         return -1;
@@ -52,7 +52,7 @@ static int client_of(unsigned address, unsigned port, unsigned peer_port)
  * sent and not acknowledged, or not sent yet. SIOCOUTQ would tell that, but only to the process
  * that owns the socket. The file may list a socket twice when others come and go while it is
  * read. */
-static uint64_t most_in_kernel(uint32_t *ret_count)
+static uint64_t measure_most_in_kernel(uint32_t *ret_count)
 {
     FILE *file = fopen("/proc/net/tcp", "re");
     char line[512];
@@ -68,7 +68,7 @@ static uint64_t most_in_kernel(uint32_t *ret_count)
                    &bytes) != 5 ||
             state != 1) /* TCP_ESTABLISHED */
             continue;
-        int client = client_of(address, port, peer_port);
+        int client = find_client(address, port, peer_port);
         if (client < 0)
             continue;
         *ret_count += !seen[client];
@@ -92,7 +92,7 @@ static void add_stranger(void)
     ck_assert_int_eq(connect(stranger, (struct sockaddr *)&at, sizeof at), 0);
 }
 
-static void begin(const char *const arguments[])
+static void set_up(const char *const arguments[])
 {
     domt_service_start(&service, arguments);
     domt_crowd_init(&crowd, service.port, DEAF);
@@ -108,17 +108,17 @@ static uint64_t become_deaf(void)
 {
     uint32_t count;
 
-    flood(300);
+    flood_for(300);
     for (uint32_t i = 0; i < DEAF; i++)
         crowd.clients[i].deaf = true;
-    flood(1500);
-    uint64_t most = most_in_kernel(&count);
+    flood_for(1500);
+    uint64_t most = measure_most_in_kernel(&count);
     ck_assert_uint_eq(count, DEAF);
     return most;
 }
 
 /* Let all clients read to the end, and check that every byte comes. */
-static void end(void)
+static void tear_down(void)
 {
     for (uint32_t i = 0; i < DEAF; i++) {
         crowd.clients[i].bytes = crowd.clients[i].sent;
@@ -134,29 +134,29 @@ static void end(void)
 
 DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
 {
-    begin(DOMT_ECHO_ARGUMENTS()); /* the default is 128 KiB */
+    set_up(DOMT_ECHO_ARGUMENTS()); /* the default is 128 KiB */
     uint64_t most = become_deaf();
     printf("128 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
     ck_assert_uint_le(most, 128 * KIB + 2 * SEGMENT);
     ck_assert_uint_ge(most, 64 * KIB);
-    end();
-    begin(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=16KiB", ));
+    tear_down();
+    set_up(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=16KiB", ));
     most = become_deaf();
     printf("16 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
     ck_assert_uint_le(most, 16 * KIB + 2 * SEGMENT);
-    end();
+    tear_down();
 }
 
 /* Without the limit the kernel lets a send buffer grow up to the last number of net.ipv4.tcp_wmem,
  * which is several MiB. A configured size of the buffer limits it, too. */
 DOMT_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
 {
-    begin(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",
-                              "channel.socket.sendBuffer=32KiB", ));
+    set_up(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",
+                               "channel.socket.sendBuffer=32KiB", ));
     uint64_t most = become_deaf();
     printf("a buffer of 32 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
     ck_assert_uint_le(most, 64 * KIB + 2 * SEGMENT);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(120)

@@ -19,7 +19,7 @@
 static domt_service service;
 static char uploads[] = "/tmp/domus-stop-XXXXXX";
 
-static void begin(const char *backend)
+static void set_up(const char *backend)
 {
     char set[2][64];
 
@@ -43,7 +43,7 @@ static void stop_in_the_midst(void)
     domt_sleep_ms(300);
 }
 
-static void hold_end(void)
+static void check_end(void)
 {
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
     ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
@@ -56,7 +56,7 @@ static void upload_by_http_1(const char *backend)
     size_t size = 0;
     ssize_t part;
 
-    begin(backend);
+    set_up(backend);
     int fd = domt_connect(service.port);
     snprintf(text, sizeof text,
              "POST /login HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -72,7 +72,7 @@ static void upload_by_http_1(const char *backend)
     ck_assert_msg(strncmp(text, "HTTP/1.1 204 ", 13) == 0, "%s", text);
     ck_assert_ptr_nonnull(strstr(text, "\r\nConnection: close\r\n"));
     close(fd);
-    hold_end();
+    check_end();
 }
 
 /* Read frames until the connection ends. Returns one letter for each important frame, in order: an
@@ -101,7 +101,7 @@ static void upload_by_http_2(const char *backend)
     static domt_h2_bytes bytes;
     char fields[256];
 
-    begin(backend);
+    set_up(backend);
     ck_assert(domt_h2_open(&h2, service.port));
     snprintf(fields, sizeof fields,
              ":method: POST\n:scheme: http\n:path: /login\n:authority: a\n"
@@ -116,7 +116,7 @@ static void upload_by_http_2(const char *backend)
     domt_h2_send(&h2, &bytes);
     ck_assert_str_eq(read_frames(&h2), "gAG");
     domt_h2_close(&h2, false);
-    hold_end();
+    check_end();
 }
 
 DOMT_TEST(a_body_under_way_may_end)

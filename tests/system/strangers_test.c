@@ -50,13 +50,13 @@ static uint64_t now_ms(void)
     return domt_monotonic_ns() / 1000000;
 }
 
-static void come_silently(void)
+static void connect_silent(void)
 {
     for (int i = 0; i < SILENT; i++)
         silent[i] = connect_from(1, 1000);
 }
 
-static void go(void)
+static void close_all(void)
 {
     for (int i = 0; i < SILENT; i++)
         close(silent[i]);
@@ -77,11 +77,11 @@ DOMT_TEST(without_a_time_out_silent_connections_keep_everybody_out)
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
                                                      "channel.firstByteTimeout=0", "--set",
                                                      "channel.idleTimeout=0", ));
-    come_silently();
+    connect_silent();
     int newcomer = connect_from(1, 2 * FIRST_MS);
     ck_assert(!domt_echoes(newcomer, "is anybody there?"));
     close(newcomer);
-    go();
+    close_all();
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels silent"), 0);
 }
@@ -91,7 +91,7 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
                                                      "channel.firstByteTimeout=1500ms", ));
     uint64_t began_ms = now_ms();
-    come_silently();
+    connect_silent();
     int newcomer = connect_from(1, 30000);
     ck_assert(domt_echoes(newcomer, "is anybody there?"));
     uint64_t waited_ms = now_ms() - began_ms;
@@ -107,12 +107,12 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
     ck_assert(domt_echoes(newcomer, "still"));
     ck_assert_uint_eq(count_of("all 100 connections of channel.maxConnections are taken"), 1);
     close(newcomer);
-    go();
+    close_all();
     domt_service_stop(&service);
     ck_assert_uint_ge(domt_service_count(&service, "channels silent"), PLACES);
 }
 
-static void come_greedily(void)
+static void connect_greedy(void)
 {
     for (int i = 0; i < GREEDY; i++)
         greedy[i] = connect_from(2, 5000);
@@ -120,7 +120,7 @@ static void come_greedily(void)
 
 /* Returns how many greedy connections are served. The others are reset, as their sends or receives
  * show. */
-static int served_greedy(void)
+static int count_served_greedy(void)
 {
     int count = 0;
 
@@ -129,7 +129,7 @@ static int served_greedy(void)
     return count;
 }
 
-static void go_greedily(void)
+static void close_greedy(void)
 {
     for (int i = 0; i < GREEDY; i++)
         close(greedy[i]);
@@ -138,11 +138,11 @@ static void go_greedily(void)
 DOMT_TEST(without_a_bound_one_address_takes_all_places)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
-    come_greedily();
+    connect_greedy();
     int other = connect_from(3, 2000);
     ck_assert(!domt_echoes(other, "is there room?"));
     close(other);
-    go_greedily();
+    close_greedy();
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "refused by address"), 0);
 }
@@ -153,13 +153,14 @@ DOMT_TEST(one_address_cannot_take_all_places)
                                                      "channel.maxPerLoopback=25%", "--set",
                                                      "system.threads=2", ));
     for (int round = 0; round < 3; round++) {
-        come_greedily();
+        connect_greedy();
         int other = connect_from(3, 10000);
         ck_assert(domt_echoes(other, "is there room?"));
-        int served = served_greedy(); /* a connection of the last round may still be closing */
+        int served =
+            count_served_greedy(); /* a connection of the last round may still be closing */
         ck_assert(served == SHARE || (round != 0 && served == SHARE - 1));
         close(other);
-        go_greedily(); /* afterwards the address can connect again */
+        close_greedy(); /* afterwards the address can connect again */
         int again = -1;
         for (int tries = 0; tries < 200 && again < 0; tries++) {
             again = connect_from(2, 5000);
@@ -201,7 +202,7 @@ static void end_somehow(int fd, uint32_t how)
     close(fd);
 }
 
-static uint32_t served_of(uint8_t host, uint32_t count)
+static uint32_t count_served_of(uint8_t host, uint32_t count)
 {
     int fds[2 * EACH];
     uint32_t served = 0;
@@ -236,7 +237,7 @@ DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
         uint32_t served = 0;
         for (int tries = 0; tries < 50 && served != EACH; tries++) {
             domt_sleep_ms(100); /* the last connections may still be closing */
-            served = served_of(host, 2 * EACH);
+            served = count_served_of(host, 2 * EACH);
             ck_assert_uint_le(served, EACH);
         }
         ck_assert_uint_eq(served, EACH);

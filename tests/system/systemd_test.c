@@ -60,7 +60,7 @@ DOMT_TEST(a_socket_of_systemd_is_served)
 }
 
 /* Run a command, and store its output in `text`. Returns its status. */
-static int run(char *text, size_t size, const char *command)
+static int run_command(char *text, size_t size, const char *command)
 {
     FILE *output = popen(command, "re");
 
@@ -85,16 +85,16 @@ DOMT_TEST(a_unit_of_systemd_is_ready_fed_and_stopped)
         "systemd-run --unit=domus-test-%d -p Type=notify -p WatchdogSec=1 -p TimeoutStartSec=10 "
         "%s/echo --config %s/config/domus.yaml --set listeners.echo.address=127.0.0.1:0 2>&1",
         pid, DOMT_BIN_DIR, DOMT_SOURCE_DIR);
-    ck_assert_msg(run(text, sizeof text, command) == 0, "%s", text);
+    ck_assert_msg(run_command(text, sizeof text, command) == 0, "%s", text);
     domt_sleep_ms(2500); /* longer than the watchdog's time */
     snprintf(command, sizeof command,
              "systemctl show -p ActiveState -p StatusText -p NRestarts domus-test-%d", pid);
-    ck_assert_int_eq(run(text, sizeof text, command), 0);
+    ck_assert_int_eq(run_command(text, sizeof text, command), 0);
     ck_assert_msg(strstr(text, "ActiveState=active\n") != NULL &&
                       strstr(text, "NRestarts=0\n") != NULL && strstr(text, "messages/s") != NULL,
                   "%s", text);
     snprintf(command, sizeof command, "systemctl stop domus-test-%d 2>&1", pid);
-    ck_assert_msg(run(text, sizeof text, command) == 0, "%s", text);
+    ck_assert_msg(run_command(text, sizeof text, command) == 0, "%s", text);
 }
 
 DOMT_SUITE(60)

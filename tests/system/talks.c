@@ -73,7 +73,7 @@ void domt_send_all(int fd, const char *bytes, size_t size)
     }
 }
 
-bool domt_is_like(const char *bytes, const char *pattern, size_t size)
+bool domt_matches_pattern(const char *bytes, const char *pattern, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (pattern[i] != '?' && bytes[i] != pattern[i])
@@ -82,7 +82,7 @@ bool domt_is_like(const char *bytes, const char *pattern, size_t size)
     return true;
 }
 
-bool domt_hears(int fd, const char *answer)
+bool domt_receives_pattern(int fd, const char *answer)
 {
     char bytes[512];
     size_t have = 0;
@@ -94,13 +94,13 @@ bool domt_hears(int fd, const char *answer)
             return false;
         have += (size_t)got;
     }
-    return domt_is_like(bytes, answer, size);
+    return domt_matches_pattern(bytes, answer, size);
 }
 
 bool domt_is_answered(int fd, const domt_protocol *with)
 {
     domt_send_all(fd, with->ask, strlen(with->ask));
-    return domt_hears(fd, with->answer);
+    return domt_receives_pattern(fd, with->answer);
 }
 
 /* Start the service, and return the connection of the good client. */
@@ -120,18 +120,18 @@ int domt_protocol_start(domt_service *service, const domt_protocol *with, const 
         static char big[DOMT_BIG_BYTES];
         memset(big, 'b', sizeof big);
         domt_send_all(fd, "SET good yes\r\n", 14);
-        ck_assert(domt_hears(fd, "+OK\r\n"));
+        ck_assert(domt_receives_pattern(fd, "+OK\r\n"));
         domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$4000\r\n", 29);
         domt_send_all(fd, big, sizeof big);
         domt_send_all(fd, "\r\n", 2);
-        ck_assert(domt_hears(fd, "+OK\r\n"));
+        ck_assert(domt_receives_pattern(fd, "+OK\r\n"));
     }
     ck_assert(domt_is_answered(fd, with));
     return fd;
 }
 
 /* Returns the longest of `count` round trips of the good client. */
-double domt_worst_trip_ms(int fd, const domt_protocol *with, int count)
+double domt_measure_worst_trip_ms(int fd, const domt_protocol *with, int count)
 {
     uint64_t worst_ns = 0;
 

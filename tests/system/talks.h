@@ -42,15 +42,15 @@ uint64_t domt_protocol_start_bytes(const domt_protocol *with);
 bool domt_is_answered(int fd, const domt_protocol *with);
 
 /* Returns the longest of `count` round trips of the good client. */
-double domt_worst_trip_ms(int fd, const domt_protocol *with, int count);
+double domt_measure_worst_trip_ms(int fd, const domt_protocol *with, int count);
 
 void domt_send_all(int fd, const char *bytes, size_t size);
 
 /* Returns whether bytes match a pattern, in which '?' stands for any byte. */
-bool domt_is_like(const char *bytes, const char *pattern, size_t size);
+bool domt_matches_pattern(const char *bytes, const char *pattern, size_t size);
 
 /* Read bytes, and check that they match this pattern ('?' is any byte). */
-bool domt_hears(int fd, const char *answer);
+bool domt_receives_pattern(int fd, const char *answer);
 
 /* Connect with small socket buffers, so that waiting bytes wait in the service. */
 int domt_connect_small(const domt_service *service);

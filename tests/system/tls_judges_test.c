@@ -20,34 +20,34 @@ DOMT_TEST(curl_uses_the_site_in_both_versions)
         return;
     domt_secure_begin(&secure);
     domt_secure_start(&secure, nothing);
-    domt_secure_holds(&secure, "seq 200000 | head -c 1000000 >$T/in");
+    domt_secure_run_well(&secure, "seq 200000 | head -c 1000000 >$T/in");
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command,
                  CURL "%s -w \" %%{http_version} %%{ssl_verify_result}\" "
                       "https://localhost:$WEB/json https://localhost:$WEB/json",
                  versions[i]);
-        domt_secure_holds(&secure, command);
+        domt_secure_run_well(&secure, command);
         ck_assert_msg(strstr(domt_secure_output, "hello") != NULL, "%s", domt_secure_output);
         ck_assert_msg(strstr(domt_secure_output, " 1.1 0") != NULL, "%s", domt_secure_output);
         snprintf(command, sizeof command,
                  CURL "%s -T $T/in -X POST -o $T/out https://localhost:$WEB/echo && "
                       "cmp $T/in $T/out",
                  versions[i]);
-        domt_secure_holds(&secure, command);
+        domt_secure_run_well(&secure, command);
         snprintf(command, sizeof command,
                  CURL "%s -T $T/in -X PUT https://localhost:$WEB/kv/a && " CURL
                       "%s -o $T/out https://localhost:$WEB/kv/a && cmp $T/in $T/out",
                  versions[i], versions[i]);
-        domt_secure_holds(&secure, command);
+        domt_secure_run_well(&secure, command);
         snprintf(
             command, sizeof command,
             CURL "%s -N --max-time 3 https://localhost:$WEB/events | grep -m 1 data:", versions[i]);
-        domt_secure_holds(&secure, command);
+        domt_secure_run_well(&secure, command);
     }
     ck_assert_int_ne(domt_secure_run(&secure, "curl -sSf http://localhost:$WEB/json"), 0);
-    domt_secure_holds(&secure, "openssl req -x509 -config $T/cnf -newkey ec -pkeyopt "
-                               "ec_paramgen_curve:P-256 -nodes -subj /CN=stranger "
-                               "-keyout $T/other.key -out $T/other.pem");
+    domt_secure_run_well(&secure, "openssl req -x509 -config $T/cnf -newkey ec -pkeyopt "
+                                  "ec_paramgen_curve:P-256 -nodes -subj /CN=stranger "
+                                  "-keyout $T/other.key -out $T/other.pem");
     ck_assert_int_eq(
         domt_secure_run(&secure, "curl -sSf --cacert $T/other.pem https://localhost:$WEB/json"),
         60); /* curl does not know the authority */
@@ -69,21 +69,22 @@ static const char upstream[] = "import http.server\n"
                                "print(server.server_port, flush=True)\n"
                                "server.serve_forever()\n";
 
-static void hold_proto(const char *scheme, const char *const more[3])
+static void check_forwarded_proto(const char *scheme, const char *const more[3])
 {
     char setting[64], command[128];
 
     domt_secure_begin(&secure);
     domt_tree_write(&secure.tree, "up.py", upstream);
-    domt_secure_holds(&secure, "timeout 20 python3 $T/up.py >$T/port 2>/dev/null & "
-                               "for i in $(seq 100); do test -s $T/port && break; sleep 0.1; done; "
-                               "cat $T/port");
+    domt_secure_run_well(&secure,
+                         "timeout 20 python3 $T/up.py >$T/port 2>/dev/null & "
+                         "for i in $(seq 100); do test -s $T/port && break; sleep 0.1; done; "
+                         "cat $T/port");
     unsigned port = 0;
     ck_assert_int_eq(sscanf(domt_secure_output, "%u", &port), 1); /* NOLINT(cert-err34-c) */
     snprintf(setting, sizeof setting, "web.upstream=127.0.0.1:%u", port);
     domt_secure_start(&secure, (const char *const[]){setting, more[0], more[1], more[2], NULL});
     snprintf(command, sizeof command, CURL "%s://localhost:$WEB/proxy/a", scheme);
-    domt_secure_holds(&secure, command);
+    domt_secure_run_well(&secure, command);
     ck_assert_str_eq(domt_secure_output, scheme);
     domt_secure_end(&secure);
 }
@@ -92,10 +93,10 @@ DOMT_TEST(a_server_behind_the_site_hears_how_clients_came)
 {
     if (!domt_secure_is_possible("curl python3"))
         return;
-    hold_proto("https", (const char *const[]){NULL, NULL, NULL});
-    hold_proto("http",
-               (const char *const[]){"listeners.web.tls.certFile=", "listeners.web.tls.keyFile=",
-                                     "listeners.web.tls.alpn="});
+    check_forwarded_proto("https", (const char *const[]){NULL, NULL, NULL});
+    check_forwarded_proto(
+        "http", (const char *const[]){"listeners.web.tls.certFile=", "listeners.web.tls.keyFile=",
+                                      "listeners.web.tls.alpn="});
 }
 
 DOMT_TEST(redis_cli_uses_kv)
@@ -104,14 +105,14 @@ DOMT_TEST(redis_cli_uses_kv)
         return;
     domt_secure_begin(&secure);
     domt_secure_start(&secure, nothing);
-    domt_secure_holds(
+    domt_secure_run_well(
         &secure, "R=\"redis-cli --tls --cacert $CA -p $KV\"; $R set a hello && "
                  "test \"$($R get a)\" = hello && test \"$($R -3 -r 50 incr n | tail -1)\" = 50"
                  " && seq 100000 | $R -x set large && test $($R strlen large) = 588895");
-    domt_secure_holds(&secure,
-                      "R=\"redis-cli --tls --cacert $CA -p $KV\"; "
-                      "seq 10000 | sed \"s/.*/set key& &/\" | $R --pipe | grep \"errors: 0, "
-                      "replies: 10000\" && test $($R dbsize) = 10003");
+    domt_secure_run_well(&secure,
+                         "R=\"redis-cli --tls --cacert $CA -p $KV\"; "
+                         "seq 10000 | sed \"s/.*/set key& &/\" | $R --pipe | grep \"errors: 0, "
+                         "replies: 10000\" && test $($R dbsize) = 10003");
     ck_assert_int_ne(domt_secure_run(&secure, "redis-cli --tls --cacert $CA -h localhost.invalid "
                                               "-p $KV ping"),
                      0);
@@ -131,7 +132,7 @@ DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
                  "(echo hello; sleep 1) | openssl s_client -quiet -no_ign_eof -CAfile $CA "
                  "-verify_return_error -connect 127.0.0.1:%s | grep -x hello",
                  ports[i]);
-        domt_secure_holds(&secure, command);
+        domt_secure_run_well(&secure, command);
     }
     domt_secure_end(&secure);
 }

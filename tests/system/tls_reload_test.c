@@ -19,14 +19,14 @@ static const char *const nothing[] = {NULL};
 /* Read the serial number of the certificate that new connections to the site get. */
 static void read_serial(char serial[128])
 {
-    domt_secure_holds(&secure, "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
-                               "openssl x509 -noout -serial");
+    domt_secure_run_well(&secure, "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
+                                  "openssl x509 -noout -serial");
     snprintf(serial, 128, "%.127s", domt_secure_output);
 }
 
-static void serial_of_file(char serial[128])
+static void read_serial_of_file(char serial[128])
 {
-    domt_secure_holds(&secure, "openssl x509 -noout -serial -in $T/a.pem");
+    domt_secure_run_well(&secure, "openssl x509 -noout -serial -in $T/a.pem");
     snprintf(serial, 128, "%.127s", domt_secure_output);
 }
 
@@ -46,14 +46,14 @@ static FILE *hold_connection(void)
 }
 
 /* Send a line on that connection, and check that it is echoed. */
-static void say(FILE *held, const char *line)
+static void expect_echo(FILE *held, const char *line)
 {
     char command[256];
 
     ck_assert_int_ge(fprintf(held, "%s\n", line), 0);
     ck_assert_int_eq(fflush(held), 0);
     snprintf(command, sizeof command, "until grep -x %s $T/held; do sleep 0.05; done", line);
-    domt_secure_holds(&secure, command);
+    domt_secure_run_well(&secure, command);
 }
 
 DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
@@ -65,19 +65,19 @@ DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
     domt_secure_begin(&secure);
     domt_secure_start(&secure, nothing);
     FILE *held = hold_connection();
-    say(held, "one");
+    expect_echo(held, "one");
     read_serial(before);
     domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
-    say(held, "two");
+    expect_echo(held, "two");
     read_serial(now);
     ck_assert_str_eq(before, now); /* no signal was sent, so nothing is read again */
     domt_service_signal(&secure.site.service, SIGHUP);
     domt_secure_wait(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
     read_serial(now);
-    serial_of_file(file);
+    read_serial_of_file(file);
     ck_assert_str_eq(now, file);
     ck_assert_str_ne(before, now);
-    say(held, "three");
+    expect_echo(held, "three");
     ck_assert_int_eq(pclose(held), 0);
     domt_secure_end(&secure);
 }
@@ -106,13 +106,13 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
         return;
     domt_secure_begin(&secure);
     domt_secure_issue(&secure, "b", "DNS:localhost,IP:127.0.0.1");
-    domt_secure_holds(&secure, "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
+    domt_secure_run_well(&secure, "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
     domt_secure_start(&secure, nothing);
     read_serial(before);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strncmp(rows[i].command, "chmod", 5) == 0 && geteuid() == 0)
             continue; /* root can read the file in spite of that */
-        domt_secure_holds(&secure, rows[i].command);
+        domt_secure_run_well(&secure, rows[i].command);
         domt_service_signal(&secure.site.service, SIGHUP);
         kept += 4;
         domt_secure_wait(&secure, KEPT, kept);
@@ -121,10 +121,10 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
                       secure.site.service.error);
         read_serial(now);
         ck_assert_str_eq(before, now);
-        domt_secure_holds(&secure, "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
-                                   "cp $T/good.key $T/a.key");
+        domt_secure_run_well(&secure, "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
+                                      "cp $T/good.key $T/a.key");
     }
-    domt_secure_holds(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
+    domt_secure_run_well(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
     domt_service_signal(&secure.site.service, SIGHUP);
     domt_secure_wait(&secure, READ, 1);
     read_serial(now);
@@ -143,7 +143,7 @@ DOMT_TEST(each_listener_keeps_its_own)
     domt_secure_begin(&secure);
     domt_secure_issue(&secure, "b", "DNS:localhost");
     domt_secure_start(&secure, settings);
-    domt_secure_holds(&secure, "rm $T/b.key");
+    domt_secure_run_well(&secure, "rm $T/b.key");
     domt_service_signal(&secure.site.service, SIGHUP);
     domt_secure_wait(&secure, "SIGHUP: the files of 3 listeners " READ, 1);
     domt_secure_wait(&secure, "SIGHUP: listeners.kv.tls.keyFile: ", 1);
@@ -169,9 +169,9 @@ DOMT_TEST(storm_of_signals_is_survived)
              "kill -HUP %d; kill -HUP %d; done; "
              "curl -sSf --cacert $CA https://localhost:$WEB/json >/dev/null || exit 1; done",
              secure.site.service.pid, secure.site.service.pid, secure.site.service.pid);
-    domt_secure_holds(&secure, command);
+    domt_secure_run_well(&secure, command);
     domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
-    serial_of_file(file);
+    read_serial_of_file(file);
     domt_service_signal(&secure.site.service, SIGHUP);
     for (int i = 0; i < 100; i++) {
         read_serial(now);

@@ -104,9 +104,9 @@ DOMT_TEST(name_that_is_asked_for_chooses_the_certificate)
     domt_secure_begin(&secure);
     domt_secure_issue(&secure, "b", "DNS:b.example");
     domt_secure_start(&secure, settings);
-    domt_secure_holds(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json");
-    domt_secure_holds(&secure, "curl -sSf --cacert $CA --resolve b.example:$WEB:127.0.0.1 "
-                               "https://b.example:$WEB/json");
+    domt_secure_run_well(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json");
+    domt_secure_run_well(&secure, "curl -sSf --cacert $CA --resolve b.example:$WEB:127.0.0.1 "
+                                  "https://b.example:$WEB/json");
     ck_assert_int_eq(domt_secure_run(&secure,
                                      "curl -sSf --cacert $CA --resolve c.example:$WEB:127.0.0.1 "
                                      "https://c.example:$WEB/json"),
@@ -127,11 +127,12 @@ DOMT_TEST(versions_ciphers_and_protocols_are_as_they_are_set)
         return;
     domt_secure_begin(&secure);
     domt_secure_start(&secure, settings);
-    domt_secure_holds(&secure, CLIENT "$WEB | grep TLS_CHACHA20_POLY1305_SHA256");
+    domt_secure_run_well(&secure, CLIENT "$WEB | grep TLS_CHACHA20_POLY1305_SHA256");
     ck_assert_int_ne(domt_secure_run(&secure, CLIENT "$WEB -tls1_2"), 0);
     ck_assert_int_ne(domt_secure_run(&secure, CLIENT "$WEB -alpn h2"), 0);
-    domt_secure_holds(&secure, CLIENT "$WEB -alpn h2,http/1.1 | grep \"ALPN protocol: http/1.1\"");
-    domt_secure_holds(&secure, CLIENT "$KV -tls1_2 | grep \"ECDHE-ECDSA-AES128-GCM-SHA256\"");
+    domt_secure_run_well(&secure,
+                         CLIENT "$WEB -alpn h2,http/1.1 | grep \"ALPN protocol: http/1.1\"");
+    domt_secure_run_well(&secure, CLIENT "$KV -tls1_2 | grep \"ECDHE-ECDSA-AES128-GCM-SHA256\"");
     ck_assert_int_ne(
         domt_secure_run(&secure, CLIENT "$KV -tls1_2 -cipher ECDHE-ECDSA-AES256-GCM-SHA384"), 0);
     domt_secure_end(&secure);
@@ -148,17 +149,17 @@ DOMT_TEST(clients_show_certificates_when_they_have_to)
     domt_secure_begin(&secure);
     domt_secure_issue(&secure, "client", "DNS:client.example");
     domt_secure_start(&secure, settings);
-    domt_secure_holds(&secure, "curl -sSf --cacert $CA --cert $T/client.pem --key $T/client.key "
-                               "https://localhost:$WEB/json");
+    domt_secure_run_well(&secure, "curl -sSf --cacert $CA --cert $T/client.pem --key $T/client.key "
+                                  "https://localhost:$WEB/json");
     ck_assert_int_ne(domt_secure_run(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json"),
                      0);
-    domt_secure_holds(&secure, "redis-cli --tls --cacert $CA -p $KV ping | grep PONG");
-    domt_secure_holds(&secure, "redis-cli --tls --cacert $CA --cert $T/client.pem --key "
-                               "$T/client.key -p $KV ping | grep PONG");
-    domt_secure_holds(&secure,
-                      "openssl req -x509 -config $T/cnf -newkey rsa:2048 -nodes -subj /CN=stranger "
-                      "-keyout $T/s.key -out $T/s.pem; ! redis-cli --tls --cacert $CA --cert "
-                      "$T/s.pem --key $T/s.key -p $KV ping | grep PONG");
+    domt_secure_run_well(&secure, "redis-cli --tls --cacert $CA -p $KV ping | grep PONG");
+    domt_secure_run_well(&secure, "redis-cli --tls --cacert $CA --cert $T/client.pem --key "
+                                  "$T/client.key -p $KV ping | grep PONG");
+    domt_secure_run_well(
+        &secure, "openssl req -x509 -config $T/cnf -newkey rsa:2048 -nodes -subj /CN=stranger "
+                 "-keyout $T/s.key -out $T/s.pem; ! redis-cli --tls --cacert $CA --cert "
+                 "$T/s.pem --key $T/s.key -p $KV ping | grep PONG");
     domt_secure_end(&secure);
 }
 

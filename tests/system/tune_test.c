@@ -11,7 +11,7 @@
 #define PYTHON "/usr/bin/python3"
 
 /* Run a part of that file in a directory of its own. */
-static void judge(const char *part)
+static void run_judge(const char *part)
 {
     char command[2 * PATH_MAX];
     domt_tree tree;
@@ -31,47 +31,47 @@ static void judge(const char *part)
 
 DOMT_TEST(the_best_values_are_printed)
 {
-    judge("best");
+    run_judge("best");
 }
 
 DOMT_TEST(values_that_the_service_refuses_leave)
 {
-    judge("refused");
+    run_judge("refused");
 }
 
 DOMT_TEST(bounds_that_nobody_keeps_are_said)
 {
-    judge("bounds");
+    run_judge("bounds");
 }
 
 DOMT_TEST(a_best_that_loses_the_duel_is_said)
 {
-    judge("lost");
+    run_judge("lost");
 }
 
 DOMT_TEST(services_and_loads_that_fail_are_told)
 {
-    judge("failures");
+    run_judge("failures");
 }
 
 DOMT_TEST(services_that_fork_are_counted_and_ended)
 {
-    judge("forks");
+    run_judge("forks");
 }
 
 DOMT_TEST(a_signal_ends_all)
 {
-    judge("signals");
+    run_judge("signals");
 }
 
 DOMT_TEST(wrong_words_end_with_a_line)
 {
-    judge("wrong");
+    run_judge("wrong");
 }
 
 DOMT_TEST(a_real_service_is_tuned)
 {
-    judge("real");
+    run_judge("real");
 }
 
 DOMT_SUITE(70)

@@ -63,7 +63,7 @@ static uint32_t made;
 static uint64_t wrong, echoed, missing, cut, rounds;
 static uint64_t unkept; /* acknowledged bytes that had not come back at FIN */
 
-static uint32_t below(uint32_t bound)
+static uint32_t draw_below(uint32_t bound)
 {
     return (uint32_t)nrand48(chance) % bound;
 }
@@ -78,7 +78,7 @@ static void set_buffer(int fd, int which, int bytes)
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, which, &bytes, sizeof bytes), 0);
 }
 
-static void begin(connection *one)
+static void begin_connection(connection *one)
 {
     static const uint32_t pieces[] = {1, 7, 100, 1500, BURST_MAX};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service.port)};
@@ -86,29 +86,29 @@ static void begin(connection *one)
     *one = (connection){
         .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
         .number = ++made,
-        .reading = (reading)below(READINGS),
-        .ending = (ending)below(ENDINGS),
-        .piece_max = pieces[below(sizeof pieces / sizeof pieces[0])],
+        .reading = (reading)draw_below(READINGS),
+        .ending = (ending)draw_below(ENDINGS),
+        .piece_max = pieces[draw_below(sizeof pieces / sizeof pieces[0])],
     };
     ck_assert_int_ge(one->fd, 0);
-    one->bytes = 1 + below(one->piece_max < 100 ? 3000 : 2000000);
+    one->bytes = 1 + draw_below(one->piece_max < 100 ? 3000 : 2000000);
     if (one->reading != READS_AT_ONCE)
         set_buffer(one->fd, SO_RCVBUF, 4096);
-    if (below(2) == 0)
+    if (draw_below(2) == 0)
         set_buffer(one->fd, SO_SNDBUF, 8192);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_int_eq(connect(one->fd, (struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(fcntl(one->fd, F_SETFL, O_NONBLOCK), 0);
 }
 
-static uint64_t owed_to(const connection *one)
+static uint64_t count_owed_bytes(const connection *one)
 {
     return one->was_told ? one->acknowledged : one->sent;
 }
 
 /* End a connection. If the service has ended it, its missing bytes are added to the sums: as many
  * must have been cut. */
-static void finish(connection *one, bool by_reset)
+static void end_connection(connection *one, bool by_reset)
 {
     const struct linger at_once = {.l_onoff = 1};
 
@@ -118,12 +118,12 @@ static void finish(connection *one, bool by_reset)
     one->fd = -1;
     if (by_reset)
         return;
-    if (one->received < owed_to(one))
-        missing += owed_to(one) - one->received;
+    if (one->received < count_owed_bytes(one))
+        missing += count_owed_bytes(one) - one->received;
 }
 
 /* Read from a connection. Returns whether it is over. */
-static bool receive(connection *one)
+static bool read_some(connection *one)
 {
     char bytes[BURST_MAX];
     ssize_t size = recv(one->fd, bytes, one->reading == READS_AT_ONCE ? sizeof bytes : 2048, 0);
@@ -131,9 +131,9 @@ static bool receive(connection *one)
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (size <= 0) {
-        if (size == 0 && !one->was_broken && one->received < owed_to(one))
-            unkept += owed_to(one) - one->received;
-        finish(one, false);
+        if (size == 0 && !one->was_broken && one->received < count_owed_bytes(one))
+            unkept += count_owed_bytes(one) - one->received;
+        end_connection(one, false);
         return true;
     }
     for (ssize_t i = 0; i < size; i++)
@@ -147,7 +147,7 @@ static void send_piece(connection *one)
 {
     char bytes[BURST_MAX];
     uint64_t left = one->bytes - one->sent;
-    uint32_t size = 1 + below(one->piece_max);
+    uint32_t size = 1 + draw_below(one->piece_max);
 
     if (size > left)
         size = (uint32_t)left;
@@ -159,7 +159,7 @@ static void send_piece(connection *one)
     else if (errno != EAGAIN && errno != EINTR)
         one->was_broken = true;
     if (one->ending == ENDS_BY_RST && one->sent > one->bytes / 2 && !one->was_told)
-        finish(one, true);
+        end_connection(one, true);
 }
 
 static void send_fin(connection *one)
@@ -168,13 +168,13 @@ static void send_fin(connection *one)
 }
 
 /* Do one action of a connection; `reads` lets connections read that otherwise read nothing. */
-static void step(connection *one, uint64_t now_ns, bool reads)
+static void act_once(connection *one, uint64_t now_ns, bool reads)
 {
     if (now_ns < one->next_ns)
         return;
     if (one->reading == READS_SLOWLY)
-        one->next_ns = now_ns + below(3) * MS_NS;
-    if ((one->reading != READS_NOTHING || reads) && receive(one))
+        one->next_ns = now_ns + draw_below(3) * MS_NS;
+    if ((one->reading != READS_NOTHING || reads) && read_some(one))
         return;
     if (one->finished)
         return;
@@ -185,7 +185,7 @@ static void step(connection *one, uint64_t now_ns, bool reads)
     if (one->ending == ENDS_FIRST || (one->ending == ENDS_LAST && one->received == one->bytes))
         send_fin(one);
     else if (one->ending == ENDS_NEVER && !one->was_told)
-        one->bytes += 1 + below(100000);
+        one->bytes += 1 + draw_below(100000);
 }
 
 /* Let all connections act until the time is over. A connection that has ended begins anew, unless
@@ -200,10 +200,10 @@ static void act_until(uint64_t until_ns, bool ends)
         for (uint32_t i = 0; i < CONNECTIONS; i++) {
             connection *one = &connections[i];
             if (one->fd < 0 && !ends)
-                begin(one);
+                begin_connection(one);
             if (one->fd < 0)
                 continue;
-            step(one, now_ns, false);
+            act_once(one, now_ns, false);
             any = any || (one->fd >= 0 && one->reading != READS_NOTHING);
         }
         const struct timespec moment = {.tv_nsec = 100000};
@@ -233,7 +233,7 @@ static void read_rest(void)
 {
     for (uint32_t i = 0; i < CONNECTIONS; i++) {
         connection *one = &connections[i];
-        while (one->fd >= 0 && !receive(one))
+        while (one->fd >= 0 && !read_some(one))
             continue;
     }
 }
@@ -249,7 +249,7 @@ static void play_round(void)
         connections[i].fd = -1;
     missing = 0;
     start_ns = domt_monotonic_ns();
-    act_until(start_ns + (200 + below(600)) * MS_NS, false);
+    act_until(start_ns + (200 + draw_below(600)) * MS_NS, false);
     tell_to_stop();
     act_until(domt_monotonic_ns() + 2500 * MS_NS, true);
     ck_assert_int_eq(domt_service_wait(&service, 15000), 0);

@@ -17,17 +17,17 @@ static domt_service service;
 static int fds[COUNT];
 
 /* Start the service with further settings. Returns the connection of the good client. */
-static int start(const char *setting)
+static int start_web(const char *setting)
 {
     return domt_protocol_start(&service, &domt_web, (const char *const[]){"--set", setting, NULL});
 }
 
 /* Check that the good client is answered, and that memory has grown by less than `most`. */
-static void hold_service(const char *what, int good, uint64_t before, uint64_t ceiling)
+static void check_service(const char *what, int good, uint64_t before, uint64_t ceiling)
 {
     uint64_t now = domt_service_rss_bytes(&service);
     uint64_t grown = now > before ? now - before : 0;
-    double worst_ms = domt_worst_trip_ms(good, &domt_web, 50);
+    double worst_ms = domt_measure_worst_trip_ms(good, &domt_web, 50);
 
     fprintf(stderr, "%s: %llu KiB more, worst round trip %.1f ms\n", what,
             (unsigned long long)grown / 1024, worst_ms);
@@ -48,7 +48,7 @@ static void send_fields(int fd, uint32_t count, uint32_t size)
 }
 
 /* Check that the only answer has this status. */
-static void hold_status(int fd, const char *begin)
+static void expect_status(int fd, const char *begin)
 {
     char text[512];
     ssize_t size = recv(fd, text, sizeof text - 1, 0);
@@ -65,17 +65,17 @@ DOMT_TEST(heads_that_do_not_end_are_bounded)
 {
     /* If no part of a head is read in time, there is no 408: a sanitizer needs more time for
      * that. */
-    int good = start(DOMT_SCALE("channel.headTimeout=1s", "channel.headTimeout=4s"));
+    int good = start_web(DOMT_SCALE("channel.headTimeout=1s", "channel.headTimeout=4s"));
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
         fds[i] = domt_connect(service.port);
         send_fields(fds[i], 60, 500); /* 60 fields of 100, and 30,020 bytes of 32,768 */
     }
-    hold_service("heads", good, before, COUNT * MIB / 8);
+    check_service("heads", good, before, COUNT * MIB / 8);
     for (int i = 0; i < COUNT; i++)
-        hold_status(fds[i], "HTTP/1.1 408 ");
-    hold_service("afterwards", good, before, COUNT * MIB / 8);
+        expect_status(fds[i], "HTTP/1.1 408 ");
+    check_service("afterwards", good, before, COUNT * MIB / 8);
     close(good);
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels slow"), COUNT);
@@ -83,7 +83,7 @@ DOMT_TEST(heads_that_do_not_end_are_bounded)
 
 DOMT_TEST(heads_that_are_too_large_are_refused)
 {
-    int good = start("channel.headTimeout=10s");
+    int good = start_web("channel.headTimeout=10s");
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
@@ -94,8 +94,8 @@ DOMT_TEST(heads_that_are_too_large_are_refused)
             send_fields(fds[i], 40, 1000);
     }
     for (int i = 0; i < COUNT; i++)
-        hold_status(fds[i], "HTTP/1.1 431 ");
-    hold_service("large heads", good, before, COUNT * MIB / 8);
+        expect_status(fds[i], "HTTP/1.1 431 ");
+    check_service("large heads", good, before, COUNT * MIB / 8);
     close(good);
     domt_service_stop(&service);
 }
@@ -124,7 +124,7 @@ static int open_socket(void)
 
 /* Send as many of these frames as the peers accept, until they accept none for a while. Returns the
  * bytes. */
-static uint64_t flood(int count, const char *frame, size_t size)
+static uint64_t flood_until_full(int count, const char *frame, size_t size)
 {
     static char bytes[16384];
     uint64_t sent = 0;
@@ -151,17 +151,17 @@ static uint64_t flood(int count, const char *frame, size_t size)
 /* Peers send frames and read nothing: the service answers each up to a limit, or closes. */
 static void flood_frames(const char *what, const char *frame, size_t size)
 {
-    int good = start("channel.headTimeout=10s");
+    int good = start_web("channel.headTimeout=10s");
 
     for (int i = 0; i < FEW; i++)
         fds[i] = open_socket();
     uint64_t before = domt_service_rss_bytes(&service);
-    uint64_t sent = flood(FEW, frame, size);
+    uint64_t sent = flood_until_full(FEW, frame, size);
     ck_assert_uint_gt(sent, 0);
-    hold_service(what, good, before, FEW * 4 * MIB);
+    check_service(what, good, before, FEW * 4 * MIB);
     for (int i = 0; i < FEW; i++)
         domt_client_close(&(domt_client){.fd = fds[i]}, true);
-    hold_service("afterwards", good, before, FEW * 4 * MIB);
+    check_service("afterwards", good, before, FEW * 4 * MIB);
     close(good);
     domt_service_stop(&service);
 }

@@ -6,7 +6,7 @@
 static domt_site site;
 static domt_tree tree;
 
-static void judge(const char *programs, const char *command)
+static void run_judge(const char *programs, const char *command)
 {
     if (!domt_judges_are_there(programs))
         return;
@@ -19,70 +19,73 @@ static void judge(const char *programs, const char *command)
 
 DOMT_TEST(ab_keeps_its_connections)
 {
-    judge("ab",
-          "for p in static/page.css kv/none; do ab -q -k -n 2000 -c 32 $URL/$p >$T/x || exit 1\n"
-          "grep -q \"^Complete requests: *2000$\" $T/x || exit 2\n"
-          "grep -q \"^Failed requests: *0$\" $T/x || exit 3\n"
-          "grep -q \"^Keep-Alive requests: *2000$\" $T/x || exit 4; done\n"
-          "ab -q -n 300 -c 8 -p $IN -T text/plain $URL/echo >$T/x || exit 5\n"
-          "grep -q \"^Failed requests: *0$\" $T/x && ! grep -q Non-2xx $T/x");
+    run_judge(
+        "ab",
+        "for p in static/page.css kv/none; do ab -q -k -n 2000 -c 32 $URL/$p >$T/x || exit 1\n"
+        "grep -q \"^Complete requests: *2000$\" $T/x || exit 2\n"
+        "grep -q \"^Failed requests: *0$\" $T/x || exit 3\n"
+        "grep -q \"^Keep-Alive requests: *2000$\" $T/x || exit 4; done\n"
+        "ab -q -n 300 -c 8 -p $IN -T text/plain $URL/echo >$T/x || exit 5\n"
+        "grep -q \"^Failed requests: *0$\" $T/x && ! grep -q Non-2xx $T/x");
 }
 
 DOMT_TEST(wrk_counts_no_error)
 {
-    judge("wrk", "wrk -t1 -c64 -d500ms $URL/static/page.css >$T/x 2>&1 || wrk -t1 -c64 -d1s "
-                 "$URL/static/page.css >$T/x || exit 1\n"
-                 "grep -q \" [1-9][0-9]* requests in\" $T/x || exit 2\n"
-                 "! grep -qE \"Socket errors|Non-2xx\" $T/x");
+    run_judge("wrk", "wrk -t1 -c64 -d500ms $URL/static/page.css >$T/x 2>&1 || wrk -t1 -c64 -d1s "
+                     "$URL/static/page.css >$T/x || exit 1\n"
+                     "grep -q \" [1-9][0-9]* requests in\" $T/x || exit 2\n"
+                     "! grep -qE \"Socket errors|Non-2xx\" $T/x");
 }
 
 DOMT_TEST(h2load_pipelines)
 {
-    judge("h2load", "h2load --h1 -n 4000 -c 32 -m 8 $URL/json >$T/x || exit 1\n"
-                    "grep -q \" 4000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
-                    "grep -q \"status codes: 4000 2xx\" $T/x");
+    run_judge("h2load",
+              "h2load --h1 -n 4000 -c 32 -m 8 $URL/json >$T/x || exit 1\n"
+              "grep -q \" 4000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
+              "grep -q \"status codes: 4000 2xx\" $T/x");
 }
 
 DOMT_TEST(python_reads_what_it_has_written)
 {
-    judge("python3",
-          "python3 - $URL $IN <<END\n"
-          "import http.client, sys\n"
-          "c = http.client.HTTPConnection(sys.argv[1][7:], timeout=10)\n"
-          "data = open(sys.argv[2], \"rb\").read()\n"
-          "def ask(method, path, body=None, headers={}, status=200):\n"
-          "    c.request(method, path, body, headers)\n"
-          "    r = c.getresponse()\n"
-          "    got = r.read()\n"
-          "    assert r.status == status, (method, path, r.status)\n"
-          "    return r, got\n"
-          "sock = None\n"
-          "for i in range(3):\n"
-          "    assert ask(\"POST\", \"/echo\", data)[1] == data\n"
-          "    sock = sock or c.sock\n"
-          "    assert c.sock is sock\n"
-          "    assert ask(\"POST\", \"/echo\", iter([b\"a\", b\"\", b\"bc\"]))[1] == b\"abc\"\n"
-          "ask(\"PUT\", \"/kv/k\", b\"v\" * 1000, status=204)\n"
-          "r, got = ask(\"HEAD\", \"/kv/k\")\n"
-          "assert got == b\"\" and r.getheader(\"Content-Length\") == \"1000\"\n"
-          "assert ask(\"GET\", \"/kv/k\")[1] == b\"v\" * 1000\n"
-          "r, got = ask(\"GET\", \"/static/page.css\", headers={\"Range\": \"bytes=0-9\"}, "
-          "status=206)\n"
-          "assert len(got) == 10 and r.getheader(\"Content-Range\").startswith(\"bytes 0-9/\")\n"
-          "ask(\"DELETE\", \"/kv/k\", status=204)\n"
-          "ask(\"GET\", \"/kv/k\", status=404)\n"
-          "assert c.sock is sock\n"
-          "ask(\"GET\", \"/json\", headers={\"Connection\": \"close\"})\n"
-          "assert c.sock is None\n"
-          "END\n");
+    run_judge(
+        "python3",
+        "python3 - $URL $IN <<END\n"
+        "import http.client, sys\n"
+        "c = http.client.HTTPConnection(sys.argv[1][7:], timeout=10)\n"
+        "data = open(sys.argv[2], \"rb\").read()\n"
+        "def ask(method, path, body=None, headers={}, status=200):\n"
+        "    c.request(method, path, body, headers)\n"
+        "    r = c.getresponse()\n"
+        "    got = r.read()\n"
+        "    assert r.status == status, (method, path, r.status)\n"
+        "    return r, got\n"
+        "sock = None\n"
+        "for i in range(3):\n"
+        "    assert ask(\"POST\", \"/echo\", data)[1] == data\n"
+        "    sock = sock or c.sock\n"
+        "    assert c.sock is sock\n"
+        "    assert ask(\"POST\", \"/echo\", iter([b\"a\", b\"\", b\"bc\"]))[1] == b\"abc\"\n"
+        "ask(\"PUT\", \"/kv/k\", b\"v\" * 1000, status=204)\n"
+        "r, got = ask(\"HEAD\", \"/kv/k\")\n"
+        "assert got == b\"\" and r.getheader(\"Content-Length\") == \"1000\"\n"
+        "assert ask(\"GET\", \"/kv/k\")[1] == b\"v\" * 1000\n"
+        "r, got = ask(\"GET\", \"/static/page.css\", headers={\"Range\": \"bytes=0-9\"}, "
+        "status=206)\n"
+        "assert len(got) == 10 and r.getheader(\"Content-Range\").startswith(\"bytes 0-9/\")\n"
+        "ask(\"DELETE\", \"/kv/k\", status=204)\n"
+        "ask(\"GET\", \"/kv/k\", status=404)\n"
+        "assert c.sock is sock\n"
+        "ask(\"GET\", \"/json\", headers={\"Connection\": \"close\"})\n"
+        "assert c.sock is None\n"
+        "END\n");
 }
 
 DOMT_TEST(curl_gets_several_ranges)
 {
-    judge("curl", "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
-                  "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
-                  "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
-                  "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
+    run_judge("curl", "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
+                      "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
+                      "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
+                      "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
 }
 
 DOMT_SUITE(60)

@@ -19,7 +19,7 @@
 static domt_site site;
 
 /* Returns `count` letters, valid until the next call. */
-static const char *letters(size_t size)
+static const char *make_letters(size_t size)
 {
     static char text[2048 * KIB];
 
@@ -34,9 +34,9 @@ DOMT_TEST(a_value_is_bounded)
     char text[512];
 
     domt_site_start(&site, (const char *const[]){"web.valueMax=8KiB", NULL});
-    domt_site_holds(&site, "PUT /kv/a", letters(8 * KIB), 204, NULL);
-    domt_site_holds(&site, "PUT /kv/b", letters(8 * KIB + 1), 413, NULL);
-    domt_site_holds(&site, "GET /kv/b", NULL, 404, NULL);
+    domt_site_expect(&site, "PUT /kv/a", make_letters(8 * KIB), 204, NULL);
+    domt_site_expect(&site, "PUT /kv/b", make_letters(8 * KIB + 1), 413, NULL);
+    domt_site_expect(&site, "GET /kv/b", NULL, 404, NULL);
     /* refused before the body is sent */
     ck_assert_uint_eq(
         domt_site_ask(&site, "PUT /kv/b", "Expect: 100-continue\r\nContent-Length: 8193\r\n", NULL),
@@ -44,12 +44,12 @@ DOMT_TEST(a_value_is_bounded)
     ck_assert(strstr(site.answer, "100 Continue") == NULL);
     /* a body without an announced length */
     int fd = domt_connect(site.web);
-    domt_say(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    domt_say(fd, "2001\r\n");
-    domt_send_all(fd, letters(0x2001), 0x2001);
+    domt_send_text(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    domt_send_text(fd, "2001\r\n");
+    domt_send_all(fd, make_letters(0x2001), 0x2001);
     domt_read_until(fd, "HTTP/1.1 413 ", text, sizeof text);
     close(fd);
-    domt_site_holds(&site, "GET /kv/b", NULL, 404, NULL);
+    domt_site_expect(&site, "GET /kv/b", NULL, 404, NULL);
     domt_site_stop(&site);
 }
 
@@ -58,9 +58,9 @@ static int put_in_part(void)
 {
     int fd = domt_connect(site.web);
 
-    domt_say(fd, "PUT /kv/a HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n");
+    domt_send_text(fd, "PUT /kv/a HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n");
     /* the service may refuse the value meanwhile */
-    (void)send(fd, letters(500000), 500000, MSG_NOSIGNAL);
+    (void)send(fd, make_letters(500000), 500000, MSG_NOSIGNAL);
     return fd;
 }
 
@@ -83,10 +83,10 @@ DOMT_TEST(values_that_have_come_in_part_are_bounded_together)
             close(fds[i]);
             fds[i] = put_in_part();
         }
-        status = domt_site_ask(&site, "PUT /kv/b", "", letters(100000));
+        status = domt_site_ask(&site, "PUT /kv/b", "", make_letters(100000));
     }
     close(fds[0]);
-    while (domt_site_ask(&site, "PUT /kv/b", "", letters(100000)) != 204)
+    while (domt_site_ask(&site, "PUT /kv/b", "", make_letters(100000)) != 204)
         domt_sleep_ms(2);
     close(fds[1]);
     domt_site_stop(&site);
@@ -98,12 +98,12 @@ DOMT_TEST(a_full_store_refuses)
     for (int i = 0; i < 20 && site.status != 507; i++) {
         char request[32];
         snprintf(request, sizeof request, "PUT /kv/%d", i);
-        (void)domt_site_ask(&site, request, "", letters(100 * KIB));
+        (void)domt_site_ask(&site, request, "", make_letters(100 * KIB));
     }
     ck_assert_uint_eq(site.status, 507);
-    domt_site_holds(&site, "GET /kv/0", NULL, 200, NULL);
-    domt_site_holds(&site, "DELETE /kv/0", NULL, 204, NULL);
-    domt_site_holds(&site, "PUT /kv/0", letters(50 * KIB), 204, NULL);
+    domt_site_expect(&site, "GET /kv/0", NULL, 200, NULL);
+    domt_site_expect(&site, "DELETE /kv/0", NULL, 204, NULL);
+    domt_site_expect(&site, "PUT /kv/0", make_letters(50 * KIB), 204, NULL);
     domt_site_stop(&site);
 }
 
@@ -111,12 +111,12 @@ DOMT_TEST(a_store_with_a_password_is_closed)
 {
     domt_site_start(&site, (const char *const[]){"web.kv.password=secret", NULL});
     int kv = domt_connect(site.kv);
-    domt_resp_holds(kv, "AUTH secret", "+OK\r\n");
-    domt_resp_holds(kv, "SET a 1", "+OK\r\n");
+    domt_resp_expect(kv, "AUTH secret", "+OK\r\n");
+    domt_resp_expect(kv, "SET a 1", "+OK\r\n");
     close(kv);
-    domt_site_holds(&site, "GET /kv/a", NULL, 403, NULL);
-    domt_site_holds(&site, "PUT /kv/a", "2", 403, NULL);
-    domt_site_holds(&site, "DELETE /kv/a", NULL, 403, NULL);
+    domt_site_expect(&site, "GET /kv/a", NULL, 403, NULL);
+    domt_site_expect(&site, "PUT /kv/a", "2", 403, NULL);
+    domt_site_expect(&site, "DELETE /kv/a", NULL, 403, NULL);
     domt_site_stop(&site);
 }
 
@@ -125,10 +125,10 @@ DOMT_TEST(a_key_is_bounded)
     char request[1024];
 
     domt_site_start(&site, (const char *const[]){NULL});
-    snprintf(request, sizeof request, "PUT /kv/%.512s", letters(512));
-    domt_site_holds(&site, request, "1", 204, NULL);
-    snprintf(request, sizeof request, "PUT /kv/%.513s", letters(513));
-    domt_site_holds(&site, request, "1", 400, "cannot be a key");
+    snprintf(request, sizeof request, "PUT /kv/%.512s", make_letters(512));
+    domt_site_expect(&site, request, "1", 204, NULL);
+    snprintf(request, sizeof request, "PUT /kv/%.513s", make_letters(513));
+    domt_site_expect(&site, request, "1", 400, "cannot be a key");
     domt_site_stop(&site);
 }
 
@@ -140,15 +140,15 @@ DOMT_TEST(an_echo_is_bounded)
     ssize_t size;
 
     domt_site_start(&site, (const char *const[]){"web.bodyMax=8KiB", NULL});
-    domt_site_holds(&site, "POST /echo", letters(8 * KIB), 200, letters(8 * KIB));
-    domt_site_holds(&site, "POST /echo", letters(8 * KIB + 1), 413, NULL);
+    domt_site_expect(&site, "POST /echo", make_letters(8 * KIB), 200, make_letters(8 * KIB));
+    domt_site_expect(&site, "POST /echo", make_letters(8 * KIB + 1), 413, NULL);
     int fd = domt_connect(site.web);
-    domt_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    domt_say(fd, "1\r\na\r\n");
+    domt_send_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    domt_send_text(fd, "1\r\na\r\n");
     domt_read_until(fd, "1\r\na\r\n", text, sizeof text);
-    domt_say(fd, "2000\r\n");
+    domt_send_text(fd, "2000\r\n");
     /* the service may reset the connection meanwhile */
-    (void)send(fd, letters(0x2000), 0x2000, MSG_NOSIGNAL);
+    (void)send(fd, make_letters(0x2000), 0x2000, MSG_NOSIGNAL);
     while ((size = recv(fd, text, sizeof text, 0)) > 0)
         ck_assert(memmem(text, (size_t)size, "0\r\n\r\n", 5) == NULL);
     close(fd);
@@ -166,15 +166,15 @@ DOMT_TEST(pages_with_events_are_bounded)
     domt_site_start(&site, (const char *const[]){"web.eventsMax=2", "web.tick=100ms", NULL});
     for (int i = 0; i < 2; i++) {
         fds[i] = domt_connect(site.web);
-        domt_say(fds[i], request);
-        domt_say(fds[i], request);
+        domt_send_text(fds[i], request);
+        domt_send_text(fds[i], request);
         domt_read_until(fds[i], "retry: ", text, sizeof text);
     }
-    domt_site_holds(&site, "GET /events", NULL, 503, "too many pages");
+    domt_site_expect(&site, "GET /events", NULL, 503, "too many pages");
     close(fds[0]);
     for (unsigned status = 503; status == 503;) {
         int fd = domt_connect(site.web);
-        domt_say(fd, request);
+        domt_send_text(fd, request);
         domt_read_until(fd, "\r\n\r\n", text, sizeof text);
         status = (unsigned)strtoul(text + 9, NULL, 10);
         close(fd);
@@ -191,12 +191,12 @@ DOMT_TEST(a_head_of_events_takes_no_place)
 
     domt_site_start(&site, (const char *const[]){"web.eventsMax=1", NULL});
     int fd = domt_connect(site.web);
-    domt_say(fd, "HEAD /events HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_say(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(fd, "HEAD /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "}\n", text, sizeof text);
     ck_assert(strstr(text, "Content-Type: text/event-stream\r\n") != NULL);
     int other = domt_connect(site.web);
-    domt_say(other, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(other, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(other, "retry: ", text, sizeof text);
     close(other);
     close(fd);
@@ -204,7 +204,7 @@ DOMT_TEST(a_head_of_events_takes_no_place)
 }
 
 /* Close a connection by a reset, which the other side notices at once. */
-static void leave(int fd)
+static void reset_connection(int fd)
 {
     struct linger none = {.l_onoff = 1, .l_linger = 0};
 
@@ -223,12 +223,12 @@ DOMT_TEST(pages_that_come_and_go_take_nothing_from_others)
     domt_site_start(&site, (const char *const[]){"web.eventsMax=1", "web.tick=1m", NULL});
     for (int came = 0; came < 4;) {
         fd = domt_connect(site.web);
-        domt_say(fd, request);
+        domt_send_text(fd, request);
         domt_read_until(fd, "\r\n\r\n", text, sizeof text);
         bool is_in = strncmp(text, "HTTP/1.1 200 ", 13) == 0;
         came += is_in;
         if (!is_in || came < 4)
-            leave(fd); /* the next page may connect before this place is free */
+            reset_connection(fd); /* the next page may connect before this place is free */
     }
     domt_service_signal(&site.service, SIGTERM);
     domt_read_until(fd, "0\r\n\r\n", text, sizeof text); /* the stream ends properly */
@@ -245,8 +245,8 @@ DOMT_TEST(a_page_that_does_not_read_holds_up_nobody)
     domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
     int deaf = domt_connect_small(&site.service);
     int fd = domt_connect(site.web);
-    domt_say(deaf, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_say(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(deaf, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     for (int i = 0; i < 3; i++)
         domt_read_until(fd, "event: rate", text, sizeof text);
     close(deaf);
@@ -282,7 +282,7 @@ DOMT_TEST(a_site_on_loopback_answers_to_its_own_names)
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         int fd = domt_connect(site.web);
         snprintf(text, sizeof text, "GET /json HTTP/1.1\r\n%s\r\n", hosts[i].host);
-        domt_say(fd, text);
+        domt_send_text(fd, text);
         domt_read_until(fd, hosts[i].begin, text, sizeof text);
         close(fd);
     }

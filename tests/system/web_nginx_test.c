@@ -5,7 +5,7 @@
 static domt_site site;
 static domt_tree tree;
 
-static void judge(const char *command)
+static void run_judge(const char *command)
 {
     domt_judge(&tree, &site, command);
 }
@@ -27,17 +27,18 @@ DOMT_TEST(nginx_is_served)
     domt_judges_begin(&tree);
     domt_site_start(&site, (const char *const[]){NULL});
     domt_nginx_start(&tree, &site, before);
-    judge("for i in whole pieces old; do X=http://x/$i; C=\"curl -sS $N\"\n"
-          "for n in 1 2 3 4 5; do $C $X/json | grep -q hello || exit 1; done\n"
-          "$C -X POST -T $IN $X/echo | cmp - $IN || exit 2\n"
-          "$C -X POST -T - $X/echo <$IN | cmp - $IN || exit 3\n"
-          "test \"$($C -H Expect:100-continue -d hello $X/echo)\" = hello || exit 4\n"
-          "$C -I $X/static/page.css | grep -q \"^Content-Length: [1-9]\" || exit 5\n"
-          "test \"$($C -r 3-5 -w %{http_code}%{size_download} -o $T/x $X/static/page.css)\" = 2063 "
-          "|| exit 6\n"
-          "test \"$($C -w %{http_code} -o $T/x -X PUT -d v $X/kv/k)\" = 204 || exit 7\n"
-          "test \"$($C $X/kv/k)\" = v || exit 8\n"
-          "test \"$($C -w %{http_code} -o $T/x $X/nothing)\" = 404 || exit 9; done");
+    run_judge(
+        "for i in whole pieces old; do X=http://x/$i; C=\"curl -sS $N\"\n"
+        "for n in 1 2 3 4 5; do $C $X/json | grep -q hello || exit 1; done\n"
+        "$C -X POST -T $IN $X/echo | cmp - $IN || exit 2\n"
+        "$C -X POST -T - $X/echo <$IN | cmp - $IN || exit 3\n"
+        "test \"$($C -H Expect:100-continue -d hello $X/echo)\" = hello || exit 4\n"
+        "$C -I $X/static/page.css | grep -q \"^Content-Length: [1-9]\" || exit 5\n"
+        "test \"$($C -r 3-5 -w %{http_code}%{size_download} -o $T/x $X/static/page.css)\" = 2063 "
+        "|| exit 6\n"
+        "test \"$($C -w %{http_code} -o $T/x -X PUT -d v $X/kv/k)\" = 204 || exit 7\n"
+        "test \"$($C $X/kv/k)\" = v || exit 8\n"
+        "test \"$($C -w %{http_code} -o $T/x $X/nothing)\" = 404 || exit 9; done");
     domt_nginx_kill();
     domt_site_stop(&site);
     domt_tree_remove(&tree);
@@ -63,7 +64,7 @@ static void start_before_nginx(void)
     (void)snprintf(upstream, sizeof upstream, "web.upstream=unix:%s/nginx", tree.root);
     domt_site_start(&site, (const char *const[]){upstream, NULL});
     domt_nginx_start(&tree, &site, behind);
-    judge("cp $IN $T/www/large.bin");
+    run_judge("cp $IN $T/www/large.bin");
 }
 
 DOMT_TEST(nginx_serves)
@@ -71,7 +72,7 @@ DOMT_TEST(nginx_serves)
     if (!domt_judges_are_there("nginx curl"))
         return;
     start_before_nginx();
-    judge(
+    run_judge(
         "X=$URL/proxy; C=\"curl -sS\"\n"
         "test \"$($C $X/small.txt)\" = hello || exit 1\n"
         "$C $X/large.bin | cmp - $IN || exit 2\n"
@@ -104,15 +105,17 @@ DOMT_TEST(an_nginx_that_dies_is_seen)
     if (!domt_judges_are_there("nginx curl"))
         return;
     start_before_nginx();
-    judge("curl -sS $URL/proxy/slow/large.bin >$T/got 2>/dev/null & echo $! >$T/curl\n"
-          "i=0; until [ -s $T/got ]; do i=$((i + 1)); [ $i -lt 1000 ] || exit 1; sleep 0.01; done");
+    run_judge(
+        "curl -sS $URL/proxy/slow/large.bin >$T/got 2>/dev/null & echo $! >$T/curl\n"
+        "i=0; until [ -s $T/got ]; do i=$((i + 1)); [ $i -lt 1000 ] || exit 1; sleep 0.01; done");
     domt_nginx_kill();
-    judge("i=0; while kill -0 $(cat $T/curl) 2>/dev/null; do i=$((i + 1)); [ $i -lt 1000 ] || "
-          "exit 1; sleep 0.01; done\n"
-          "S=$(wc -c <$T/got); test $S -gt 0 && test $S -lt 1000000 || exit 2\n"
-          "test \"$(curl -sS -w %{http_code} -o $T/x $URL/proxy/small.txt)\" = 502 || exit 3\n"
-          "test \"$(curl -sS -w %{http_code} -o $T/x -T $IN $URL/proxy/up/a)\" = 502 || exit 4\n"
-          "curl -sS $URL/json | grep -q hello");
+    run_judge(
+        "i=0; while kill -0 $(cat $T/curl) 2>/dev/null; do i=$((i + 1)); [ $i -lt 1000 ] || "
+        "exit 1; sleep 0.01; done\n"
+        "S=$(wc -c <$T/got); test $S -gt 0 && test $S -lt 1000000 || exit 2\n"
+        "test \"$(curl -sS -w %{http_code} -o $T/x $URL/proxy/small.txt)\" = 502 || exit 3\n"
+        "test \"$(curl -sS -w %{http_code} -o $T/x -T $IN $URL/proxy/up/a)\" = 502 || exit 4\n"
+        "curl -sS $URL/json | grep -q hello");
     domt_site_stop(&site);
     domt_tree_remove(&tree);
 }

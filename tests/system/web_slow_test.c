@@ -39,7 +39,7 @@ static attack attacks[MODES] = {
      .path = "/static/big.bin"},
 };
 
-static bool has_judge(void)
+static bool has_slowhttptest(void)
 {
     /* NOLINTNEXTLINE(cert-env33-c): a test may use the shell */
     bool has = system("command -v slowhttptest >/dev/null") == 0;
@@ -62,7 +62,7 @@ static void make_files(void)
     close(fd);
 }
 
-static void drop_files(void)
+static void remove_files(void)
 {
     char path[128];
 
@@ -71,7 +71,7 @@ static void drop_files(void)
     (void)rmdir(directory);
 }
 
-static void begin(attack *one)
+static void begin_attack(attack *one)
 {
     const char *arguments[32] = {"slowhttptest", "-c", connections, "-r", "1000",
                                  "-l",           "10", "-p",        "9",  "-u"};
@@ -98,7 +98,7 @@ static void begin(attack *one)
 }
 
 /* Check that the attack ends because the service has ended all of its connections. */
-static void hold_over(attack *one)
+static void expect_attack_over(attack *one)
 {
     static char said[1 << 16];
     size_t size = 0;
@@ -119,7 +119,7 @@ DOMT_TEST(slow_clients_are_ended_and_good_ones_served)
 {
     char root[128];
 
-    if (!has_judge())
+    if (!has_slowhttptest())
         return;
     uint32_t count = getenv("DOMT_LONG") != NULL ? 1000 : 100;
     snprintf(connections, sizeof connections, "%u", count);
@@ -131,14 +131,14 @@ DOMT_TEST(slow_clients_are_ended_and_good_ones_served)
                                           "channel.minRateGrace=300ms", "channel.sendTimeout=300ms",
                                           "channel.socket.sendBuffer=16KiB", NULL});
     for (int i = 0; i < MODES; i++)
-        begin(&attacks[i]);
+        begin_attack(&attacks[i]);
     for (int i = 0; i < 20; i++)
-        domt_site_holds(&site, "GET /json", NULL, 200, NULL);
+        domt_site_expect(&site, "GET /json", NULL, 200, NULL);
     for (int i = 0; i < MODES; i++)
-        hold_over(&attacks[i]);
-    domt_site_holds(&site, "GET /json", NULL, 200, NULL);
+        expect_attack_over(&attacks[i]);
+    domt_site_expect(&site, "GET /json", NULL, 200, NULL);
     domt_site_stop(&site);
-    drop_files();
+    remove_files();
     /* slow heads and bodies are counted as slow, peers that do not read as cut */
     ck_assert_uint_ge(domt_service_count(&site.service, "channels slow"), 2 * (uint64_t)count);
     ck_assert_uint_ge(domt_service_count(&site.service, "channels cut"), count);

@@ -24,22 +24,22 @@ static const char handshake[] = "GET /socket HTTP/1.1\r\nHost: localhost\r\n" UP
 static domt_site site;
 
 /* Begin a WebSocket on a connection, and wait for the server's answer. */
-static void upgrade(int fd, const char *target)
+static void send_upgrade(int fd, const char *target)
 {
     char text[1024];
 
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n" UPGRADE "\r\n", target);
-    domt_say(fd, text);
+    domt_send_text(fd, text);
     domt_read_until(fd, "\r\n\r\n", text, sizeof text);
     ck_assert_msg(strncmp(text, "HTTP/1.1 101 ", 13) == 0, "%s", text);
     ck_assert(strcasestr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != NULL);
 }
 
-static int come(const char *target)
+static int open_websocket(const char *target)
 {
     int fd = domt_connect(site.web);
 
-    upgrade(fd, target);
+    send_upgrade(fd, target);
     return fd;
 }
 
@@ -59,13 +59,13 @@ static void send_frame(int fd, unsigned char kind, const char *bytes, size_t siz
     domt_send_all(fd, bytes, size);
 }
 
-static void say(int fd, const char *text)
+static void send_text(int fd, const char *text)
 {
     send_frame(fd, 1, text, strlen(text));
 }
 
 /* Check that the next frame is a text with exactly these bytes. */
-static void hear(int fd, const char *text)
+static void expect_text(int fd, const char *text)
 {
     char frame[1024];
     size_t size = strlen(text), head = size < 126 ? 2 : 4;
@@ -78,7 +78,7 @@ static void hear(int fd, const char *text)
 
 /* Check that the next frame is a close with this code, answer it, and check that the connection
  * ends. */
-static void hear_close(int fd, unsigned code)
+static void expect_close(int fd, unsigned code)
 {
     unsigned char frame[128];
 
@@ -92,41 +92,41 @@ static void hear_close(int fd, unsigned code)
 }
 
 /* Connect to the port for lines, and wait until lines of the room come to this connection. */
-static int come_for_lines(const char *room)
+static int join_by_lines(const char *room)
 {
     char text[64];
     int fd = domt_connect(site.rooms);
 
     snprintf(text, sizeof text, "/join %s\nI am here\n", room);
-    domt_say(fd, text);
-    ck_assert(domt_hears(fd, "I am here\n"));
+    domt_send_text(fd, text);
+    ck_assert(domt_receives_pattern(fd, "I am here\n"));
     return fd;
 }
 
 /* Start the site, with one guest of each kind in the room garden. */
-static void meet_in_the_garden(const char *target, int *ret_ada, int *ret_lines)
+static void start_with_two_guests(const char *target, int *ret_ada, int *ret_lines)
 {
     domt_site_start(&site, (const char *const[]){NULL});
-    *ret_ada = come(target);
-    *ret_lines = come_for_lines("garden");
-    hear(*ret_ada, "I am here");
+    *ret_ada = open_websocket(target);
+    *ret_lines = join_by_lines("garden");
+    expect_text(*ret_ada, "I am here");
 }
 
 DOMT_TEST(guests_of_both_doors_hear_each_other)
 {
     int ada, lines;
 
-    meet_in_the_garden("/socket?room=garden&name=ada%20l", &ada, &lines);
-    int nameless = come("/socket");
-    say(ada, "hello \xc3\xa9");
-    ck_assert(domt_hears(lines, "ada l: hello \xc3\xa9\n"));
-    hear(ada, "ada l: hello \xc3\xa9");
-    domt_say(lines, "hello ada\r\n");
-    hear(ada, "hello ada");
-    say(nameless, "alone in the lobby");
-    hear(nameless, "alone in the lobby");
-    domt_say(lines, "/join lobby\nnow here\n");
-    hear(nameless, "now here"); /* no earlier line of the garden comes */
+    start_with_two_guests("/socket?room=garden&name=ada%20l", &ada, &lines);
+    int nameless = open_websocket("/socket");
+    send_text(ada, "hello \xc3\xa9");
+    ck_assert(domt_receives_pattern(lines, "ada l: hello \xc3\xa9\n"));
+    expect_text(ada, "ada l: hello \xc3\xa9");
+    domt_send_text(lines, "hello ada\r\n");
+    expect_text(ada, "hello ada");
+    send_text(nameless, "alone in the lobby");
+    expect_text(nameless, "alone in the lobby");
+    domt_send_text(lines, "/join lobby\nnow here\n");
+    expect_text(nameless, "now here"); /* no earlier line of the garden comes */
     close(lines);
     close(ada);
     close(nameless);
@@ -159,11 +159,11 @@ DOMT_TEST(a_handshake_is_refused_with_a_status)
     }
     fd = domt_connect(site.web);
     /* an ordinary request comes before the WebSocket */
-    domt_say(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "}\n", site.answer, sizeof site.answer);
-    upgrade(fd, "/socket?name=12345678901234567890123456789012");
-    say(fd, "here");
-    hear(fd, "12345678901234567890123456789012: here");
+    send_upgrade(fd, "/socket?name=12345678901234567890123456789012");
+    send_text(fd, "here");
+    expect_text(fd, "12345678901234567890123456789012: here");
     close(fd);
     domt_site_stop(&site);
 }
@@ -174,33 +174,33 @@ DOMT_TEST(texts_and_lines_stay_what_they_are)
     char text[TEXT_MAX + 2], line[1024];
     int ada, lines;
 
-    meet_in_the_garden("/socket?room=garden&name=a%0Ad%1B", &ada, &lines);
-    say(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
-    ck_assert(domt_hears(lines, "a d : one two  [2J/join lobby \n"));
-    hear(ada, "a d : one two  [2J/join lobby ");
-    domt_say(lines, "caf\xc3\xa9 \xff\xfe\n");
+    start_with_two_guests("/socket?room=garden&name=a%0Ad%1B", &ada, &lines);
+    send_text(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
+    ck_assert(domt_receives_pattern(lines, "a d : one two  [2J/join lobby \n"));
+    expect_text(ada, "a d : one two  [2J/join lobby ");
+    domt_send_text(lines, "caf\xc3\xa9 \xff\xfe\n");
     /* invalid UTF-8 in a line is replaced, because a text has to be valid as a whole */
-    hear(ada, "caf?? ??");
-    domt_say(lines, "\n");
-    hear(ada, "");
+    expect_text(ada, "caf?? ??");
+    domt_send_text(lines, "\n");
+    expect_text(ada, "");
     send_frame(ada, 1, "", 0);
-    hear(ada, "a d : ");
-    ck_assert(domt_hears(lines, "caf\xc3\xa9 \xff\xfe\n\na d : \n"));
+    expect_text(ada, "a d : ");
+    ck_assert(domt_receives_pattern(lines, "caf\xc3\xa9 \xff\xfe\n\na d : \n"));
     memset(text, 'a', sizeof text);
     send_frame(ada, 1, text, TEXT_MAX);
     text[TEXT_MAX] = '\0';
     snprintf(line, sizeof line, "a d : %s", text);
-    hear(ada, line);
+    expect_text(ada, line);
     text[TEXT_MAX] = 'a';
     send_frame(ada, 1, text, TEXT_MAX + 1);
-    hear_close(ada, 1009);
-    int eve = come("/socket");
+    expect_close(ada, 1009);
+    int eve = open_websocket("/socket");
     send_frame(eve, 2, "a", 1);
-    hear_close(eve, 1003);
-    eve = come("/socket");
+    expect_close(eve, 1003);
+    eve = open_websocket("/socket");
     send_frame(eve, 1, "\xff", 1);
-    hear_close(eve, 1007);
-    domt_say(lines, "still here\n");
+    expect_close(eve, 1007);
+    domt_send_text(lines, "still here\n");
     close(lines);
     domt_site_stop(&site);
 }
@@ -213,12 +213,12 @@ DOMT_TEST(a_browser_that_does_not_read_is_dropped)
     domt_site_start(&site, (const char *const[]){"web.rooms.slowBytes=1KiB",
                                                  "channel.socket.sendBuffer=8KiB", NULL});
     int deaf = domt_connect_small(&site.service);
-    upgrade(deaf, "/socket");
-    int good = come("/socket");
+    send_upgrade(deaf, "/socket");
+    int good = open_websocket("/socket");
     memset(text, 'x', TEXT_MAX);
     for (int i = 0; i < 1000; i++) {
-        say(good, text);
-        hear(good, text);
+        send_text(good, text);
+        expect_text(good, text);
     }
     while (recv(deaf, site.answer, sizeof site.answer, 0) > 0)
         continue;
@@ -237,18 +237,18 @@ DOMT_TEST(a_full_room_refuses)
 {
     domt_site_start(&site, (const char *const[]){"groups.membersMax=1", NULL});
     int refused = domt_connect(site.web);
-    domt_say(refused, "GET /socket HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(refused, "GET /socket HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(refused, "HTTP/1.1 426 ", site.answer, sizeof site.answer);
-    int fd = come("/socket");
+    int fd = open_websocket("/socket");
     ck_assert_uint_eq(domt_site_ask(&site, "GET /socket", UPGRADE, NULL), 503);
-    int other = come("/socket?room=garden");
+    int other = open_websocket("/socket?room=garden");
     send_frame(fd, 8, "\x03\xe8", 2);
     ck_assert_int_eq(recv(fd, site.answer, 5, MSG_WAITALL), 4);
     close(fd);
     unsigned status = 503;
     while (status == 503) {
         fd = domt_connect(site.web);
-        domt_say(fd, handshake);
+        domt_send_text(fd, handshake);
         domt_read_until(fd, "\r\n\r\n", site.answer, sizeof site.answer);
         status = (unsigned)strtoul(site.answer + 9, NULL, 10);
         close(fd);
@@ -262,11 +262,11 @@ DOMT_TEST(a_full_room_refuses)
 DOMT_TEST(browsers_hear_that_the_program_ends)
 {
     domt_site_start(&site, (const char *const[]){NULL});
-    int fd = come("/socket");
-    say(fd, "here");
-    hear(fd, "here");
+    int fd = open_websocket("/socket");
+    send_text(fd, "here");
+    expect_text(fd, "here");
     domt_service_signal(&site.service, SIGTERM);
-    hear_close(fd, 1001);
+    expect_close(fd, 1001);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
 

@@ -36,7 +36,7 @@ typedef struct caller {
 } caller;
 
 /* Remove the whole answers that have come. */
-static void take_answers(caller *one)
+static void remove_whole_answers(caller *one)
 {
     size_t at = 0;
 
@@ -63,7 +63,7 @@ static void take_answers(caller *one)
     one->size -= at;
 }
 
-static void *call(void *context)
+static void *send_batches(void *context)
 {
     caller *one = context;
     ssize_t part = 1;
@@ -74,7 +74,7 @@ static void *call(void *context)
         for (one->got = 0; part > 0 && one->got < one->depth && !one->closes;) {
             part = recv(one->fd, one->text + one->size, ROOM - one->size, 0);
             one->size += part > 0 ? (size_t)part : 0;
-            take_answers(one);
+            remove_whole_answers(one);
         }
         if (one->closes)
             part = recv(one->fd, one->text + one->size, ROOM - one->size, 0);
@@ -88,7 +88,7 @@ static void *call(void *context)
     return NULL;
 }
 
-static void begin(caller *one, int number)
+static void begin_caller(caller *one, int number)
 {
     static const char *const requests[] = {
         "GET /json HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -101,7 +101,7 @@ static void begin(caller *one, int number)
     one->depth = number % 2 == 0 ? 1 : DEPTH;
     for (uint32_t i = 0; i < one->depth; i++)
         memcpy(one->batch + i * strlen(request), request, strlen(request) + 1);
-    ck_assert_int_eq(pthread_create(&one->thread, NULL, call, one), 0);
+    ck_assert_int_eq(pthread_create(&one->thread, NULL, send_batches, one), 0);
 }
 
 static void stop_under_load(const char *backend, uint32_t after_ms)
@@ -111,10 +111,10 @@ static void stop_under_load(const char *backend, uint32_t after_ms)
 
     ck_assert_ptr_nonnull(callers);
     domt_site_start(&site, (const char *const[]){backend, NULL});
-    domt_site_holds(&site, "PUT /kv/key", "value", 204, NULL);
+    domt_site_expect(&site, "PUT /kv/key", "value", 204, NULL);
     answered = 0;
     for (int i = 0; i < CLIENTS; i++)
-        begin(&callers[i], i);
+        begin_caller(&callers[i], i);
     while (atomic_load(&answered) < 2000)
         domt_sleep_ms(1);
     domt_sleep_ms(after_ms);

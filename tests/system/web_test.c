@@ -14,7 +14,7 @@
 
 static domt_site site;
 
-static void start(void)
+static void start_web(void)
 {
     domt_site_start(&site, (const char *const[]){"web.kv.shards=3", NULL});
 }
@@ -62,10 +62,10 @@ DOMT_TEST(every_route_has_its_methods)
         {"BREW /", NULL, 501, NULL},
     };
 
-    start();
+    start_web();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_holds(&site, rows[i].request, rows[i].body, rows[i].status, rows[i].part);
-    domt_site_holds(&site, "HEAD /json", NULL, 200, NULL);
+        domt_site_expect(&site, rows[i].request, rows[i].body, rows[i].status, rows[i].part);
+    domt_site_expect(&site, "HEAD /json", NULL, 200, NULL);
     ck_assert_str_eq(site.body, "");
     domt_site_stop(&site);
 }
@@ -74,7 +74,7 @@ DOMT_TEST(answers_are_compressed_for_those_who_accept_it)
 {
     static const char accepts[] = "Accept-Encoding: gzip\r\n";
 
-    start();
+    start_web();
     ck_assert_uint_eq(domt_site_ask(&site, "GET /static/page.js", accepts, NULL), 200);
     ck_assert(strstr(site.answer, "Content-Encoding: gzip\r\n") != NULL);
     ck_assert(strstr(site.answer, "Vary: Accept-Encoding\r\n") != NULL);
@@ -96,20 +96,20 @@ DOMT_TEST(an_echo_begins_before_its_body_has_ended)
 {
     char text[1024];
 
-    start();
+    start_web();
     int fd = domt_connect(site.web);
-    domt_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    domt_say(fd, "3\r\none\r\n");
+    domt_send_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    domt_send_text(fd, "3\r\none\r\n");
     domt_read_until(fd, "3\r\none\r\n", text, sizeof text);
     ck_assert(strstr(text, "Transfer-Encoding: chunked\r\n") != NULL);
-    domt_say(fd, "5\r\nthree\r\n");
+    domt_send_text(fd, "5\r\nthree\r\n");
     domt_read_until(fd, "5\r\nthree\r\n", text, sizeof text);
-    domt_say(fd, "0\r\n\r\n");
+    domt_send_text(fd, "0\r\n\r\n");
     domt_read_until(fd, "0\r\n\r\n", text, sizeof text);
-    domt_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nseven");
+    domt_send_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nseven");
     domt_read_until(fd, "\r\n\r\nseven", text, sizeof text);
     ck_assert(strstr(text, "Content-Length: 7\r\n") != NULL);
-    domt_say(fd, "th");
+    domt_send_text(fd, "th");
     domt_read_until(fd, "th", text, sizeof text);
     close(fd);
     domt_site_stop(&site);
@@ -121,27 +121,27 @@ DOMT_TEST(kv_has_the_same_keys_by_both_doors)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start();
+    start_web();
     int kv = domt_connect(site.kv);
-    domt_site_holds(&site, "PUT /kv/greeting", "hello", 204, NULL);
-    domt_resp_holds(kv, "GET greeting", "$5\r\nhello\r\n");
-    domt_resp_holds(kv, "SET a/b?c 1", "+OK\r\n");
-    domt_site_holds(&site, "GET /kv/a%2Fb%3Fc", NULL, 200, "\r\n\r\n1");
-    domt_site_holds(&site, "PUT /kv/%C3%A9+%20", "\xff\xfe", 204, NULL);
-    domt_resp_holds(kv, "GET \"\xc3\xa9+ \"", "$2\r\n\xff\xfe\r\n");
-    domt_site_holds(&site, "GET /kv/%C3%A9+%20", NULL, 200, "\r\n\r\n\xff\xfe");
-    domt_site_holds(&site, "PUT /kv/empty", "", 204, NULL);
-    domt_site_holds(&site, "GET /kv/empty", NULL, 200, "Content-Length: 0\r\n");
-    domt_resp_holds(kv, "SET long %5000", "+OK\r\n");
+    domt_site_expect(&site, "PUT /kv/greeting", "hello", 204, NULL);
+    domt_resp_expect(kv, "GET greeting", "$5\r\nhello\r\n");
+    domt_resp_expect(kv, "SET a/b?c 1", "+OK\r\n");
+    domt_site_expect(&site, "GET /kv/a%2Fb%3Fc", NULL, 200, "\r\n\r\n1");
+    domt_site_expect(&site, "PUT /kv/%C3%A9+%20", "\xff\xfe", 204, NULL);
+    domt_resp_expect(kv, "GET \"\xc3\xa9+ \"", "$2\r\n\xff\xfe\r\n");
+    domt_site_expect(&site, "GET /kv/%C3%A9+%20", NULL, 200, "\r\n\r\n\xff\xfe");
+    domt_site_expect(&site, "PUT /kv/empty", "", 204, NULL);
+    domt_site_expect(&site, "GET /kv/empty", NULL, 200, "Content-Length: 0\r\n");
+    domt_resp_expect(kv, "SET long %5000", "+OK\r\n");
     ck_assert_uint_eq(domt_site_ask(&site, "GET /kv/long", "", NULL), 200);
     domt_resp_ask(kv, "GET long", reply);
     ck_assert(strncmp(site.body, strchr(reply, '\n') + 1, 5000) == 0);
-    domt_resp_holds(kv, "RPUSH list 1", ":1\r\n");
-    domt_site_holds(&site, "GET /kv/list", NULL, 409, "no string");
-    domt_site_holds(&site, "DELETE /kv/list", NULL, 204, NULL);
-    domt_resp_holds(kv, "EXISTS list", ":0\r\n");
-    domt_site_holds(&site, "PUT /kv/greeting", "41", 204, NULL);
-    domt_resp_holds(kv, "INCR greeting", ":42\r\n");
+    domt_resp_expect(kv, "RPUSH list 1", ":1\r\n");
+    domt_site_expect(&site, "GET /kv/list", NULL, 409, "no string");
+    domt_site_expect(&site, "DELETE /kv/list", NULL, 204, NULL);
+    domt_resp_expect(kv, "EXISTS list", ":0\r\n");
+    domt_site_expect(&site, "PUT /kv/greeting", "41", 204, NULL);
+    domt_resp_expect(kv, "INCR greeting", ":42\r\n");
     close(kv);
     domt_site_stop(&site);
 }
@@ -152,7 +152,7 @@ DOMT_TEST(events_come_at_each_tick_and_end_with_the_program)
 
     domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
     int fd = domt_connect(site.web);
-    domt_say(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "retry: 3000\n\n", text, sizeof text);
     ck_assert(strstr(text, "Content-Type: text/event-stream\r\n") != NULL);
     for (int i = 0; i < 3; i++) {
@@ -167,7 +167,7 @@ DOMT_TEST(events_come_at_each_tick_and_end_with_the_program)
 }
 
 /* Run the program with a wrong setting. Returns its exit status. */
-static int try_setting(const char *setting)
+static int run_with_wrong_setting(const char *setting)
 {
     const char *arguments[64];
 
@@ -178,14 +178,14 @@ static int try_setting(const char *setting)
 
 DOMT_TEST(a_wrong_setting_ends_the_start)
 {
-    ck_assert_int_eq(try_setting("web.root=/nowhere"), 1);
+    ck_assert_int_eq(run_with_wrong_setting("web.root=/nowhere"), 1);
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.root: cannot open /nowhere"));
-    ck_assert_int_eq(try_setting("web.root=" DOMT_SOURCE_DIR "/examples/web/main.c"), 1);
-    ck_assert_int_eq(try_setting("web.upstream=nothing"), 1);
+    ck_assert_int_eq(run_with_wrong_setting("web.root=" DOMT_SOURCE_DIR "/examples/web/main.c"), 1);
+    ck_assert_int_eq(run_with_wrong_setting("web.upstream=nothing"), 1);
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.upstream: nothing is no address"));
-    ck_assert_int_eq(try_setting("listeners.kv.address=unix:/nowhere/kv"), 1);
-    ck_assert_int_eq(try_setting("web.valueMax=0"), 2);
-    ck_assert_int_eq(try_setting("web.kv.shards=257"), 2);
+    ck_assert_int_eq(run_with_wrong_setting("listeners.kv.address=unix:/nowhere/kv"), 1);
+    ck_assert_int_eq(run_with_wrong_setting("web.valueMax=0"), 2);
+    ck_assert_int_eq(run_with_wrong_setting("web.kv.shards=257"), 2);
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.kv.shards"));
 }
 
@@ -203,8 +203,8 @@ DOMT_TEST(a_listener_may_be_left_out)
                        (const char *const[]){DOMT_BIN_DIR "/web", "--config", path, NULL});
     unlink(path);
     site.web = site.service.port;
-    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
-    domt_site_holds(&site, "GET /kv/a", NULL, 200, "\r\n\r\none");
+    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_expect(&site, "GET /kv/a", NULL, 200, "\r\n\r\none");
     domt_site_stop(&site);
     ck_assert_ptr_null(strstr(site.service.said, "listening kv"));
 }
@@ -215,35 +215,35 @@ DOMT_TEST(requests_are_handed_on_to_another_server)
     static domt_site front;
     char setting[64];
 
-    start();
+    start_web();
     snprintf(setting, sizeof setting, "web.upstream=127.0.0.1:%u", site.web);
     domt_site_start(&front, (const char *const[]){setting, NULL});
-    domt_site_holds(&front, "PUT /proxy/kv/a%2Fb", "one", 204, NULL);
-    domt_site_holds(&front, "GET /proxy/kv/a%2Fb", NULL, 200, "\r\n\r\none");
-    domt_site_holds(&site, "GET /kv/a%2Fb", NULL, 200, "\r\n\r\none");
-    domt_site_holds(&front, "GET /kv/a%2Fb", NULL, 404, NULL);
-    domt_site_holds(&front, "HEAD /proxy/json?a=b", NULL, 200, "Content-Length: ");
-    domt_site_holds(&front, "POST /proxy/echo", "there and back", 200, "there and back");
-    domt_site_holds(&front, "POST /proxy/json", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n");
-    domt_site_holds(&front, "GET /proxy/", NULL, 200, "<title>domus</title>");
+    domt_site_expect(&front, "PUT /proxy/kv/a%2Fb", "one", 204, NULL);
+    domt_site_expect(&front, "GET /proxy/kv/a%2Fb", NULL, 200, "\r\n\r\none");
+    domt_site_expect(&site, "GET /kv/a%2Fb", NULL, 200, "\r\n\r\none");
+    domt_site_expect(&front, "GET /kv/a%2Fb", NULL, 404, NULL);
+    domt_site_expect(&front, "HEAD /proxy/json?a=b", NULL, 200, "Content-Length: ");
+    domt_site_expect(&front, "POST /proxy/echo", "there and back", 200, "there and back");
+    domt_site_expect(&front, "POST /proxy/json", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n");
+    domt_site_expect(&front, "GET /proxy/", NULL, 200, "<title>domus</title>");
     int fd = domt_connect(front.web);
-    domt_say(fd, "GET /proxy/events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_send_text(fd, "GET /proxy/events HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "retry: 3000\n\n", front.answer, sizeof front.answer);
     close(fd);
     domt_site_stop(&site);
-    domt_site_holds(&front, "GET /proxy/json", NULL, 502, NULL);
+    domt_site_expect(&front, "GET /proxy/json", NULL, 502, NULL);
     domt_site_stop(&front);
 }
 
 DOMT_TEST(one_process_serves_all_ports)
 {
-    start();
+    start_web();
     int fd = domt_connect(site.echo);
     ck_assert(domt_echoes(fd, "hello"));
     close(fd);
     fd = domt_connect(site.rooms);
-    domt_say(fd, "hello\n");
-    ck_assert(domt_hears(fd, "hello\n"));
+    domt_send_text(fd, "hello\n");
+    ck_assert(domt_receives_pattern(fd, "hello\n"));
     close(fd);
     domt_site_stop(&site);
 }

@@ -29,7 +29,7 @@ static void open_both(int version)
     domt_raw_open(&raw, &pki, version, "a.example");
 }
 
-static void meet(int version)
+static void complete_handshake(int version)
 {
     open_both(version);
     ck_assert(domt_raw_talk(&raw, &side));
@@ -37,7 +37,7 @@ static void meet(int version)
         domt_forge_begin(&forge, &raw);
 }
 
-static void part(void)
+static void close_both(void)
 {
     domt_raw_close(&raw);
     domt_side_close(&side);
@@ -47,7 +47,7 @@ static void part(void)
 /* --- the start -------------------------------------------------------------------------------- */
 
 /* Returns the first flight of the raw client, which the caller frees. */
-static unsigned char *take_hello(size_t *ret_size)
+static unsigned char *take_first_flight(size_t *ret_size)
 {
     char *bytes;
 
@@ -60,8 +60,9 @@ static unsigned char *take_hello(size_t *ret_size)
     return copy;
 }
 
-static int add_ballast(SSL *ssl, unsigned type, unsigned context, const unsigned char **ret_bytes,
-                       size_t *ret_size, X509 *certificate, size_t index, int *alert, void *size)
+static int add_unknown_extension(SSL *ssl, unsigned type, unsigned context,
+                                 const unsigned char **ret_bytes, size_t *ret_size,
+                                 X509 *certificate, size_t index, int *alert, void *size)
 {
     static unsigned char bytes[17000];
 
@@ -71,10 +72,10 @@ static int add_ballast(SSL *ssl, unsigned type, unsigned context, const unsigned
 }
 
 /* Offer an unknown extension of `size` bytes. */
-static void carry_ballast(size_t *size)
+static void carry_with_unknown_extension(size_t *size)
 {
-    ck_assert_int_eq(SSL_CTX_add_custom_ext(raw.context, 4000, SSL_EXT_CLIENT_HELLO, add_ballast,
-                                            NULL, size, NULL, NULL),
+    ck_assert_int_eq(SSL_CTX_add_custom_ext(raw.context, 4000, SSL_EXT_CLIENT_HELLO,
+                                            add_unknown_extension, NULL, size, NULL, NULL),
                      1);
     SSL_free(raw.ssl);
     raw.ssl = SSL_new(raw.context);
@@ -92,14 +93,14 @@ DOMT_TEST(largest_hello_may_drip)
     for (int i = 0; i < 2; i++) {
         size_t size;
         open_both(TLS1_3_VERSION);
-        carry_ballast(&sizes[i]);
-        unsigned char *hello = take_hello(&size);
+        carry_with_unknown_extension(&sizes[i]);
+        unsigned char *hello = take_first_flight(&size);
         domt_side_feed(&side, (char *)hello, size, 1);
         ck_assert_int_eq(side.error, i == 0 ? 0 : -EPROTO);
         if (i == 0)
             ck_assert(domt_raw_talk(&raw, &side));
         free(hello);
-        part();
+        close_both();
     }
     domt_pki_free(&pki);
 }
@@ -112,7 +113,7 @@ DOMT_TEST(hello_in_many_records_is_refused)
 
     set_up();
     open_both(TLS1_3_VERSION);
-    unsigned char *hello = take_hello(&size);
+    unsigned char *hello = take_first_flight(&size);
     memcpy(first + 5, hello + 5, 5);
     domt_side_feed(&side, (char *)first, sizeof first, 0);
     uint32_t records = 1;
@@ -123,15 +124,15 @@ DOMT_TEST(hello_in_many_records_is_refused)
     ck_assert_int_eq(side.error, -EPROTO);
     ck_assert_uint_eq(records, 33);
     ck_assert_str_eq(domt_side_info(&side).failure, "too many empty records");
-    free(domt_side_take(&side, &answered));
+    free(domt_side_take_output(&side, &answered));
     ck_assert_uint_eq(answered, 7); /* an unencrypted alert */
     free(hello);
-    part();
+    close_both();
     domt_pki_free(&pki);
 }
 
 /* Find a text in bytes. */
-static unsigned char *find(unsigned char *bytes, size_t size, const char *text)
+static unsigned char *find_text(unsigned char *bytes, size_t size, const char *text)
 {
     unsigned char *at = memmem(bytes, size, text, strlen(text));
 
@@ -147,13 +148,13 @@ DOMT_TEST(name_of_a_server_with_odd_bytes_is_harmless)
     for (size_t i = 0; i < sizeof odd; i++) {
         size_t size;
         open_both(TLS1_3_VERSION);
-        unsigned char *hello = take_hello(&size);
-        find(hello, size, "a.example")[4] = odd[i];
+        unsigned char *hello = take_first_flight(&size);
+        find_text(hello, size, "a.example")[4] = odd[i];
         domt_side_feed(&side, (char *)hello, size, 0);
         ck_assert_int_eq(side.error, odd[i] == 0 ? -EPROTO : 0);
         ck_assert_uint_lt(strlen(domt_side_info(&side).name), 10);
         free(hello);
-        part();
+        close_both();
     }
     domt_pki_free(&pki);
 }
@@ -190,7 +191,7 @@ DOMT_TEST(name_of_a_server_of_256_bytes_is_refused)
     domt_side_feed(&side, (char *)hello, used, 0);
     ck_assert_int_eq(side.error, -EPROTO);
     ck_assert_str_eq(domt_side_info(&side).name, "");
-    part();
+    close_both();
     domt_pki_free(&pki);
 }
 
@@ -199,8 +200,8 @@ DOMT_TEST(early_data_is_refused)
     size_t written;
 
     set_up();
-    meet(TLS1_3_VERSION);
-    domt_raw_hold_echo(&raw, &side, "first");
+    complete_handshake(TLS1_3_VERSION);
+    domt_raw_expect_echo(&raw, &side, "first");
     SSL_SESSION *session = SSL_SESSION_dup(SSL_get0_session(raw.ssl));
     ck_assert_int_eq(SSL_SESSION_set_max_early_data(session, 1000), 1);
     domus_tls *tls = side.options.tls;
@@ -214,15 +215,15 @@ DOMT_TEST(early_data_is_refused)
     ck_assert_int_eq(SSL_get_early_data_status(raw.ssl), SSL_EARLY_DATA_REJECTED);
     ck_assert(domt_side_info(&side).resumed);
     ck_assert_uint_eq(side.messages, 0);
-    domt_raw_hold_echo(&raw, &side, "late");
+    domt_raw_expect_echo(&raw, &side, "late");
     SSL_SESSION_free(session);
-    part();
+    close_both();
     domt_pki_free(&pki);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void hold_read(const char *text)
+static void expect_read(const char *text)
 {
     char bytes[256] = "";
 
@@ -235,7 +236,7 @@ static void hold_read(const char *text)
 static void carry_to_client(void)
 {
     size_t size;
-    char *bytes = domt_side_take(&side, &size);
+    char *bytes = domt_side_take_output(&side, &size);
 
     ck_assert_int_eq(BIO_write(raw.in, bytes, (int)size), (int)size);
     free(bytes);
@@ -247,7 +248,7 @@ DOMT_TEST(client_that_has_ended_still_gets_its_answers)
 
     set_up();
     for (int i = 0; i < 2; i++) {
-        meet(versions[i]);
+        complete_handshake(versions[i]);
         ck_assert_int_eq(SSL_write(raw.ssl, "one\ntwo\n", 8), 8);
         ck_assert_int_eq(SSL_shutdown(raw.ssl), 0);
         domt_raw_flush(&raw, &side);
@@ -255,11 +256,11 @@ DOMT_TEST(client_that_has_ended_still_gets_its_answers)
         ck_assert_uint_eq(side.messages, 2);
         ck_assert(domus_stage_kit_is_last(side.kit));
         carry_to_client();
-        hold_read("one\n");
-        hold_read("two\n");
-        hold_read("");
+        expect_read("one\n");
+        expect_read("two\n");
+        expect_read("");
         ck_assert_int_eq(SSL_get_shutdown(raw.ssl), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-        part();
+        close_both();
     }
     domt_pki_free(&pki);
 }
@@ -270,7 +271,7 @@ DOMT_TEST(bytes_behind_close_notify_are_thrown_away)
     size_t size;
 
     set_up();
-    meet(TLS1_3_VERSION);
+    complete_handshake(TLS1_3_VERSION);
     size = domt_forge_seal(&forge, DOMT_FORGE_DATA, "one\n", 4, records);
     size += domt_forge_seal(&forge, DOMT_FORGE_ALERT, "\x01\x00", 2, records + size);
     size += domt_forge_seal(&forge, DOMT_FORGE_DATA, "two\n", 4, records + size);
@@ -280,7 +281,7 @@ DOMT_TEST(bytes_behind_close_notify_are_thrown_away)
     domt_side_feed(&side, "rubbish", 7, 0);
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(side.messages, 1);
-    part();
+    close_both();
     domt_pki_free(&pki);
 }
 
@@ -295,7 +296,7 @@ static void ask_for_certificates(void)
 }
 
 /* Let the client send a certificate, and `others` further ones behind it. */
-static void show(const char *file, int others)
+static void send_certificate(const char *file, int others)
 {
     const char *path = domt_pki_path(&pki, file);
 
@@ -306,10 +307,11 @@ static void show(const char *file, int others)
 }
 
 /* Check the result for a client that sends this certificate. */
-static void hold_shown(int version, const char *file, int others, int error, const char *failure)
+static void check_certificate(int version, const char *file, int others, int error,
+                              const char *failure)
 {
     open_both(version);
-    show(file, others);
+    send_certificate(file, others);
     (void)domt_raw_talk(&raw, &side);
     ck_assert_msg(side.error == error, "%s: %d %s", file, side.error,
                   domt_side_info(&side).failure);
@@ -317,10 +319,10 @@ static void hold_shown(int version, const char *file, int others, int error, con
         ck_assert_str_eq(domt_side_info(&side).failure, failure);
         ck_assert(!domt_side_info(&side).verified);
     } else {
-        domt_raw_hold_echo(&raw, &side, "hello");
+        domt_raw_expect_echo(&raw, &side, "hello");
         ck_assert_int_eq(sk_X509_NAME_num(SSL_get_client_CA_list(raw.ssl)), 1);
     }
-    part();
+    close_both();
 }
 
 DOMT_TEST(certificates_of_clients_are_bounded_and_verified)
@@ -335,11 +337,11 @@ DOMT_TEST(certificates_of_clients_are_bounded_and_verified)
     ask_for_certificates();
     settings.chain_max = 4096;
     for (int i = 0; i < 2; i++) {
-        hold_shown(versions[i], "right", 0, 0, NULL);
-        hold_shown(versions[i], "client", 3, 0, NULL);
-        hold_shown(versions[i], "old", 0, -EACCES, "certificate has expired");
-        hold_shown(versions[i], "server", 0, -EACCES, "unsuitable certificate purpose");
-        hold_shown(versions[i], "right", 12, -EPROTO, "excessive message size");
+        check_certificate(versions[i], "right", 0, 0, NULL);
+        check_certificate(versions[i], "client", 3, 0, NULL);
+        check_certificate(versions[i], "old", 0, -EACCES, "certificate has expired");
+        check_certificate(versions[i], "server", 0, -EACCES, "unsuitable certificate purpose");
+        check_certificate(versions[i], "right", 12, -EPROTO, "excessive message size");
     }
     domt_pki_free(&pki);
 }
@@ -352,20 +354,20 @@ DOMT_TEST(certificate_of_rubbish_is_refused)
     for (size_t from = 0; from < 200; from += 20) {
         size_t size;
         open_both(TLS1_2_VERSION); /* in TLS 1.2 certificates are not encrypted */
-        show("right", 0);
-        unsigned char *flight = take_hello(&size);
+        send_certificate("right", 0);
+        unsigned char *flight = take_first_flight(&size);
         domt_side_feed(&side, (char *)flight, size, 0);
         free(flight);
         carry_to_client();
-        flight = take_hello(&size);
-        unsigned char *at = find(flight, size, "c.example");
+        flight = take_first_flight(&size);
+        unsigned char *at = find_text(flight, size, "c.example");
         for (size_t i = 0; i < 20; i++)
             at[-(long)(from + i)] ^= 0x5a;
         domt_side_feed(&side, (char *)flight, size, 0);
         ck_assert_int_lt(side.error, 0);
         ck_assert(!domt_side_info(&side).done);
         free(flight);
-        part();
+        close_both();
     }
     domt_pki_free(&pki);
 }
@@ -393,12 +395,12 @@ DOMT_TEST(name_with_a_nul_is_no_name)
     settings = domt_server_settings(&pki, "a");
     ask_for_certificates();
     open_both(TLS1_3_VERSION);
-    show("nul", 0);
+    send_certificate("nul", 0);
     ck_assert(domt_raw_talk(&raw, &side));
     ck_assert_int_eq(domus_tls_kit_peer(side.kit, &peer), 0);
     ck_assert_uint_eq(peer.names.size, 0);
     domus_tls_peer_free(&peer);
-    part();
+    close_both();
     domt_pki_free(&pki);
 }
 

@@ -56,12 +56,12 @@ static void close_pair(uint32_t i)
     pairs[i] = NULL;
 }
 
-static void talk(uint32_t i, uint32_t round)
+static void exchange_line(uint32_t i, uint32_t round)
 {
     char line[64];
 
     snprintf(line, sizeof line, "%u in round %u", i, round);
-    domt_side_say(&pairs[i]->client, line);
+    domt_side_send_line(&pairs[i]->client, line);
     domt_talk(&pairs[i]->client, &pairs[i]->server, 0);
     ck_assert_str_eq(pairs[i]->client.last, line);
 }
@@ -87,12 +87,12 @@ DOMT_TEST(last_connections_of_a_thread_keep_their_buffers)
     set_up();
     for (uint32_t i = 0; i < PAIRS; i++) {
         open_pair(i);
-        talk(i, 0);
+        exchange_line(i, 0);
         ck_assert_uint_eq(count_keepers(), i < DOMI_TLS_KEEPERS ? i + 1 : DOMI_TLS_KEEPERS);
     }
     for (uint32_t round = 1; round < 4; round++) {
         for (uint32_t i = 0; i < PAIRS; i++)
-            talk(i, round);
+            exchange_line(i, round);
         ck_assert_uint_eq(count_keepers(), DOMI_TLS_KEEPERS);
     }
     for (uint32_t i = 0; i < PAIRS; i += 3)
@@ -101,10 +101,10 @@ DOMT_TEST(last_connections_of_a_thread_keep_their_buffers)
     ck_assert_uint_lt(left, DOMI_TLS_KEEPERS);
     for (uint32_t i = 0; i < PAIRS; i += 3) {
         open_pair(i);
-        talk(i, 4);
+        exchange_line(i, 4);
     }
     for (uint32_t i = 0; i < PAIRS; i++)
-        talk(i, 5);
+        exchange_line(i, 5);
     ck_assert_uint_le(count_keepers(), DOMI_TLS_KEEPERS);
     for (uint32_t i = 0; i < PAIRS; i++)
         close_pair(i);
@@ -124,7 +124,7 @@ DOMT_TEST(kept_buffers_are_bounded_and_count)
     server_tls = domt_tls(&settings);
     for (uint32_t i = 0; i < 4; i++) {
         open_pair(i);
-        talk(i, 0);
+        exchange_line(i, 0);
         uint32_t kept = i < 2 ? i + 1 : 2;
         ck_assert_uint_eq(count_keepers(), kept);
         ck_assert_uint_eq(budget.used_bytes, (i + 1) * each + kept * more);
@@ -133,7 +133,7 @@ DOMT_TEST(kept_buffers_are_bounded_and_count)
     close_pair(0);
     close_pair(3);
     budget.bytes_max = 2 * each + more;
-    talk(1, 1);
+    exchange_line(1, 1);
     ck_assert_uint_le(budget.used_bytes, budget.bytes_max);
     close_pair(1);
     close_pair(2);
@@ -146,12 +146,12 @@ DOMT_TEST(errors_that_others_have_left_hurt_no_connection)
     set_up();
     open_pair(0);
     ERR_raise(ERR_LIB_USER, 1);
-    domt_side_say(&pairs[0]->client, "early");
+    domt_side_send_line(&pairs[0]->client, "early");
     domt_talk(&pairs[0]->client, &pairs[0]->server, 1);
     ck_assert_str_eq(pairs[0]->client.last, "early");
     for (uint32_t round = 0; round < 3; round++) {
         ERR_raise(ERR_LIB_USER, 1);
-        talk(0, round);
+        exchange_line(0, round);
     }
     ERR_raise(ERR_LIB_USER, 1);
     domus_stage_kit_end_output(pairs[0]->client.kit);

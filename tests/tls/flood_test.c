@@ -22,7 +22,7 @@ static void begin_pki(void)
 }
 
 /* Let the stage be a server; the raw peer is its client. */
-static void meet_client(int version)
+static void complete_handshake_as_server(int version)
 {
     begin_pki();
     domus_tls_settings settings = domt_server_settings(&pki, "a");
@@ -34,7 +34,7 @@ static void meet_client(int version)
 }
 
 /* Let the stage be a client; the raw peer is its server. */
-static void meet_server(bool keeps_sessions)
+static void complete_handshake_as_client(bool keeps_sessions)
 {
     begin_pki();
     domus_tls_settings settings = domt_client_settings(&pki);
@@ -46,7 +46,7 @@ static void meet_server(bool keeps_sessions)
     domt_forge_begin(&forge, &raw);
 }
 
-static void part(void)
+static void close_both(void)
 {
     domt_raw_close(&raw);
     domt_side_close(&side);
@@ -54,7 +54,7 @@ static void part(void)
     domt_pki_free(&pki);
 }
 
-static void hold_failed(const char *failure)
+static void expect_failure(const char *failure)
 {
     ck_assert_int_eq(side.error, -EPROTO);
     ck_assert_str_eq(domt_side_info(&side).failure, failure);
@@ -64,7 +64,7 @@ static size_t drop_output(void)
 {
     size_t size;
 
-    free(domt_side_take(&side, &size));
+    free(domt_side_take_output(&side, &size));
     return size;
 }
 
@@ -75,7 +75,7 @@ DOMT_TEST(records_of_a_byte_are_bytes_like_others)
     static char records[2000 * 23];
     size_t size = 0;
 
-    meet_client(TLS1_3_VERSION);
+    complete_handshake_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 2000; i++)
         size +=
             domt_forge_seal(&forge, DOMT_FORGE_DATA, i % 100 == 99 ? "\n" : "x", 1, records + size);
@@ -84,13 +84,13 @@ DOMT_TEST(records_of_a_byte_are_bytes_like_others)
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(side.messages, 20);
     ck_assert_uint_eq(strlen(side.last), 99);
-    part();
+    close_both();
 }
 
 static size_t most_used; /* largest number of bytes that one call of `decode` has used */
 static uint32_t yields;  /* number of calls that returned early because they took long */
 
-static int note_decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int count_decode(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int used = domus_tls_stage.decode(wire, state, bytes, size);
 
@@ -106,7 +106,7 @@ DOMT_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
     size_t size = 0;
 
     begin_pki();
-    noted.decode = note_decode;
+    noted.decode = count_decode;
     domus_tls_settings settings = domt_server_settings(&pki, "a");
     side = (domt_side){.options = {domt_tls(&settings), NULL}, .is_server = true};
     side.stages[0] = (domus_pipeline_stage){&noted, &side.options};
@@ -123,12 +123,12 @@ DOMT_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(most_used, 64 * 23);
     ck_assert_uint_ge(yields, 1000 / 178 * 2);
-    part();
+    close_both();
 }
 
 DOMT_TEST(records_of_nothing_are_bounded)
 {
-    meet_client(TLS1_3_VERSION);
+    complete_handshake_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 28; k++)
             domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "", 0);
@@ -139,14 +139,14 @@ DOMT_TEST(records_of_nothing_are_bounded)
     for (int k = 0; k < 33; k++)
         domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "", 0);
     ck_assert_int_eq(side.error, -EPROTO);
-    part();
+    close_both();
 }
 
 DOMT_TEST(warnings_are_bounded)
 {
     static const char warning[] = {1, 90}; /* the warning user_canceled */
 
-    meet_client(TLS1_3_VERSION);
+    complete_handshake_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 4; k++)
             domt_forge_send(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
@@ -155,8 +155,8 @@ DOMT_TEST(warnings_are_bounded)
     }
     for (int k = 0; k < 5; k++)
         domt_forge_send(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
-    hold_failed("too many warn alerts");
-    part();
+    expect_failure("too many warn alerts");
+    close_both();
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ DOMT_TEST(each_update_of_keys_is_answered_with_one)
 {
     size_t most = 0;
 
-    meet_client(TLS1_3_VERSION);
+    complete_handshake_as_server(TLS1_3_VERSION);
     (void)drop_output();
     for (int i = 0; i < 200; i++) {
         domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\x00\x00\x01\x01", 5);
@@ -176,22 +176,22 @@ DOMT_TEST(each_update_of_keys_is_answered_with_one)
         ck_assert_int_eq(side.error, 0);
     }
     ck_assert_uint_eq(most, 27); /* the peer has sent records of 27 and of 23 bytes */
-    part();
+    close_both();
 }
 
 DOMT_TEST(updates_of_keys_do_not_share_a_record)
 {
-    meet_client(TLS1_3_VERSION);
+    complete_handshake_as_server(TLS1_3_VERSION);
     domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\0\0\1\1\x18\0\0\1\1", 10);
-    hold_failed("not on record boundary");
-    part();
+    expect_failure("not on record boundary");
+    close_both();
 }
 
 /* --- tickets ---------------------------------------------------------------------------------- */
 
 /* Write a NewSessionTicket of 21 bytes: its lifetime is an hour, its nonce and the ticket have two
  * bytes each. Returns its size. */
-static size_t put_ticket(char *to, int number)
+static size_t write_ticket(char *to, int number)
 {
     static const char ticket[] = "\x04\x00\x00\x11\x00\x00\x0e\x10____\x02NN\x00\x02TT\x00\x00";
 
@@ -208,7 +208,7 @@ static void send_tickets(int count)
     size_t size = 0;
 
     for (int i = 0; i < count; i++)
-        size += put_ticket(bytes + size, i);
+        size += write_ticket(bytes + size, i);
     domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, bytes, size);
 }
 
@@ -222,7 +222,7 @@ static uint32_t count_kept(void)
 
 DOMT_TEST(tickets_of_a_server_are_bounded)
 {
-    meet_server(true);
+    complete_handshake_as_client(true);
     for (int i = 0; i < 10; i++) {
         send_tickets(3);
         domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
@@ -230,20 +230,20 @@ DOMT_TEST(tickets_of_a_server_are_bounded)
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(count_kept(), 8);
     send_tickets(780);
-    hold_failed("too many empty records");
+    expect_failure("too many empty records");
     ck_assert_uint_eq(count_kept(), 8);
-    part();
+    close_both();
 }
 
 DOMT_TEST(tickets_are_counted_that_nobody_keeps)
 {
-    meet_server(false);
+    complete_handshake_as_client(false);
     send_tickets(10);
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(count_kept(), 0);
     send_tickets(30);
-    hold_failed("too many empty records");
-    part();
+    expect_failure("too many empty records");
+    close_both();
 }
 
 DOMT_SUITE(60)

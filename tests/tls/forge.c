@@ -16,8 +16,8 @@ static void must(int holds)
 }
 
 /* Compute HKDF-Expand-Label of RFC 8446, 7.1, without a context, for at most one block. */
-static void expand(const unsigned char secret[32], const char *label, unsigned char *to,
-                   size_t size)
+static void expand_label(const unsigned char secret[32], const char *label, unsigned char *to,
+                         size_t size)
 {
     unsigned char info[64], block[32];
     size_t label_size = strlen(label) + 6;
@@ -37,8 +37,8 @@ static void expand(const unsigned char secret[32], const char *label, unsigned c
 
 static void make_keys(domt_forge *forge)
 {
-    expand(forge->secret, "key", forge->key, sizeof forge->key);
-    expand(forge->secret, "iv", forge->iv, sizeof forge->iv);
+    expand_label(forge->secret, "key", forge->key, sizeof forge->key);
+    expand_label(forge->secret, "iv", forge->iv, sizeof forge->iv);
     forge->number = 0;
 }
 
@@ -52,7 +52,7 @@ void domt_forge_update(domt_forge *forge)
 {
     unsigned char next[32];
 
-    expand(forge->secret, "traffic upd", next, sizeof next);
+    expand_label(forge->secret, "traffic upd", next, sizeof next);
     memcpy(forge->secret, next, sizeof next);
     make_keys(forge);
 }

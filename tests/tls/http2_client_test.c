@@ -97,7 +97,7 @@ static domus_tls *make_tls(const domus_tls_settings *settings)
 
 /* Begin; `of_server` and `of_client` are the protocols that each side offers by ALPN; NULL:
  * none. */
-static void begin(const char *const *of_server, const char *const *of_client)
+static void set_up(const char *const *of_server, const char *const *of_client)
 {
     char file[128], authority[128];
 
@@ -121,7 +121,7 @@ static void begin(const char *const *of_server, const char *const *of_client)
     DOMT_WAIT_FOR(10, atomic_load(&port) != 0);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_end(system_now);
     domus_tls_free(asking.tls);
@@ -140,7 +140,7 @@ static domus_address open_client(void)
 static char body[256];
 
 /* Send a request with a body of `size` bytes. Returns the status, or the error. */
-static int ask(domus_address client, uint32_t at, domus_http_method method, size_t size)
+static int request_status(domus_address client, uint32_t at, domus_http_method method, size_t size)
 {
     domus_http_request request = {.method = (uint8_t)method};
     domus_http_response response;
@@ -178,19 +178,19 @@ DOMT_TEST(alpn_chooses_the_protocol)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin(cases[i].server, cases[i].client);
+        set_up(cases[i].server, cases[i].client);
         domus_address client = open_client();
         char text[64];
         for (unsigned n = 0; n < 3; n++) {
-            ck_assert_int_eq(ask(client, atomic_load(&port), DOMUS_HTTP_GET, 0), 200);
+            ck_assert_int_eq(request_status(client, atomic_load(&port), DOMUS_HTTP_GET, 0), 200);
             snprintf(text, sizeof text, "%s 0", cases[i].said);
             ck_assert_str_eq(body, text);
         }
-        ck_assert_int_eq(ask(client, atomic_load(&port), DOMUS_HTTP_POST, 100000), 200);
+        ck_assert_int_eq(request_status(client, atomic_load(&port), DOMUS_HTTP_POST, 100000), 200);
         snprintf(text, sizeof text, "%s 100000", cases[i].said);
         ck_assert_str_eq(body, text);
         ck_assert_uint_eq(atomic_load(&opened), cases[i].opened);
-        end();
+        tear_down();
     }
 }
 
@@ -198,23 +198,24 @@ DOMT_TEST(alpn_chooses_the_protocol)
 
 /* Send several requests to a server that is just starting; the last one has a body if
  * `takes_body`. */
-static void hold_served(pid_t child, uint32_t at, const char *said, bool takes_body)
+static void check_server(pid_t child, uint32_t at, const char *said, bool takes_body)
 {
     domus_address client = open_client();
     int status = -ECONNREFUSED;
 
     for (int i = 0; i < 1200 && status == -ECONNREFUSED; i++) {
         domt_pause_ns(50 * DOMT_MS);
-        status = ask(client, at, DOMUS_HTTP_GET, 0);
+        status = request_status(client, at, DOMUS_HTTP_GET, 0);
     }
     ck_assert_int_eq(status, 200);
     ck_assert_str_eq(body, said);
     for (unsigned i = 0; i < 20; i++) {
-        ck_assert_int_eq(ask(client, at, i % 2 != 0 ? DOMUS_HTTP_GET : DOMUS_HTTP_HEAD, 0), 200);
+        ck_assert_int_eq(
+            request_status(client, at, i % 2 != 0 ? DOMUS_HTTP_GET : DOMUS_HTTP_HEAD, 0), 200);
         ck_assert_str_eq(body, i % 2 != 0 ? said : "");
     }
     if (takes_body) {
-        ck_assert_int_eq(ask(client, at, DOMUS_HTTP_PUT, 100000), 200);
+        ck_assert_int_eq(request_status(client, at, DOMUS_HTTP_PUT, 100000), 200);
         ck_assert_str_eq(body, "100000");
     }
     ck_assert_uint_eq(atomic_load(&opened), 2); /* one connection, and one inner channel */
@@ -233,7 +234,7 @@ DOMT_TEST(nginx_is_asked_by_http_2)
 
     if (!domt_has_program("nginx"))
         return;
-    begin(both, both);
+    set_up(both, both);
     uint32_t at = domt_free_port();
     path_of("right", file);
     snprintf(conf, sizeof conf,
@@ -248,8 +249,8 @@ DOMT_TEST(nginx_is_asked_by_http_2)
              file);
     domt_pki_write(&pki, "nginx", conf);
     const char *const arguments[] = {"nginx", "-c", path_of("nginx", path), "-p", pki.folder, NULL};
-    hold_served(domt_process_start(arguments), at, "HTTP/2.0", false);
-    end();
+    check_server(domt_process_start(arguments), at, "HTTP/2.0", false);
+    tear_down();
 }
 
 DOMT_TEST(nghttpd_is_asked)
@@ -258,7 +259,7 @@ DOMT_TEST(nghttpd_is_asked)
 
     if (!domt_has_program("nghttpd"))
         return;
-    begin(both, both);
+    set_up(both, both);
     uint32_t at = domt_free_port();
     snprintf(number, sizeof number, "%u", at);
     snprintf(text, sizeof text, "%s/a.txt", pki.folder);
@@ -269,9 +270,9 @@ DOMT_TEST(nghttpd_is_asked)
     path_of("right", file);
     const char *const arguments[] = {"nghttpd", "-a", "127.0.0.1", "-d", pki.folder,
                                      number,    file, file,        NULL};
-    hold_served(domt_process_start(arguments), at, "a file", false);
+    check_server(domt_process_start(arguments), at, "a file", false);
     ck_assert_int_eq(unlink(text), 0);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(node_is_asked)
@@ -288,12 +289,12 @@ DOMT_TEST(node_is_asked)
 
     if (!domt_has_program("node"))
         return;
-    begin(both, both);
+    set_up(both, both);
     uint32_t at = domt_free_port();
     snprintf(number, sizeof number, "%u", at);
     const char *const arguments[] = {"node", "-e", script, number, path_of("right", file), NULL};
-    hold_served(domt_process_start(arguments), at, "2.0", true);
-    end();
+    check_server(domt_process_start(arguments), at, "2.0", true);
+    tear_down();
 }
 
 DOMT_SUITE(100)

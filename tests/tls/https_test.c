@@ -131,7 +131,7 @@ static domus_tls *make_client(bool trusts)
     return make_tls(&settings);
 }
 
-static void begin(bool trusts)
+static void set_up(bool trusts)
 {
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:localhost,IP:127.0.0.1"});
@@ -158,7 +158,7 @@ static void begin(bool trusts)
     DOMT_WAIT_FOR(10, atomic_load(&ports[PLAIN]) != 0);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_end(of_test);
     domus_tls_free(trusting.tls);
@@ -180,7 +180,7 @@ static domus_address open_client(const domus_http_client_options *options)
 static char body[65536];
 
 /* Get a url, and store the body of the answer in `body`. Returns the status, or the error. */
-static int get_with(domus_address client, domus_http_method method, const char *url)
+static int get_by_method(domus_address client, domus_http_method method, const char *url)
 {
     domus_http_request request = {.method = (uint8_t)method};
     domus_http_response response;
@@ -197,26 +197,26 @@ static int get_with(domus_address client, domus_http_method method, const char *
     return status;
 }
 
-static int get(domus_address client, const char *scheme, const char *host, uint32_t port,
-               const char *path)
+static int get_status(domus_address client, const char *scheme, const char *host, uint32_t port,
+                      const char *path)
 {
     char url[200];
 
     snprintf(url, sizeof url, "%s://%s:%u%s", scheme, host, port, path);
-    return get_with(client, DOMUS_HTTP_GET, url);
+    return get_by_method(client, DOMUS_HTTP_GET, url);
 }
 
 static int get_place(domus_address client, uint32_t place, const char *path)
 {
-    return get(client, place == PLAIN ? "http" : "https", "localhost", atomic_load(&ports[place]),
-               path);
+    return get_status(client, place == PLAIN ? "http" : "https", "localhost",
+                      atomic_load(&ports[place]), path);
 }
 
 DOMT_TEST(addresses_of_https_are_asked_and_sessions_resumed)
 {
     static const domus_http_client_options with = {.secure = secure}, without = {.origins_max = 2};
 
-    begin(true);
+    set_up(true);
     domus_address client = open_client(&with);
     ck_assert_int_eq(get_place(client, RIGHT, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 0");
@@ -228,13 +228,14 @@ DOMT_TEST(addresses_of_https_are_asked_and_sessions_resumed)
     ck_assert_str_eq(body, "TLSv1.3 localhost 1");
     ck_assert_int_eq(get_place(client, RIGHT, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 1");
-    ck_assert_int_eq(get(client, "https", "127.0.0.1", atomic_load(&ports[RIGHT]), "/"), 200);
+    ck_assert_int_eq(get_status(client, "https", "127.0.0.1", atomic_load(&ports[RIGHT]), "/"),
+                     200);
     /* another name, so no session is resumed, and no SNI is sent */
     ck_assert_str_eq(body, "TLSv1.3  0");
     ck_assert_int_eq(get_place(client, PLAIN, "/"), 200);
     ck_assert_str_eq(body, "plain");
     ck_assert_int_eq(get_place(open_client(&without), RIGHT, "/"), -EPROTONOSUPPORT);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(servers_that_are_not_verified_get_no_request)
@@ -242,23 +243,23 @@ DOMT_TEST(servers_that_are_not_verified_get_no_request)
     static const domus_http_client_options with = {.secure = secure};
 
     for (int trusts = 1; trusts >= 0; trusts--) {
-        begin(trusts != 0);
+        set_up(trusts != 0);
         domus_address client = open_client(&with);
         for (uint32_t i = trusts != 0 ? OTHER : RIGHT; i < PLAIN; i++) {
             char url[100];
             ck_assert_int_eq(get_place(client, i, "/"), -EACCES);
             snprintf(url, sizeof url, "https://localhost:%u/", atomic_load(&ports[i]));
             /* a POST may not be sent twice, and this one was not sent at all */
-            ck_assert_int_eq(get_with(client, DOMUS_HTTP_POST, url), -EACCES);
+            ck_assert_int_eq(get_by_method(client, DOMUS_HTTP_POST, url), -EACCES);
         }
         ck_assert_uint_eq(atomic_load(&requests), 0);
         /* a server without TLS is no server of https */
-        int error = get(client, "https", "localhost", atomic_load(&ports[PLAIN]), "/");
+        int error = get_status(client, "https", "localhost", atomic_load(&ports[PLAIN]), "/");
         ck_assert_msg(error == -EPROTO, "%d", error);
-        error = get(client, "http", "localhost", atomic_load(&ports[RIGHT]), "/");
+        error = get_status(client, "http", "localhost", atomic_load(&ports[RIGHT]), "/");
         ck_assert_msg(error < 0, "%d", error);
         ck_assert_uint_eq(atomic_load(&requests), 0);
-        end();
+        tear_down();
     }
 }
 
@@ -268,7 +269,7 @@ DOMT_TEST(redirects_lead_to_https_and_back_only_if_told_so)
                                            lax = {.secure = secure, .redirects_to_http = true},
                                            none = {.origins_max = 2};
 
-    begin(true);
+    set_up(true);
     domus_address client = open_client(&usual);
     ck_assert_int_eq(get_place(client, PLAIN, "/secure"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 0");
@@ -278,7 +279,7 @@ DOMT_TEST(redirects_lead_to_https_and_back_only_if_told_so)
     ck_assert_int_eq(get_place(open_client(&lax), RIGHT, "/plain"), 200);
     ck_assert_str_eq(body, "plain");
     ck_assert_int_eq(get_place(open_client(&none), PLAIN, "/secure"), 302);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(a_proxy_passes_requests_on_to_https)
@@ -290,7 +291,7 @@ DOMT_TEST(a_proxy_passes_requests_on_to_https)
                                         .front = secure};
     char to[64];
 
-    begin(true);
+    set_up(true);
     domus_address client = open_client(NULL);
     for (uint32_t i = RIGHT; i <= OTHER; i++) {
         snprintf(to, sizeof to, "localhost:%u", atomic_load(&ports[i]));
@@ -298,13 +299,13 @@ DOMT_TEST(a_proxy_passes_requests_on_to_https)
         atomic_store(&ports[PASSES], 0);
         (void)domt_spawn(of_test, 0, &passing, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&ports[PASSES]) != 0);
-        int status = get(client, "http", "localhost", atomic_load(&ports[PASSES]), "/");
+        int status = get_status(client, "http", "localhost", atomic_load(&ports[PASSES]), "/");
         ck_assert_int_eq(status, i == RIGHT ? 200 : 502);
         if (i == RIGHT)
             ck_assert_str_eq(body, "TLSv1.3 localhost 0");
     }
     ck_assert_uint_eq(atomic_load(&requests), 1);
-    end();
+    tear_down();
 }
 
 /* --- servers of other projects ---------------------------------------------------------------- */
@@ -316,7 +317,7 @@ static int get_when_there(domus_address client, uint32_t port)
 
     for (int i = 0; i < 1200 && status == -ECONNREFUSED; i++) {
         domt_pause_ns(50 * DOMT_MS);
-        status = get(client, "https", "localhost", port, "/");
+        status = get_status(client, "https", "localhost", port, "/");
     }
     return status;
 }
@@ -328,7 +329,7 @@ DOMT_TEST(s_server_is_asked_and_resumes)
 
     if (!domt_has_program("openssl"))
         return;
-    begin(true);
+    set_up(true);
     domus_address client = open_client(&with);
     for (int i = 0; i < 2; i++) {
         uint32_t port = domt_free_port();
@@ -343,11 +344,11 @@ DOMT_TEST(s_server_is_asked_and_resumes)
         pid_t child = domt_process_start(with_version);
         ck_assert_int_eq(get_when_there(client, port), 200);
         ck_assert_msg(strstr(body, "\nNew, TLSv1.") != NULL, "%s", body);
-        ck_assert_int_eq(get(client, "https", "localhost", port, "/"), 200);
+        ck_assert_int_eq(get_status(client, "https", "localhost", port, "/"), 200);
         ck_assert_msg(strstr(body, "\nReused, TLSv1.") != NULL, "%s", body);
         domt_process_end(child);
     }
-    end();
+    tear_down();
 }
 
 DOMT_TEST(nginx_is_asked)
@@ -356,7 +357,7 @@ DOMT_TEST(nginx_is_asked)
 
     if (!domt_has_program("nginx"))
         return;
-    begin(true);
+    set_up(true);
     uint32_t port = domt_free_port();
     char file[128], conf[2048];
     snprintf(file, sizeof file, "%s", domt_pki_path(&pki, "right"));
@@ -380,11 +381,11 @@ DOMT_TEST(nginx_is_asked)
     domus_address client = open_client(&with);
     ck_assert_int_eq(get_when_there(client, port), 200);
     ck_assert_str_eq(body, "TLSv1.3 . localhost");
-    ck_assert_int_eq(get(client, "https", "localhost", port, "/close"), 200);
-    ck_assert_int_eq(get(client, "https", "localhost", port, "/"), 200);
+    ck_assert_int_eq(get_status(client, "https", "localhost", port, "/close"), 200);
+    ck_assert_int_eq(get_status(client, "https", "localhost", port, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 r localhost");
     domt_process_end(child);
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(100)

@@ -95,7 +95,7 @@ DOMT_TEST(tls_stands_within_tls)
     for (size_t step = 0; step < 3; step++) {
         open_twice(&server, server_tls, NULL, of_server);
         open_twice(&client, client_tls, "a.example", of_client);
-        domt_side_say(&client, "hello");
+        domt_side_send_line(&client, "hello");
         domt_talk(&client, &server, step);
         ck_assert_str_eq(client.last, "hello");
         ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
@@ -128,7 +128,7 @@ DOMT_TEST(odd_names_get_the_first_certificate)
         bool is_done = domt_raw_talk(&raw, &server);
         ck_assert_msg(is_done || server.error < 0, "%zu", i);
         if (is_done)
-            domt_raw_hold_echo(&raw, &server, "hello");
+            domt_raw_expect_echo(&raw, &server, "hello");
         domt_raw_close(&raw);
         domt_side_close(&server);
     }

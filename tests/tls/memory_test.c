@@ -32,7 +32,7 @@ static bool is_of_sessions(const char *file)
            strstr(file, "protocols/tls/client.c") != NULL;
 }
 
-static bool fails(const char *file)
+static bool has_to_fail(const char *file)
 {
     if ((!is_own(file) && !fails_all) || has_failed || --left != 0)
         return false;
@@ -44,7 +44,7 @@ static bool fails(const char *file)
 
 static void *allocate(size_t size, const char *file, int line)
 {
-    if (fails(file))
+    if (has_to_fail(file))
         return NULL;
     allocated += is_own(file);
     return malloc(size);
@@ -52,7 +52,7 @@ static void *allocate(size_t size, const char *file, int line)
 
 static void *allocate_again(void *block, size_t size, const char *file, int line)
 {
-    if (fails(file))
+    if (has_to_fail(file))
         return NULL;
     allocated += is_own(file) && block == NULL;
     return realloc(block, size);
@@ -67,7 +67,7 @@ static void release(void *block, const char *file, int line)
 static domt_pki pki;
 
 /* Let two sides with these contexts exchange a line. Returns the first error. */
-static int meet(domus_tls *server_tls, domus_tls *client_tls)
+static int exchange_lines(domus_tls *server_tls, domus_tls *client_tls)
 {
     static domt_side server, client;
     int error = domt_side_open(&server, server_tls, NULL);
@@ -77,7 +77,7 @@ static int meet(domus_tls *server_tls, domus_tls *client_tls)
         return error;
     error = domt_side_open(&client, client_tls, "a.example");
     if (error == 0)
-        error = domt_side_try(&client, "hello");
+        error = domt_side_try_line(&client, "hello");
     if (error == 0) {
         domt_talk(&client, &server, 0);
         error = client.error != 0 ? client.error : server.error;
@@ -90,7 +90,7 @@ static int meet(domus_tls *server_tls, domus_tls *client_tls)
 
 /* Make both contexts, let two sides exchange lines, also with a session, and read the files again.
  * Returns the first error. */
-static int run(void)
+static int run_once(void)
 {
     domus_tls_settings of_server = domt_server_settings(&pki, "a");
     domus_tls_settings of_client = domt_client_settings(&pki);
@@ -101,7 +101,7 @@ static int run(void)
     if (error == 0)
         error = domus_tls_new(&of_client, NULL, 0, &client_tls);
     for (int i = 0; error == 0 && i < 2; i++)
-        error = meet(server_tls, client_tls);
+        error = exchange_lines(server_tls, client_tls);
     if (error == 0)
         error = domus_tls_reload(server_tls, NULL, 0);
     domus_tls_free(client_tls);
@@ -117,12 +117,12 @@ DOMT_TEST(each_allocation_of_the_stage_fails_once)
     ck_assert_int_eq(CRYPTO_set_mem_functions(allocate, allocate_again, release), 1);
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    ck_assert_int_eq(run(), 0); /* makes what is allocated only once in a process */
+    ck_assert_int_eq(run_once(), 0); /* makes what is allocated only once in a process */
     do {
         has_failed = false;
         left = ++number;
         int64_t before = allocated;
-        int error = run();
+        int error = run_once();
         if (!has_failed || !may_matter || error != 0)
             ck_assert_int_eq(error, has_failed && matters ? -ENOMEM : 0);
         ck_assert_int_eq(allocated, before);
@@ -160,20 +160,20 @@ DOMT_TEST(each_allocation_of_openssl_fails_once)
     domus_tls *server_tls, *client_tls;
 
     make_both(&server_tls, &client_tls);
-    ck_assert_int_eq(meet(server_tls, client_tls), 0); /* allocates the shards */
+    ck_assert_int_eq(exchange_lines(server_tls, client_tls), 0); /* allocates the shards */
     do {
         fails_all = true;
         has_failed = false;
         number += domt_is_long() ? 1 : 4;
         left = number;
-        int error = meet(server_tls, client_tls);
+        int error = exchange_lines(server_tls, client_tls);
         bool is_last = !has_failed;
         fails_all = false;
         left = UINT32_MAX;
         has_failed = false;
         failures += error != 0;
         ck_assert(error == 0 || !is_last);
-        ck_assert_int_eq(meet(server_tls, client_tls), 0);
+        ck_assert_int_eq(exchange_lines(server_tls, client_tls), 0);
         if (is_last)
             break;
     } while (true);
@@ -182,7 +182,7 @@ DOMT_TEST(each_allocation_of_openssl_fails_once)
     free_both(server_tls, client_tls);
 }
 
-static const BIO *bio_of(const domt_side *side)
+static const BIO *find_bio(const domt_side *side)
 {
     const domi_tls_state *state = domus_stage_kit_state(side->kit, &domus_tls_stage);
 
@@ -210,7 +210,7 @@ DOMT_TEST(connections_count_as_memory_of_the_library)
         ck_assert_int_eq(domt_side_open(&client, client_tls, "a.example"), 0);
         domt_talk(&client, &servers[i], 0);
         ck_assert(domt_side_info(&servers[i]).done);
-        ck_assert_ptr_eq(bio_of(&servers[i]), bio_of(&servers[0]));
+        ck_assert_ptr_eq(find_bio(&servers[i]), find_bio(&servers[0]));
         domt_side_close(&client);
     }
     (void)domi_memory_set_meter(NULL);
@@ -251,7 +251,7 @@ DOMT_TEST(handshake_without_room_for_its_bytes_fails)
         ck_assert_int_eq(domt_side_open(&server, server_tls, NULL), 0);
         ck_assert_int_eq(domt_side_open(&client, client_tls, "a.example"), 0);
         size_t size;
-        char *hello = domt_side_take(&client, &size);
+        char *hello = domt_side_take_output(&client, &size);
         ck_assert_int_eq(domus_stage_kit_feed(server.kit, hello, size), 0);
         free(hello);
         domi_memory_fail_after(number, 0);

@@ -76,7 +76,7 @@ static size_t make_line(const tls_client *client, uint32_t number, char *bytes)
 }
 
 /* Give OpenSSL's output to the network. */
-static void flush(tls_client *client)
+static void flush_client(tls_client *client)
 {
     char *bytes;
     long size = BIO_get_mem_data(client->raw.out, &bytes);
@@ -113,7 +113,7 @@ static void check_plain(domt_sweep *sweep, tls_client *client, const char *bytes
 }
 
 /* Let OpenSSL read the bytes that have come, and send more. */
-static void pump(domt_sweep *sweep, tls_client *client)
+static void carry_of_client(domt_sweep *sweep, tls_client *client)
 {
     char plain[4096];
     size_t size;
@@ -130,16 +130,16 @@ static void pump(domt_sweep *sweep, tls_client *client)
     int why = SSL_get_error(client->raw.ssl, part);
     client->has_ended = why == SSL_ERROR_ZERO_RETURN;
     client->has_failed = !client->has_ended && why != SSL_ERROR_WANT_READ;
-    flush(client);
+    flush_client(client);
 }
 
-static void pump_all(domt_sweep *sweep)
+static void carry_of_all(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++)
-        pump(sweep, &clients[i]);
+        carry_of_client(sweep, &clients[i]);
 }
 
-static void say(tls_client *client)
+static void write_line(tls_client *client)
 {
     char line[LINE];
     int size = (int)make_line(client, client->said, line);
@@ -148,14 +148,14 @@ static void say(tls_client *client)
         return;
     ck_assert_int_eq(SSL_write(client->raw.ssl, line, size), size);
     client->said++;
-    flush(client);
+    flush_client(client);
 }
 
-static void finish(tls_client *client)
+static void end_client(tls_client *client)
 {
     if (!client->is_done && !client->has_failed && SSL_is_init_finished(client->raw.ssl)) {
         (void)SSL_shutdown(client->raw.ssl);
-        flush(client);
+        flush_client(client);
     } else if (!client->is_done) {
         client->is_cut = true;
     }
@@ -163,20 +163,20 @@ static void finish(tls_client *client)
     client->is_done = true;
 }
 
-static void act(domt_sweep *sweep, tls_client *client)
+static void act_at_random(domt_sweep *sweep, tls_client *client)
 {
     uint64_t deed = domt_sweep_below(sweep, 32);
 
     if (deed == 0)
-        finish(client);
+        end_client(client);
     else if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done, &client->was_rude))
         for (uint64_t left = domt_sweep_below(sweep, 12); left != 0; left--)
-            say(client);
+            write_line(client);
 }
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static void play(domt_sweep *sweep)
+static void run_actions(domt_sweep *sweep)
 {
     uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, DEEDS);
 
@@ -190,12 +190,12 @@ static void play(domt_sweep *sweep)
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &client->peer), 0);
     }
     for (uint32_t i = 0; i < deeds; i++) {
-        act(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
+        act_at_random(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
         for (uint64_t steps = domt_sweep_below(sweep, 30); steps != 0; steps--)
             (void)domus_testkit_step(sweep->kit);
         if (domt_sweep_below(sweep, 4) == 0)
             (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, 3 * DOMT_SWEEP_MS));
-        pump_all(sweep);
+        carry_of_all(sweep);
     }
 }
 
@@ -208,7 +208,7 @@ static bool is_at_rest(void)
     return true;
 }
 
-static void hold_client(domt_sweep *sweep, const tls_client *client)
+static void check_client(domt_sweep *sweep, const tls_client *client)
 {
     domus_peer_counts counts = domus_peer_count(client->peer);
     bool is_whole = !client->was_rude && sweep->faults.ends == 0 &&
@@ -226,21 +226,21 @@ static void hold_client(domt_sweep *sweep, const tls_client *client)
 
 /* Check that every client that was not reset has received all its lines, and then a
  * close_notify. */
-static void settle(domt_sweep *sweep)
+static void let_all_end(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
-        finish(&clients[i]);
+        end_client(&clients[i]);
         domus_peer_release(clients[i].peer);
         if (!clients[i].was_rude)
             domus_peer_resume(clients[i].peer);
     }
     for (int tries = 0; tries < 200 && (tries == 0 || !is_at_rest()); tries++) {
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
-        pump_all(sweep);
+        carry_of_all(sweep);
     }
-    pump_all(sweep);
+    carry_of_all(sweep);
     for (uint32_t i = 0; i < clients_count; i++) {
-        hold_client(sweep, &clients[i]);
+        check_client(sweep, &clients[i]);
         domt_raw_close(&clients[i].raw);
     }
 }
@@ -260,8 +260,8 @@ static int run_seed(uint64_t seed, void *context)
     ck_assert_int_eq(domus_serve_with(system, "lines", &service, NULL, &with, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    play(&sweep);
-    settle(&sweep);
+    run_actions(&sweep);
+    let_all_end(&sweep);
     return domt_sweep_end(&sweep);
 }
 

@@ -16,7 +16,7 @@ static void must(int holds)
     DOMI_CHECK(holds);
 }
 
-static void extend(X509 *certificate, X509 *issuer, int kind, const char *value)
+static void add_extension(X509 *certificate, X509 *issuer, int kind, const char *value)
 {
     X509V3_CTX context;
 
@@ -28,7 +28,7 @@ static void extend(X509 *certificate, X509 *issuer, int kind, const char *value)
 }
 
 /* Replace each '?' in the alternative names by a byte 0. */
-static void put_nul(X509 *certificate)
+static void replace_by_nul(X509 *certificate)
 {
     int place = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
     ASN1_OCTET_STRING *names = X509_EXTENSION_get_data(X509_get_ext(certificate, place));
@@ -56,11 +56,11 @@ static X509 *make_certificate(const domt_wish *wish, EVP_PKEY *key, X509 *issuer
     must(X509_set_issuer_name(made, issuer != NULL ? X509_get_subject_name(issuer) : subject) == 1);
     must(X509_set_pubkey(made, key) == 1);
     if (wish->names != NULL)
-        extend(made, issuer != NULL ? issuer : made, NID_subject_alt_name, wish->names);
+        add_extension(made, issuer != NULL ? issuer : made, NID_subject_alt_name, wish->names);
     if (wish->usage != NULL)
-        extend(made, issuer != NULL ? issuer : made, NID_ext_key_usage, wish->usage);
+        add_extension(made, issuer != NULL ? issuer : made, NID_ext_key_usage, wish->usage);
     if (wish->nul)
-        put_nul(made);
+        replace_by_nul(made);
     return made;
 }
 
@@ -82,8 +82,8 @@ void domt_pki_make(domt_pki *pki)
     must(mkdtemp(pki->folder) != NULL);
     pki->key = EVP_EC_gen("P-256");
     pki->authority = make_certificate(&wish, pki->key, NULL);
-    extend(pki->authority, pki->authority, NID_basic_constraints, "critical,CA:TRUE");
-    extend(pki->authority, pki->authority, NID_subject_key_identifier, "hash");
+    add_extension(pki->authority, pki->authority, NID_basic_constraints, "critical,CA:TRUE");
+    add_extension(pki->authority, pki->authority, NID_subject_key_identifier, "hash");
     must(X509_sign(pki->authority, pki->key, EVP_sha256()) > 0);
     write_pem(pki, "ca", pki->authority, NULL);
 }

@@ -10,7 +10,7 @@
 
 /* OpenSSL reports each key as a line "LABEL RANDOM SECRET" in hex: store the secret of this peer's
  * own application data. */
-static void note_secret(const SSL *ssl, const char *line)
+static void store_secret(const SSL *ssl, const char *line)
 {
     domt_raw *raw = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
     const char *label =
@@ -22,11 +22,11 @@ static void note_secret(const SSL *ssl, const char *line)
         DOMI_CHECK(OPENSSL_hexstr2buf_ex(raw->secret, sizeof raw->secret, &size, hex, '\0') == 1);
 }
 
-static void begin(domt_raw *raw, const SSL_METHOD *method)
+static void begin_connection(domt_raw *raw, const SSL_METHOD *method)
 {
     raw->context = SSL_CTX_new(method);
     SSL_CTX_set_app_data(raw->context, raw);
-    SSL_CTX_set_keylog_callback(raw->context, note_secret);
+    SSL_CTX_set_keylog_callback(raw->context, store_secret);
     ck_assert_int_eq(SSL_CTX_set_ciphersuites(raw->context, "TLS_AES_128_GCM_SHA256"), 1);
 }
 
@@ -42,7 +42,7 @@ void domt_raw_serve(domt_raw *raw, const domt_pki *pki, const char *file)
 {
     const char *path = domt_pki_path(pki, file);
 
-    begin(raw, TLS_server_method());
+    begin_connection(raw, TLS_server_method());
     ck_assert_int_eq(SSL_CTX_use_certificate_chain_file(raw->context, path), 1);
     ck_assert_int_eq(SSL_CTX_use_PrivateKey_file(raw->context, path, SSL_FILETYPE_PEM), 1);
     ck_assert_int_eq(SSL_CTX_set_num_tickets(raw->context, 0), 1);
@@ -52,7 +52,7 @@ void domt_raw_serve(domt_raw *raw, const domt_pki *pki, const char *file)
 
 void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *host)
 {
-    begin(raw, TLS_client_method());
+    begin_connection(raw, TLS_client_method());
     ck_assert_int_eq(SSL_CTX_load_verify_file(raw->context, domt_pki_path(pki, "ca")), 1);
     SSL_CTX_set_verify(raw->context, SSL_VERIFY_PEER, NULL);
     ck_assert_int_eq(SSL_CTX_set_max_proto_version(raw->context, version), 1);
@@ -86,7 +86,7 @@ bool domt_raw_talk(domt_raw *raw, domt_side *side)
         (void)SSL_do_handshake(raw->ssl);
         goes_on = BIO_pending(raw->out) != 0;
         domt_raw_flush(raw, side);
-        char *bytes = domt_side_take(side, &size);
+        char *bytes = domt_side_take_output(side, &size);
         goes_on = goes_on || size != 0;
         ck_assert_int_eq(BIO_write(raw->in, bytes, (int)size), (int)size);
         free(bytes);
@@ -102,7 +102,7 @@ size_t domt_raw_read(domt_raw *raw, char *to, size_t room)
     return SSL_read_ex(raw->ssl, to, room, &size) == 1 ? size : 0;
 }
 
-void domt_raw_hold_echo(domt_raw *raw, domt_side *side, const char *line)
+void domt_raw_expect_echo(domt_raw *raw, domt_side *side, const char *line)
 {
     char bytes[256];
 

@@ -35,6 +35,6 @@ void domt_raw_flush(domt_raw *raw, domt_side *side);
 size_t domt_raw_read(domt_raw *raw, char *to, size_t room);
 
 /* Send a line, and check that it comes back. */
-void domt_raw_hold_echo(domt_raw *raw, domt_side *side, const char *line);
+void domt_raw_expect_echo(domt_raw *raw, domt_side *side, const char *line);
 
 #endif

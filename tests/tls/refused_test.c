@@ -13,7 +13,7 @@ static domt_side server;
 static domt_side client;
 static domt_raw raw;
 
-static void begin(void)
+static void set_up(void)
 {
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
@@ -21,7 +21,7 @@ static void begin(void)
     ck_assert_int_eq(domt_side_open(&server, domt_tls(&settings), NULL), 0);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domt_side_close(&server);
     domus_tls_free(server.options.tls);
@@ -29,7 +29,7 @@ static void end(void)
 }
 
 /* Feed bytes to a new server, and check the error and the alert with which it answers. */
-static void hold_refused(const char *bytes, size_t size, int error, int alert)
+static void expect_refused(const char *bytes, size_t size, int error, int alert)
 {
     size_t answered;
 
@@ -38,7 +38,7 @@ static void hold_refused(const char *bytes, size_t size, int error, int alert)
     domt_side_feed(&server, bytes, size, 1);
     ck_assert_int_eq(server.error, error);
     ck_assert_uint_eq(server.messages, 0);
-    char *answer = domt_side_take(&server, &answered);
+    char *answer = domt_side_take_output(&server, &answered);
     ck_assert_uint_eq(answered, 7);
     ck_assert(answer[0] == 21 && answer[6] == alert);
     free(answer);
@@ -63,10 +63,10 @@ DOMT_TEST(bytes_that_are_not_tls_are_refused)
         {"\0\0\0\0\0\0\0\0", 8},
     };
 
-    begin();
+    set_up();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        hold_refused(cases[i].bytes, cases[i].size, -EPROTO, 10);
-    end();
+        expect_refused(cases[i].bytes, cases[i].size, -EPROTO, 10);
+    tear_down();
 }
 
 DOMT_TEST(alert_of_openssl_leaves_before_the_end)
@@ -76,9 +76,9 @@ DOMT_TEST(alert_of_openssl_leaves_before_the_end)
                                 /* TLS 1.2, with none of its ciphers */
                                 "\x00\x00\x02\x13\x01\x01\x00";
 
-    begin();
-    hold_refused(hello, sizeof hello - 1, -EPROTO, 40);
-    end();
+    set_up();
+    expect_refused(hello, sizeof hello - 1, -EPROTO, 40);
+    tear_down();
 }
 
 #define HELLO_OF(record, message, extensions)                                                      \
@@ -90,26 +90,26 @@ DOMT_TEST(alert_of_openssl_leaves_before_the_end)
 
 /* Feed a ClientHello without a key share, which OpenSSL answers with a HelloRetryRequest, and then
  * the start of a second ClientHello. */
-static void hold_second_hello(const char *second, size_t size, int error)
+static void check_second_hello(const char *second, size_t size, int error)
 {
     static const char hello[] = HELLO_OF("\x4e", "\x4a", "\x1f") "\x00\x33\x00\x02\x00\x00";
     size_t answered;
 
-    begin();
+    set_up();
     domt_side_feed(&server, hello, sizeof hello - 1, 0);
-    char *answer = domt_side_take(&server, &answered);
+    char *answer = domt_side_take_output(&server, &answered);
     ck_assert_int_eq(server.error, 0);
     ck_assert(answered > 50 && answer[0] == 22 && answer[5] == 2);
     free(answer);
     domt_side_feed(&server, second, size, 1);
     ck_assert_int_eq(server.error, error);
-    answer = domt_side_take(&server, &answered);
+    answer = domt_side_take_output(&server, &answered);
     if (error != 0) {
         ck_assert_uint_eq(answered, 7);
         ck_assert_int_eq(memcmp(answer, "\x15\x03\x03\x00\x02\x02\x0a", 7), 0);
     }
     free(answer);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(second_hello_has_the_bound_of_the_first)
@@ -118,48 +118,48 @@ DOMT_TEST(second_hello_has_the_bound_of_the_first)
                                                                  "\x00\x1d\x00\x20"
                                                                  "01234567890123456789012345678901";
 
-    hold_second_hello(right, sizeof right - 1, 0);
-    hold_second_hello("\x16\x03\x03\x00\x07\x01\x00\x3f\xfc\x03\x03\x30", 12, 0);
-    hold_second_hello("\x16\x03\x03\x00\x07\x01\x00\x3f\xfd\x03\x03\x30", 12, -EPROTO);
-    hold_second_hello("\x16\x03\x03\x00\x07\x01\x02\x01\x00\x03\x03\x30", 12, -EPROTO);
-    hold_second_hello("\x16\x03\x03\x00\x01\x01", 6, -EPROTO);
+    check_second_hello(right, sizeof right - 1, 0);
+    check_second_hello("\x16\x03\x03\x00\x07\x01\x00\x3f\xfc\x03\x03\x30", 12, 0);
+    check_second_hello("\x16\x03\x03\x00\x07\x01\x00\x3f\xfd\x03\x03\x30", 12, -EPROTO);
+    check_second_hello("\x16\x03\x03\x00\x07\x01\x02\x01\x00\x03\x03\x30", 12, -EPROTO);
+    check_second_hello("\x16\x03\x03\x00\x01\x01", 6, -EPROTO);
 }
 
 /* Let OpenSSL's client complete the handshake. */
-static void meet_raw(int version)
+static void complete_raw_handshake(int version)
 {
-    begin();
+    set_up();
     domt_raw_open(&raw, &pki, version, "a.example");
     ck_assert(domt_raw_talk(&raw, &server));
-    domt_raw_hold_echo(&raw, &server, "hello");
+    domt_raw_expect_echo(&raw, &server, "hello");
 }
 
-static void part_raw(void)
+static void close_raw(void)
 {
     domt_raw_close(&raw);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(renegotiation_is_refused)
 {
-    meet_raw(TLS1_2_VERSION);
+    complete_raw_handshake(TLS1_2_VERSION);
     ck_assert_int_eq(SSL_renegotiate(raw.ssl), 1);
     (void)domt_raw_talk(&raw, &server);
     ck_assert(SSL_is_init_finished(raw.ssl) == 0);
     ck_assert_int_ne(SSL_do_handshake(raw.ssl), 1);
     ck_assert_uint_eq(server.messages, 1);
-    part_raw();
+    close_raw();
 }
 
 DOMT_TEST(records_without_bytes_are_bounded)
 {
-    meet_raw(TLS1_3_VERSION);
+    complete_raw_handshake(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 30; k++) {
             ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
             (void)domt_raw_talk(&raw, &server);
         }
-        domt_raw_hold_echo(&raw, &server, "still here");
+        domt_raw_expect_echo(&raw, &server, "still here");
     }
     for (int k = 0; k < 40 && server.error == 0; k++) {
         ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
@@ -167,7 +167,7 @@ DOMT_TEST(records_without_bytes_are_bounded)
     }
     ck_assert_int_eq(server.error, -EPROTO);
     ck_assert_str_eq(domt_side_info(&server).failure, "too many empty records");
-    part_raw();
+    close_raw();
 }
 
 DOMT_TEST(byte_that_was_changed_is_seen)
@@ -177,7 +177,7 @@ DOMT_TEST(byte_that_was_changed_is_seen)
     for (int i = 0; i < 2; i++) {
         char *bytes;
         char copy[256];
-        meet_raw(versions[i]);
+        complete_raw_handshake(versions[i]);
         ck_assert_int_eq(SSL_write(raw.ssl, "secret\n", 7), 7);
         long size = BIO_get_mem_data(raw.out, &bytes);
         memcpy(copy, bytes, (size_t)size);
@@ -185,7 +185,7 @@ DOMT_TEST(byte_that_was_changed_is_seen)
         domt_side_feed(&server, copy, (size_t)size, 0);
         ck_assert_int_eq(server.error, -EBADMSG);
         ck_assert_uint_eq(server.messages, 1);
-        part_raw();
+        close_raw();
     }
 }
 
@@ -193,11 +193,11 @@ DOMT_TEST(bytes_before_the_handshake_are_bounded)
 {
     domus_packet packet = {{NULL, 0, 0}};
 
-    begin();
+    set_up();
     domus_tls_settings settings = domt_client_settings(&pki);
     settings.held_max = 10;
     ck_assert_int_eq(domt_side_open(&client, domt_tls(&settings), "a.example"), 0);
-    domt_side_say(&client, "123456789"); /* the line end is the tenth byte */
+    domt_side_send_line(&client, "123456789"); /* the line end is the tenth byte */
     ck_assert_int_eq(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet),
                      -ENOBUFS);
     domt_side_close(&client);
@@ -206,11 +206,11 @@ DOMT_TEST(bytes_before_the_handshake_are_bounded)
     ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
     domt_side_close(&client);
     ck_assert_int_eq(domt_side_open(&client, client.options.tls, "a.example"), 0);
-    domt_side_say(&client, "1");
+    domt_side_send_line(&client, "1");
     ck_assert_int_eq(domus_stage_kit_end_output(client.kit), -ENOTCONN);
     domt_side_close(&client);
     domus_tls_free(client.options.tls);
-    end();
+    tear_down();
 }
 
 DOMT_TEST(budget_bounds_connections)

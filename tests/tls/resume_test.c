@@ -29,7 +29,8 @@ static int count_names(SSL *ssl, void *none)
 
 /* Connect to a server and exchange a line, with `session` if it is not NULL. Returns a session of
  * this connection, which the caller frees. */
-static SSL_SESSION *meet(domus_tls *tls, int version, SSL_SESSION *session, bool resumes)
+static SSL_SESSION *connect_and_exchange(domus_tls *tls, int version, SSL_SESSION *session,
+                                         bool resumes)
 {
     ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
     domt_raw_open(&raw, &pki, version, "a.example");
@@ -42,7 +43,7 @@ static SSL_SESSION *meet(domus_tls *tls, int version, SSL_SESSION *session, bool
     if (session != NULL)
         ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
     ck_assert(domt_raw_talk(&raw, &server));
-    domt_raw_hold_echo(&raw, &server, "hello");
+    domt_raw_expect_echo(&raw, &server, "hello");
     ck_assert(domt_side_info(&server).resumed == resumes);
     verified = domt_side_info(&server).verified;
     SSL_SESSION *next = SSL_get1_session(raw.ssl);
@@ -53,7 +54,7 @@ static SSL_SESSION *meet(domus_tls *tls, int version, SSL_SESSION *session, bool
     return next;
 }
 
-static domus_tls *make(domus_tls *tickets_of, const char *ca)
+static domus_tls *make_context(domus_tls *tickets_of, const char *ca)
 {
     domus_tls_settings settings = domt_server_settings(&pki, "a");
 
@@ -70,25 +71,26 @@ DOMT_TEST(sessions_resume_under_shared_keys_that_change)
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     for (int i = 0; i < 2; i++) {
-        domus_tls *one = make(NULL, NULL);
-        domus_tls *same = make(one, NULL);
-        domus_tls *stranger = make(NULL, NULL);
-        domus_tls *asks_more = make(one, domt_pki_path(&pki, "ca"));
-        SSL_SESSION *session = meet(one, versions[i], NULL, false);
-        session = meet(one, versions[i], session, true);
-        session = meet(same, versions[i], session, true);
+        domus_tls *one = make_context(NULL, NULL);
+        domus_tls *same = make_context(one, NULL);
+        domus_tls *stranger = make_context(NULL, NULL);
+        domus_tls *asks_more = make_context(one, domt_pki_path(&pki, "ca"));
+        SSL_SESSION *session = connect_and_exchange(one, versions[i], NULL, false);
+        session = connect_and_exchange(one, versions[i], session, true);
+        session = connect_and_exchange(same, versions[i], session, true);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
-        session = meet(same, versions[i], session, true); /* this ticket has the new key */
+        session = connect_and_exchange(same, versions[i], session,
+                                       true); /* this ticket has the new key */
         ck_assert_int_eq(domus_tls_rotate(same), 0);
-        session = meet(one, versions[i], session, true);
+        session = connect_and_exchange(one, versions[i], session, true);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
-        session = meet(one, versions[i], session, false);
-        session = meet(stranger, versions[i], session, false);
+        session = connect_and_exchange(one, versions[i], session, false);
+        session = connect_and_exchange(stranger, versions[i], session, false);
         SSL_SESSION_free(session);
-        session = meet(one, versions[i], NULL, false);
-        session = meet(one, versions[i], session, true);
-        session = meet(asks_more, versions[i], session, false);
+        session = connect_and_exchange(one, versions[i], NULL, false);
+        session = connect_and_exchange(one, versions[i], session, true);
+        session = connect_and_exchange(asks_more, versions[i], session, false);
         SSL_SESSION_free(session);
         domus_tls_free(one);
         domus_tls_free(same);
@@ -107,17 +109,17 @@ DOMT_TEST(sessions_end_with_the_certificate_of_their_client)
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     domt_pki_issue(&pki, &wish);
-    domus_tls *tls = make(NULL, domt_pki_path(&pki, "ca"));
+    domus_tls *tls = make_context(NULL, domt_pki_path(&pki, "ca"));
     shown = "c";
     for (int i = 0; i < 2; i++) {
-        sessions[i] = meet(tls, versions[i], NULL, false);
-        sessions[i] = meet(tls, versions[i], sessions[i], true);
+        sessions[i] = connect_and_exchange(tls, versions[i], NULL, false);
+        sessions[i] = connect_and_exchange(tls, versions[i], sessions[i], true);
         ck_assert(verified);
     }
     sleep(3);
     shown = NULL;
     for (int i = 0; i < 2; i++) {
-        SSL_SESSION_free(meet(tls, versions[i], sessions[i], false));
+        SSL_SESSION_free(connect_and_exchange(tls, versions[i], sessions[i], false));
         ck_assert(!verified);
     }
     domus_tls_free(tls);
@@ -159,10 +161,11 @@ DOMT_TEST(too_many_names_of_authorities_are_not_told)
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     for (int i = 0; i < 2; i++) {
         write_authorities(cases[i].count);
-        domus_tls *tls = make(NULL, domt_pki_path(&pki, "all"));
+        domus_tls *tls = make_context(NULL, domt_pki_path(&pki, "all"));
         for (int j = 0; j < 2; j++) {
             names_told = -1;
-            SSL_SESSION_free(meet(tls, j == 0 ? TLS1_2_VERSION : TLS1_3_VERSION, NULL, false));
+            SSL_SESSION_free(
+                connect_and_exchange(tls, j == 0 ? TLS1_2_VERSION : TLS1_3_VERSION, NULL, false));
             ck_assert_int_eq(names_told, cases[i].are_told ? cases[i].count : 0);
         }
         domus_tls_free(tls);
@@ -194,7 +197,7 @@ DOMT_TEST(keys_change_with_time)
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Returns the subject of the certificate that a client receives. */
-static const char *shown_subject(domus_tls *tls)
+static const char *read_shown_subject(domus_tls *tls)
 {
     static char text[128];
 
@@ -226,16 +229,16 @@ DOMT_TEST(files_are_read_again_and_broken_ones_change_nothing)
     copy_over("a", "now");
     domus_tls_settings settings = domt_server_settings(&pki, "now");
     domus_tls *tls = domt_tls(&settings);
-    ck_assert_str_eq(shown_subject(tls), "/O=domus/CN=a");
+    ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=a");
     domt_pki_write(&pki, "now", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), -EBADMSG);
     ck_assert(strstr(error, "/now.pem: ") != NULL);
-    ck_assert_str_eq(shown_subject(tls), "/O=domus/CN=a");
+    ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=a");
     ck_assert_int_eq(unlink(domt_pki_path(&pki, "now")), 0);
     ck_assert_int_eq(domus_tls_reload(tls, NULL, 0), -ENOENT);
     copy_over("b", "now");
     ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), 0);
-    ck_assert_str_eq(shown_subject(tls), "/O=domus/CN=b");
+    ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=b");
     domus_tls_free(tls);
     domt_pki_free(&pki);
 }

@@ -15,7 +15,7 @@ static domus_tls *server_tls;
 static domus_tls *client_tls;
 
 /* Begin with a server, and a client with these settings; NULL: all defaults. */
-static void begin(const domus_tls_settings *own)
+static void set_up(const domus_tls_settings *own)
 {
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example,DNS:b.example"});
@@ -27,7 +27,7 @@ static void begin(const domus_tls_settings *own)
     client_tls = domt_tls(&settings);
 }
 
-static void end(void)
+static void tear_down(void)
 {
     domus_tls_free(client_tls);
     domus_tls_free(server_tls);
@@ -47,16 +47,16 @@ static void open_client(domt_side *side, const char *name, uint16_t port)
     ck_assert_int_eq(domt_side_open_to(side, client_tls, NULL, name, port), 0);
 }
 
-static void part(domt_side *one, domt_side *other)
+static void close_both(domt_side *one, domt_side *other)
 {
     domt_side_close(one);
     domt_side_close(other);
 }
 
 /* Let client and server exchange a line. Returns whether a session was resumed. */
-static bool talk(domt_side *from, domt_side *to)
+static bool exchange_line(domt_side *from, domt_side *to)
 {
-    domt_side_say(from, "hello");
+    domt_side_send_line(from, "hello");
     domt_talk(from, to, 0);
     ck_assert_str_eq(from->last, "hello");
     bool is_resumed = domt_side_info(from).resumed;
@@ -67,12 +67,12 @@ static bool talk(domt_side *from, domt_side *to)
 
 /* Connect to a server of this name, exchange a line, and close. Returns whether a session was
  * resumed. */
-static bool meet(int version, const char *name, uint16_t port)
+static bool connect_and_close(int version, const char *name, uint16_t port)
 {
     open_server(&server, version);
     open_client(&client, name, port);
-    bool is_resumed = talk(&client, &server);
-    part(&client, &server);
+    bool is_resumed = exchange_line(&client, &server);
+    close_both(&client, &server);
     return is_resumed;
 }
 
@@ -81,15 +81,16 @@ static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 DOMT_TEST(sessions_are_resumed_with_their_server_alone)
 {
     for (int i = 0; i < 2; i++) {
-        begin(NULL);
-        ck_assert(!meet(versions[i], "a.example", 443));
-        ck_assert(meet(versions[i], "a.example", 443));
-        ck_assert(meet(versions[i], "A.Example.", 443)); /* this spelling is the same name */
-        ck_assert(!meet(versions[i], "b.example", 443));
-        ck_assert(!meet(versions[i], "a.example", 444));
-        ck_assert(meet(versions[i], "a.example", 443));
-        ck_assert(meet(versions[i], "b.example", 443));
-        end();
+        set_up(NULL);
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        ck_assert(connect_and_close(versions[i], "a.example", 443));
+        ck_assert(
+            connect_and_close(versions[i], "A.Example.", 443)); /* this spelling is the same name */
+        ck_assert(!connect_and_close(versions[i], "b.example", 443));
+        ck_assert(!connect_and_close(versions[i], "a.example", 444));
+        ck_assert(connect_and_close(versions[i], "a.example", 443));
+        ck_assert(connect_and_close(versions[i], "b.example", 443));
+        tear_down();
     }
 }
 
@@ -98,36 +99,36 @@ DOMT_TEST(a_session_of_tls_1_3_is_used_once)
     domt_side other_client, other_server;
 
     for (int i = 0; i < 2; i++) {
-        begin(NULL);
-        ck_assert(!meet(versions[i], "a.example", 443));
+        set_up(NULL);
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
         open_server(&server, versions[i]);
         open_server(&other_server, versions[i]);
         /* both clients begin before either gets a new ticket */
         open_client(&client, "a.example", 443);
         open_client(&other_client, "a.example", 443);
-        ck_assert(talk(&client, &server));
-        ck_assert(talk(&other_client, &other_server) == (versions[i] == TLS1_2_VERSION));
-        part(&client, &server);
-        part(&other_client, &other_server);
+        ck_assert(exchange_line(&client, &server));
+        ck_assert(exchange_line(&other_client, &other_server) == (versions[i] == TLS1_2_VERSION));
+        close_both(&client, &server);
+        close_both(&other_client, &other_server);
         open_client(&client, "a.example", 443); /* each of the two has received another ticket */
         open_client(&other_client, "a.example", 443);
         open_server(&server, versions[i]);
         open_server(&other_server, versions[i]);
-        ck_assert(talk(&client, &server));
-        ck_assert(talk(&other_client, &other_server));
-        part(&client, &server);
-        part(&other_client, &other_server);
-        end();
+        ck_assert(exchange_line(&client, &server));
+        ck_assert(exchange_line(&other_client, &other_server));
+        close_both(&client, &server);
+        close_both(&other_client, &other_server);
+        tear_down();
     }
 }
 
 DOMT_TEST(sessions_end_with_the_files_that_they_were_made_with)
 {
     for (int i = 0; i < 2; i++) {
-        begin(NULL);
-        ck_assert(!meet(versions[i], "a.example", 443));
+        set_up(NULL);
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
         ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
-        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
         /* a connection that began before the reload gets its session later */
         open_server(&server, versions[i]);
         open_client(&client, "b.example", 443);
@@ -135,16 +136,16 @@ DOMT_TEST(sessions_end_with_the_files_that_they_were_made_with)
         domt_side other;
         open_client(&other, "c.example", 443); /* makes the thread use the reloaded context */
         domt_side_close(&other);
-        ck_assert(!talk(&client, &server));
-        part(&client, &server);
-        ck_assert(!meet(versions[i], "b.example", 443));
-        ck_assert(meet(versions[i], "b.example", 443));
-        end();
+        ck_assert(!exchange_line(&client, &server));
+        close_both(&client, &server);
+        ck_assert(!connect_and_close(versions[i], "b.example", 443));
+        ck_assert(connect_and_close(versions[i], "b.example", 443));
+        tear_down();
     }
 }
 
 /* Begin a handshake, and let it fail. */
-static void fail_with(const char *name)
+static void fail_handshake_with(const char *name)
 {
     open_client(&client, name, 443);
     domt_side_feed(&client, "\x15\x03\x03\x00\x02\x02\x28", 7, 0);
@@ -155,21 +156,21 @@ static void fail_with(const char *name)
 DOMT_TEST(a_session_that_failed_is_forgotten)
 {
     for (int i = 0; i < 2; i++) {
-        begin(NULL);
-        ck_assert(!meet(versions[i], "a.example", 443));
-        ck_assert(!meet(versions[i], "b.example", 443));
-        fail_with("a.example");
-        ck_assert(!meet(versions[i], "a.example", 443));
-        ck_assert(meet(versions[i], "b.example", 443));
+        set_up(NULL);
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        ck_assert(!connect_and_close(versions[i], "b.example", 443));
+        fail_handshake_with("a.example");
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        ck_assert(connect_and_close(versions[i], "b.example", 443));
         open_client(&client, "b.example", 443); /* a handshake that the server does not answer */
         domt_side_close(&client);
-        ck_assert(!meet(versions[i], "b.example", 443));
+        ck_assert(!connect_and_close(versions[i], "b.example", 443));
         /* the server no longer knows the keys, and the connection still succeeds */
         ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
         ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
-        ck_assert(!meet(versions[i], "a.example", 443));
-        ck_assert(meet(versions[i], "a.example", 443));
-        end();
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        ck_assert(connect_and_close(versions[i], "a.example", 443));
+        tear_down();
     }
 }
 
@@ -181,16 +182,16 @@ DOMT_TEST(as_many_sessions_are_kept_as_may_be)
     char error[64];
 
     for (int i = 0; i < 2; i++) {
-        begin(&one);
-        ck_assert(!meet(versions[i], "a.example", 443));
-        ck_assert(meet(versions[i], "a.example", 443));
-        ck_assert(!meet(versions[i], "b.example", 443));
-        ck_assert(!meet(versions[i], "a.example", 443));
-        end();
-        begin(&none);
-        ck_assert(!meet(versions[i], "a.example", 443));
-        ck_assert(!meet(versions[i], "a.example", 443));
-        end();
+        set_up(&one);
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        ck_assert(connect_and_close(versions[i], "a.example", 443));
+        ck_assert(!connect_and_close(versions[i], "b.example", 443));
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        tear_down();
+        set_up(&none);
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        ck_assert(!connect_and_close(versions[i], "a.example", 443));
+        tear_down();
     }
     ck_assert_int_eq(domus_tls_new(&wrong, error, sizeof error, &tls), -EINVAL);
     ck_assert_str_eq(error, "sessions_max: out of its range");
@@ -212,7 +213,8 @@ static SSL_SESSION *make_session(int version)
     return session;
 }
 
-static bool keep(domi_tls_sessions *list, int version, int name, uint64_t until_s, uint32_t most)
+static bool keep_session(domi_tls_sessions *list, int version, int name, uint64_t until_s,
+                         uint32_t most)
 {
     SSL_SESSION *session = make_session(version);
     bool is_kept = domi_tls_sessions_keep(list, &names[name], session, 100, until_s, most);
@@ -223,7 +225,7 @@ static bool keep(domi_tls_sessions *list, int version, int name, uint64_t until_
 }
 
 /* Returns how many sessions of a server can be taken. */
-static uint32_t count(domi_tls_sessions *list, int name, uint64_t now_s)
+static uint32_t count_sessions(domi_tls_sessions *list, int name, uint64_t now_s)
 {
     uint32_t count = 0;
     SSL_SESSION *session = domi_tls_sessions_take(list, &names[name], now_s);
@@ -240,11 +242,11 @@ DOMT_TEST(a_session_has_its_time)
 {
     domi_tls_sessions list = {0};
 
-    ck_assert(!keep(&list, TLS1_3_VERSION, 0, 100, 9));
-    ck_assert(keep(&list, TLS1_3_VERSION, 0, 101, 9));
-    ck_assert_uint_eq(count(&list, 0, 101), 0);
-    ck_assert(keep(&list, TLS1_3_VERSION, 0, 101, 9));
-    ck_assert_uint_eq(count(&list, 0, 100), 1);
+    ck_assert(!keep_session(&list, TLS1_3_VERSION, 0, 100, 9));
+    ck_assert(keep_session(&list, TLS1_3_VERSION, 0, 101, 9));
+    ck_assert_uint_eq(count_sessions(&list, 0, 101), 0);
+    ck_assert(keep_session(&list, TLS1_3_VERSION, 0, 101, 9));
+    ck_assert_uint_eq(count_sessions(&list, 0, 100), 1);
     ck_assert_uint_eq(list.count, 0);
 }
 
@@ -253,18 +255,18 @@ DOMT_TEST(a_server_has_its_share)
     domi_tls_sessions list = {0};
 
     for (int i = 0; i < 12; i++)
-        ck_assert(keep(&list, TLS1_3_VERSION, 0, 200, 20));
+        ck_assert(keep_session(&list, TLS1_3_VERSION, 0, 200, 20));
     for (int i = 0; i < 3; i++)
-        ck_assert(keep(&list, TLS1_2_VERSION, 1, 200, 20));
-    ck_assert(keep(&list, TLS1_3_VERSION, 2, 200, 20));
-    ck_assert(keep(&list, TLS1_3_VERSION, 3, 200, 20));
+        ck_assert(keep_session(&list, TLS1_2_VERSION, 1, 200, 20));
+    ck_assert(keep_session(&list, TLS1_3_VERSION, 2, 200, 20));
+    ck_assert(keep_session(&list, TLS1_3_VERSION, 3, 200, 20));
     ck_assert_uint_eq(list.count, DOMI_TLS_SESSIONS_EACH + 3);
-    ck_assert_uint_eq(count(&list, 0, 100), DOMI_TLS_SESSIONS_EACH);
-    ck_assert_uint_eq(count(&list, 2, 100), 1);
+    ck_assert_uint_eq(count_sessions(&list, 0, 100), DOMI_TLS_SESSIONS_EACH);
+    ck_assert_uint_eq(count_sessions(&list, 2, 100), 1);
     /* the oldest session is removed, one of server 1 */
-    ck_assert(keep(&list, TLS1_3_VERSION, 0, 200, 2));
+    ck_assert(keep_session(&list, TLS1_3_VERSION, 0, 200, 2));
     ck_assert_uint_eq(list.count, 2);
-    ck_assert_uint_eq(count(&list, 3, 100), 1);
+    ck_assert_uint_eq(count_sessions(&list, 3, 100), 1);
     ck_assert_ptr_null(domi_tls_sessions_take(&list, &names[1], 100));
     domi_tls_sessions_clear(&list);
     ck_assert_uint_eq(list.count, 0);
@@ -283,16 +285,16 @@ DOMT_TEST(a_session_ends_with_its_certificate)
     for (int i = 0; i < 2; i++) {
         open_server(&server, versions[i]);
         open_client(&client, "a.example", 443);
-        ck_assert(!talk(&client, &server));
+        ck_assert(!exchange_line(&client, &server));
         const domi_tls_state *state = domus_stage_kit_state(client.kit, &domus_tls_stage);
         const SSL_SESSION *session = SSL_get0_session(state->ssl);
         uint64_t time_s = domi_tls_session_time_s(session, 7200);
         ck_assert(time_s > 30 && time_s <= 90);
         ck_assert_uint_eq(domi_tls_session_time_s(session, 5), 5);
-        part(&client, &server);
+        close_both(&client, &server);
         ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
     }
-    end();
+    tear_down();
 }
 
 DOMT_SUITE(60)

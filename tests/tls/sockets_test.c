@@ -61,7 +61,7 @@ static int serve(domus_stack *stack, void *self)
 static const domus_behaviour service = {
     .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel, .on_mount = serve};
 
-static domus_system *start(void)
+static domus_system *start_service(void)
 {
     static const char *const alpn[] = {"http/1.1", NULL};
     static domus_tls_certificate certificate;
@@ -83,7 +83,7 @@ static domus_system *start(void)
     return system;
 }
 
-static void end(domus_system *system)
+static void stop_service(domus_system *system)
 {
     domt_end(system);
     domus_tls_free(secure.tls);
@@ -120,7 +120,7 @@ DOMT_TEST(curl_is_answered)
 
     if (run("command -v curl") != 0)
         return;
-    domus_system *system = start();
+    domus_system *system = start_service();
     unsigned at = atomic_load(&port);
     for (int i = 0; i < 2; i++) {
         snprintf(options, sizeof options, "%s https://localhost:%u/ https://localhost:%u/",
@@ -137,14 +137,14 @@ DOMT_TEST(curl_is_answered)
     ck_assert_int_eq(run_curl(options), 60); /* the certificate has another name */
     snprintf(options, sizeof options, "http://localhost:%u/", at);
     ck_assert_int_ne(run_curl(options), 0);
-    end(system);
+    stop_service(system);
 }
 
 DOMT_TEST(s_client_is_answered_and_resumes)
 {
     if (run("command -v openssl") != 0)
         return;
-    domus_system *system = start();
+    domus_system *system = start_service();
     static const char request[] = "printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\n"
                                   "Connection: close\\r\\n\\r\\n'";
     for (int i = 0; i < 2; i++) {
@@ -158,7 +158,7 @@ DOMT_TEST(s_client_is_answered_and_resumes)
         ck_assert_msg(strstr(output, "TLSv1.2  localhost") != NULL, "%s", output);
         ck_assert(strstr(output, i == 0 ? "New, TLSv1.2" : "Reused, TLSv1.2") != NULL);
     }
-    end(system);
+    stop_service(system);
 }
 
 DOMT_SUITE(60)

@@ -95,7 +95,7 @@ static void close_client(client *one)
     domt_raw_close(&one->raw);
 }
 
-static void storm(int bits)
+static void run_storm(int bits)
 {
     static client clients[CLIENTS];
     domus_config config = domt_config(1);
@@ -130,8 +130,8 @@ static void storm(int bits)
 DOMT_TEST(handshakes_hold_up_no_ticks)
 {
     domt_pki_make(&pki);
-    storm(2048);
-    storm(4096);
+    run_storm(2048);
+    run_storm(4096);
     domt_pki_free(&pki);
 }
 

@@ -76,7 +76,7 @@ void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step
     }
 }
 
-int domt_side_try(domt_side *side, const char *line)
+int domt_side_try_line(domt_side *side, const char *line)
 {
     domus_packet packet;
 
@@ -86,12 +86,12 @@ int domt_side_try(domt_side *side, const char *line)
     return error;
 }
 
-void domt_side_say(domt_side *side, const char *line)
+void domt_side_send_line(domt_side *side, const char *line)
 {
-    DOMI_CHECK(domt_side_try(side, line) == 0);
+    DOMI_CHECK(domt_side_try_line(side, line) == 0);
 }
 
-char *domt_side_take(domt_side *side, size_t *ret_size)
+char *domt_side_take_output(domt_side *side, size_t *ret_size)
 {
     const char *output = domus_stage_kit_output(side->kit, ret_size);
     char *copy = malloc(*ret_size + 1);
@@ -103,10 +103,10 @@ char *domt_side_take(domt_side *side, size_t *ret_size)
 }
 
 /* Carry the output of one side to the other. Returns whether there was any. */
-static bool carry(domt_side *from, domt_side *to, size_t step)
+static bool carry_output(domt_side *from, domt_side *to, size_t step)
 {
     size_t size;
-    char *bytes = domt_side_take(from, &size);
+    char *bytes = domt_side_take_output(from, &size);
 
     domt_side_feed(to, bytes, size, step);
     free(bytes);
@@ -118,8 +118,8 @@ void domt_talk(domt_side *one, domt_side *other, size_t step)
     bool goes_on = true;
 
     while (goes_on) {
-        goes_on = carry(one, other, step);
-        goes_on = carry(other, one, step) || goes_on;
+        goes_on = carry_output(one, other, step);
+        goes_on = carry_output(other, one, step) || goes_on;
     }
 }
 

@@ -33,16 +33,16 @@ void domt_side_close(domt_side *side);
 void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step);
 
 /* Send a line. */
-void domt_side_say(domt_side *side, const char *line);
+void domt_side_send_line(domt_side *side, const char *line);
 
 /* Send a line. Returns 0, or the error of the stages. */
-int domt_side_try(domt_side *side, const char *line);
+int domt_side_try_line(domt_side *side, const char *line);
 
 /* Carry bytes between both sides until neither has more. */
 void domt_talk(domt_side *one, domt_side *other, size_t step);
 
 /* Take the output of a side: a copy, which the caller frees. */
-char *domt_side_take(domt_side *side, size_t *ret_size);
+char *domt_side_take_output(domt_side *side, size_t *ret_size);
 
 domus_tls_info domt_side_info(domt_side *side);
 

@@ -20,19 +20,19 @@ static void set_up(void)
 }
 
 /* Let both sides complete the handshake, and send a line. */
-static void meet(const domus_tls_settings *of_server, const domus_tls_settings *of_client,
-                 const char *host, size_t step)
+static void complete_handshake(const domus_tls_settings *of_server,
+                               const domus_tls_settings *of_client, const char *host, size_t step)
 {
     domus_tls *server_tls = domt_tls(of_server);
     domus_tls *client_tls = domt_tls(of_client);
 
     ck_assert_int_eq(domt_side_open(&server, server_tls, NULL), 0);
     ck_assert_int_eq(domt_side_open(&client, client_tls, host), 0);
-    domt_side_say(&client, "hello"); /* this line waits for the handshake */
+    domt_side_send_line(&client, "hello"); /* this line waits for the handshake */
     domt_talk(&client, &server, step);
 }
 
-static void part(void)
+static void close_both(void)
 {
     domt_side_close(&client);
     domt_side_close(&server);
@@ -40,7 +40,7 @@ static void part(void)
     domus_tls_free(server.options.tls);
 }
 
-static void hold_met(void)
+static void check_handshake(void)
 {
     ck_assert_msg(client.error == 0 && server.error == 0, "%d %s, %d %s", client.error,
                   domt_side_info(&client).failure, server.error, domt_side_info(&server).failure);
@@ -59,12 +59,12 @@ DOMT_TEST(both_sides_talk_in_pieces_of_any_size)
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         domus_tls_settings of_server = domt_server_settings(&pki, "a");
         domus_tls_settings of_client = domt_client_settings(&pki);
-        meet(&of_server, &of_client, "a.example", steps[i]);
-        hold_met();
+        complete_handshake(&of_server, &of_client, "a.example", steps[i]);
+        check_handshake();
         ck_assert_str_eq(domt_side_info(&client).version, "TLSv1.3");
         ck_assert(domt_side_info(&client).verified && !domt_side_info(&server).verified);
         ck_assert(!domt_side_info(&server).resumed);
-        part();
+        close_both();
     }
     domt_pki_free(&pki);
 }
@@ -76,18 +76,18 @@ DOMT_TEST(long_messages_pass_both_ways)
     set_up();
     domus_tls_settings of_server = domt_server_settings(&pki, "a");
     domus_tls_settings of_client = domt_client_settings(&pki);
-    meet(&of_server, &of_client, "a.example", 0);
+    complete_handshake(&of_server, &of_client, "a.example", 0);
     memset(line, 'x', sizeof line - 1);
     for (size_t step = 0; step < 40000; step = step * 7 + 777) {
         for (int i = 0; i < 5; i++) {
             line[step] = (char)('a' + i);
-            domt_side_say(&client, line);
+            domt_side_send_line(&client, line);
         }
         domt_talk(&client, &server, step);
         ck_assert_str_eq(client.last, line);
     }
     ck_assert_uint_eq(client.messages, server.messages);
-    part();
+    close_both();
     domt_pki_free(&pki);
 }
 
@@ -96,8 +96,8 @@ DOMT_TEST(close_notify_ends_the_other_side)
     set_up();
     domus_tls_settings of_server = domt_server_settings(&pki, "a");
     domus_tls_settings of_client = domt_client_settings(&pki);
-    meet(&of_server, &of_client, "a.example", 0);
-    domt_side_say(&client, "last");
+    complete_handshake(&of_server, &of_client, "a.example", 0);
+    domt_side_send_line(&client, "last");
     ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
     domt_talk(&client, &server, 0);
     ck_assert_str_eq(server.last, "last");
@@ -106,7 +106,7 @@ DOMT_TEST(close_notify_ends_the_other_side)
     domus_stage_kit_finish(server.kit);
     domus_stage_message message;
     ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), 0);
-    part();
+    close_both();
     domt_pki_free(&pki);
 }
 
@@ -117,11 +117,11 @@ DOMT_TEST(end_without_close_notify_is_an_error)
     set_up();
     domus_tls_settings of_server = domt_server_settings(&pki, "a");
     domus_tls_settings of_client = domt_client_settings(&pki);
-    meet(&of_server, &of_client, "a.example", 0);
+    complete_handshake(&of_server, &of_client, "a.example", 0);
     domus_stage_kit_finish(server.kit);
     ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), -ECONNABORTED);
     ck_assert_str_eq(domt_side_info(&server).failure, "the connection was cut");
-    part();
+    close_both();
     /* a peer that has not sent a byte has not begun the handshake */
     ck_assert_int_eq(domt_side_open(&server, domt_tls(&of_server), NULL), 0);
     domus_stage_kit_finish(server.kit);
@@ -154,14 +154,14 @@ DOMT_TEST(server_shows_the_certificate_of_the_name)
     domus_tls_settings of_client = domt_client_settings(&pki);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domus_tls_peer peer;
-        meet(&of_server, &of_client, cases[i].host, 0);
-        hold_met();
+        complete_handshake(&of_server, &of_client, cases[i].host, 0);
+        check_handshake();
         ck_assert_int_eq(domus_tls_kit_peer(client.kit, &peer), 0);
         ck_assert(domus_slice_equals(peer.subject, cases[i].subject, strlen(cases[i].subject)));
         domus_tls_peer_free(&peer);
         ck_assert_int_eq(domus_tls_kit_peer(server.kit, &peer), -ENODATA);
         ck_assert_int_eq(strcasecmp(domt_side_info(&server).name, i < 3 ? cases[i].host : ""), 0);
-        part();
+        close_both();
     }
     domt_pki_free(&pki);
 }
@@ -188,18 +188,18 @@ DOMT_TEST(both_agree_on_a_protocol)
         domus_tls_settings of_client = domt_client_settings(&pki);
         of_server.alpn = cases[i].server;
         of_client.alpn = cases[i].client;
-        meet(&of_server, &of_client, "a.example", 0);
+        complete_handshake(&of_server, &of_client, "a.example", 0);
         if (cases[i].fails) {
             ck_assert_int_eq(server.error, -EPROTO);
             ck_assert_int_eq(client.error, -EPROTO);
             ck_assert_str_eq(domt_side_info(&client).failure,
                              "tlsv1 alert no application protocol");
         } else {
-            hold_met();
+            check_handshake();
             ck_assert_str_eq(domt_side_info(&client).alpn, cases[i].alpn);
             ck_assert_str_eq(domt_side_info(&server).alpn, cases[i].alpn);
         }
-        part();
+        close_both();
     }
     domt_pki_free(&pki);
 }
@@ -216,7 +216,7 @@ DOMT_TEST(tls_1_2_is_spoken_unless_it_is_too_old)
         domt_raw_open(&raw, &pki, TLS1_2_VERSION, "a.example");
         ck_assert(domt_raw_talk(&raw, &server) == (i == 0));
         if (i == 0) {
-            domt_raw_hold_echo(&raw, &server, "old");
+            domt_raw_expect_echo(&raw, &server, "old");
             ck_assert_str_eq(domt_side_info(&server).version, "TLSv1.2");
         } else {
             ck_assert_int_eq(server.error, -EPROTO);

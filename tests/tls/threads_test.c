@@ -22,11 +22,11 @@ static domus_tls *client_tls;
 static _Atomic uint32_t done;    /* number of threads that have ended */
 static _Atomic uint32_t resumed; /* number of resumed connections */
 
-static void meet(domt_side *server, domt_side *client)
+static void connect_and_exchange(domt_side *server, domt_side *client)
 {
     ck_assert_int_eq(domt_side_open(server, server_tls, NULL), 0);
     ck_assert_int_eq(domt_side_open(client, client_tls, "a.example"), 0);
-    domt_side_say(client, "hello");
+    domt_side_send_line(client, "hello");
     domt_talk(client, server, 0);
     ck_assert_str_eq(client->last, "hello");
     if (domt_side_info(client).resumed)
@@ -35,12 +35,12 @@ static void meet(domt_side *server, domt_side *client)
     domt_side_close(server);
 }
 
-static void *shake_hands(void *sides_)
+static void *connect_repeatedly(void *sides_)
 {
     domt_side *sides = sides_;
 
     for (int i = 0; i < ROUNDS; i++)
-        meet(&sides[0], &sides[1]);
+        connect_and_exchange(&sides[0], &sides[1]);
     atomic_fetch_add(&done, 1);
     return NULL;
 }
@@ -58,7 +58,7 @@ DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
     settings = domt_client_settings(&pki);
     client_tls = domt_tls(&settings);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, shake_hands, sides[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, connect_repeatedly, sides[i]), 0);
     for (; atomic_load(&done) < THREADS; reloads++) {
         ck_assert_int_eq(domus_tls_reload(server_tls, NULL, 0), 0);
         ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
@@ -84,14 +84,14 @@ static char now_path[128];
 
 /* Read the files again. A thread may see the certificate of one file and the key of the other, and
  * fails then. */
-static void *read_again(void *nothing)
+static void *reload_repeatedly(void *nothing)
 {
     while (atomic_load(&done) == 0)
         (void)domus_tls_reload(server_tls, NULL, 0);
     return NULL;
 }
 
-static bool has(domi_tls_text file)
+static bool has_certificate(domi_tls_text file)
 {
     (void)CRYPTO_THREAD_read_lock(server_tls->lock);
     const domi_tls_text *in_use = &server_tls->files->certs[0];
@@ -101,7 +101,7 @@ static bool has(domi_tls_text file)
 }
 
 /* Replace the file that is read by another one, in one step. */
-static void change_to(int which, domi_tls_text *ret_file)
+static void change_file_to(int which, domi_tls_text *ret_file)
 {
     static char bytes[1 << 16];
     char next[160];
@@ -126,17 +126,17 @@ DOMT_TEST(older_read_does_not_replace_a_newer_one)
     snprintf(path[0], sizeof path[0], "%s", domt_pki_path(&pki, "a"));
     snprintf(path[1], sizeof path[1], "%s", domt_pki_path(&pki, "b"));
     snprintf(now_path, sizeof now_path, "%s", domt_pki_path(&pki, "now"));
-    change_to(0, &file);
+    change_file_to(0, &file);
     domus_tls_settings settings = domt_server_settings(&pki, "now");
     server_tls = domt_tls(&settings);
     atomic_store(&done, 0);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, read_again, NULL), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, reload_repeatedly, NULL), 0);
     for (int i = 0; i < CHANGES; i++) {
-        change_to((i + 1) % 2, &file);
+        change_file_to((i + 1) % 2, &file);
         ck_assert_int_eq(domus_tls_reload(server_tls, NULL, 0), 0);
         for (int look = 0; look < 4; look++) {
-            ck_assert_msg(has(file), "change %d, look %d", i, look);
+            ck_assert_msg(has_certificate(file), "change %d, look %d", i, look);
             struct timespec pause = {.tv_nsec = 500000};
             nanosleep(&pause, NULL);
         }

@@ -35,16 +35,16 @@ static void tear_down(void)
     domt_pki_free(&other);
 }
 
-static void meet(const domus_tls_settings *of_server, const domus_tls_settings *of_client,
-                 const char *host)
+static void complete_handshake(const domus_tls_settings *of_server,
+                               const domus_tls_settings *of_client, const char *host)
 {
     ck_assert_int_eq(domt_side_open(&server, domt_tls(of_server), NULL), 0);
     ck_assert_int_eq(domt_side_open(&client, domt_tls(of_client), host), 0);
-    domt_side_say(&client, "hello");
+    domt_side_send_line(&client, "hello");
     domt_talk(&client, &server, 0);
 }
 
-static void part(void)
+static void close_both(void)
 {
     domt_side_close(&client);
     domt_side_close(&server);
@@ -77,7 +77,7 @@ DOMT_TEST(client_verifies_name_time_and_authority)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domus_tls_settings of_server = domt_server_settings(&pki, cases[i].file);
         domus_tls_settings of_client = domt_client_settings(&pki);
-        meet(&of_server, &of_client, cases[i].host);
+        complete_handshake(&of_server, &of_client, cases[i].host);
         if (cases[i].failure == NULL) {
             ck_assert_str_eq(client.last, "hello");
         } else {
@@ -88,7 +88,7 @@ DOMT_TEST(client_verifies_name_time_and_authority)
             /* lines that waited for the handshake were not sent */
             ck_assert_uint_eq(server.messages, 0);
         }
-        part();
+        close_both();
     }
     tear_down();
 }
@@ -98,14 +98,14 @@ DOMT_TEST(client_takes_the_authorities_of_the_system_by_default)
     set_up();
     domus_tls_settings of_server = domt_server_settings(&pki, "right");
     domus_tls_settings of_client = {.role = DOMUS_ROLE_CLIENT};
-    meet(&of_server, &of_client, "a.example");
+    complete_handshake(&of_server, &of_client, "a.example");
     ck_assert_int_eq(client.error, -EACCES);
-    part();
+    close_both();
     ck_assert_int_eq(setenv("SSL_CERT_FILE", domt_pki_path(&pki, "ca"), 1), 0);
-    meet(&of_server, &of_client, "a.example");
+    complete_handshake(&of_server, &of_client, "a.example");
     unsetenv("SSL_CERT_FILE");
     ck_assert_str_eq(client.last, "hello");
-    part();
+    close_both();
     tear_down();
 }
 
@@ -116,10 +116,10 @@ DOMT_TEST(client_accepts_anybody_only_if_told_to)
     set_up();
     domus_tls_settings of_server = domt_server_settings(&pki, "self");
     domus_tls_settings of_client = {.role = DOMUS_ROLE_CLIENT, .verify = DOMUS_TLS_VERIFY_NONE};
-    meet(&of_server, &of_client, "z.example");
+    complete_handshake(&of_server, &of_client, "z.example");
     ck_assert_str_eq(client.last, "hello");
     ck_assert(!domt_side_info(&client).verified);
-    part();
+    close_both();
     of_client.verify = DOMUS_TLS_VERIFY_DEFAULT;
     of_client.ca_file = domt_pki_path(&pki, "ca");
     domus_tls *tls = domt_tls(&of_client);
@@ -135,7 +135,7 @@ DOMT_TEST(client_accepts_anybody_only_if_told_to)
 }
 
 /* Connect a client with a certificate, or without one. */
-static void meet_as(const domt_pki *of, const char *file, domus_tls_verify verify)
+static void connect_client(const domt_pki *of, const char *file, domus_tls_verify verify)
 {
     domus_tls_settings of_server = domt_server_settings(&pki, "right");
     domus_tls_settings of_client = domt_client_settings(&pki);
@@ -147,7 +147,7 @@ static void meet_as(const domt_pki *of, const char *file, domus_tls_verify verif
     of_server.verify = verify;
     of_client.certificates = &own;
     of_client.certificates_count = file != NULL;
-    meet(&of_server, &of_client, "a.example");
+    complete_handshake(&of_server, &of_client, "a.example");
 }
 
 DOMT_TEST(server_verifies_clients)
@@ -156,7 +156,7 @@ DOMT_TEST(server_verifies_clients)
     static const char names[] = "DNS:c.example\nemail:a@b\nURI:urn:x\nIP:10.0.0.1\n";
 
     set_up();
-    meet_as(&pki, "client", DOMUS_TLS_VERIFY_DEFAULT);
+    connect_client(&pki, "client", DOMUS_TLS_VERIFY_DEFAULT);
     ck_assert_str_eq(server.last, "hello");
     ck_assert(domt_side_info(&server).verified);
     ck_assert_int_eq(domus_tls_kit_peer(server.kit, &peer), 0);
@@ -164,24 +164,24 @@ DOMT_TEST(server_verifies_clients)
     ck_assert(domus_slice_equals(peer.names, names, sizeof names - 1));
     ck_assert_uint_gt(peer.der.size, 100);
     domus_tls_peer_free(&peer);
-    part();
+    close_both();
 
-    meet_as(&other, "client", DOMUS_TLS_VERIFY_DEFAULT);
+    connect_client(&other, "client", DOMUS_TLS_VERIFY_DEFAULT);
     ck_assert_int_eq(server.error, -EACCES);
     ck_assert_uint_eq(server.messages, 0);
     ck_assert_str_eq(domt_side_info(&client).failure, "tlsv1 alert unknown ca");
-    part();
-    meet_as(NULL, NULL, DOMUS_TLS_VERIFY_REQUIRED);
+    close_both();
+    connect_client(NULL, NULL, DOMUS_TLS_VERIFY_REQUIRED);
     ck_assert_str_eq(domt_side_info(&server).failure, "peer did not return a certificate");
     ck_assert_int_eq(server.error, -EACCES);
-    part();
-    meet_as(NULL, NULL, DOMUS_TLS_VERIFY_OPTIONAL);
+    close_both();
+    connect_client(NULL, NULL, DOMUS_TLS_VERIFY_OPTIONAL);
     ck_assert_str_eq(server.last, "hello");
     ck_assert(!domt_side_info(&server).verified);
-    part();
-    meet_as(&other, "client", DOMUS_TLS_VERIFY_OPTIONAL);
+    close_both();
+    connect_client(&other, "client", DOMUS_TLS_VERIFY_OPTIONAL);
     ck_assert_int_eq(server.error, -EACCES);
-    part();
+    close_both();
     tear_down();
 }
 

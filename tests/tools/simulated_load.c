@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* Returns a random number from -1 to 1, roughly of the normal distribution. */
-static double chance_of(domt_simulated_load *load)
+static double draw_deviation(domt_simulated_load *load)
 {
     double sum = 0;
 
@@ -13,7 +13,7 @@ static double chance_of(domt_simulated_load *load)
     return sum - 6;
 }
 
-static double product(const domt_percents *percents, const tune_point *point)
+static double multiply_changes(const domt_percents *percents, const tune_point *point)
 {
     double all = 1;
 
@@ -24,16 +24,16 @@ static double product(const domt_percents *percents, const tune_point *point)
 
 double domt_simulated_rate(const domt_simulated_load *load, const tune_point *point)
 {
-    return product(&load->percents, point);
+    return multiply_changes(&load->percents, point);
 }
 
 double domt_simulated_p99(const domt_simulated_load *load, const tune_point *point)
 {
-    return product(&load->p99s, point);
+    return multiply_changes(&load->p99s, point);
 }
 
 /* Go to the next combination of a plan. Returns whether there is one. */
-static bool count_on(const tune_plan *plan, tune_point *point)
+static bool advance_to_next_candidate(const tune_plan *plan, tune_point *point)
 {
     for (size_t key = 0; key < plan->keys; key++) {
         if (point->choice[key]++ < plan->values[key])
@@ -49,19 +49,20 @@ double domt_simulated_best(const domt_simulated_load *load, const tune_plan *pla
     double best = 0;
 
     do {
-        if (load->p99_most == 0 || product(&load->p99s, &point) <= load->p99_most)
+        if (load->p99_most == 0 || multiply_changes(&load->p99s, &point) <= load->p99_most)
             best = fmax(best, domt_simulated_rate(load, &point));
-    } while (count_on(plan, &point));
+    } while (advance_to_next_candidate(plan, &point));
     return best;
 }
 
 tune_outcome domt_simulated_run(domt_simulated_load *load, const tune_point *point)
 {
-    double p99 = product(&load->p99s, point) * exp(chance_of(load) * load->noise / 100);
+    double p99 =
+        multiply_changes(&load->p99s, point) * exp(draw_deviation(load) * load->noise / 100);
 
-    load->drifted += chance_of(load) * load->drift / 100;
+    load->drifted += draw_deviation(load) * load->drift / 100;
     tune_outcome outcome = {.goal = domt_simulated_rate(load, point) *
-                                    exp(load->drifted + chance_of(load) * load->noise / 100)};
+                                    exp(load->drifted + draw_deviation(load) * load->noise / 100)};
     if (tune_chance(&load->chance) % 100 < load->wild)
         outcome.goal *= 0.8;
     if (load->p99_most > 0)

@@ -8,7 +8,7 @@
 
 static tune_keys keys;
 
-static const tune_key *key(size_t number)
+static const tune_key *find_key(size_t number)
 {
     ck_assert_uint_lt(number, keys.count);
     return &keys.each[number];
@@ -20,13 +20,13 @@ DOMT_TEST(names_are_ends_of_paths)
     ck_assert_msg(tune_keys_add(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
                   keys.error);
     ck_assert_msg(tune_keys_add(&keys, "pools.work.throughput"), "%s", keys.error);
-    ck_assert_str_eq(key(0)->path, "scheduler.ioRatio");
-    ck_assert_uint_eq(key(0)->count, 4);
-    ck_assert_str_eq(key(0)->values[0], "20");
-    ck_assert_str_eq(key(1)->path, "scheduler.idle.spin");
-    ck_assert_str_eq(key(2)->path, "scheduler.steal.floor");
-    ck_assert_str_eq(key(3)->path, "pools.work.throughput");
-    ck_assert_str_eq(key(3)->values[3], "256");
+    ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
+    ck_assert_uint_eq(find_key(0)->count, 4);
+    ck_assert_str_eq(find_key(0)->values[0], "20");
+    ck_assert_str_eq(find_key(1)->path, "scheduler.idle.spin");
+    ck_assert_str_eq(find_key(2)->path, "scheduler.steal.floor");
+    ck_assert_str_eq(find_key(3)->path, "pools.work.throughput");
+    ck_assert_str_eq(find_key(3)->values[3], "256");
 }
 
 DOMT_TEST(own_values_take_the_place_of_the_tables)
@@ -37,11 +37,11 @@ DOMT_TEST(own_values_take_the_place_of_the_tables)
     ck_assert(tune_keys_set(&keys, "web.shards=1,8"));
     ck_assert(tune_keys_set(&keys, "pools.work.throughput=9"));
     ck_assert_uint_eq(keys.count, 3);
-    ck_assert_uint_eq(key(0)->count, 2);
-    ck_assert_str_eq(key(0)->path, "scheduler.ioRatio");
-    ck_assert_str_eq(key(0)->values[1], "70");
-    ck_assert_str_eq(key(1)->path, "web.shards");
-    ck_assert_str_eq(key(2)->values[0], "9");
+    ck_assert_uint_eq(find_key(0)->count, 2);
+    ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
+    ck_assert_str_eq(find_key(0)->values[1], "70");
+    ck_assert_str_eq(find_key(1)->path, "web.shards");
+    ck_assert_str_eq(find_key(2)->values[0], "9");
 }
 
 DOMT_TEST(all_keys_but_those_of_pools_are_taken_without_names)

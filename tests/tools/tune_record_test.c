@@ -13,14 +13,14 @@ static tune_record each[RECORDS_MAX];
 static tune_search search;
 static tune_records records;
 
-static void begin(void)
+static void set_up(void)
 {
     search = (tune_search){.verdict = TUNE_SAME};
     records = (tune_records){.search = &search, .goal = "rate", .each = each};
 }
 
 /* Add a run with a value of the only key. Returns the record. */
-static tune_record *add(uint8_t value, double rate, double p99)
+static tune_record *add_record(uint8_t value, double rate, double p99)
 {
     ck_assert_uint_lt(records.count, RECORDS_MAX);
     tune_record *record = &each[records.count++];
@@ -35,14 +35,14 @@ DOMT_TEST(candidates_have_the_medians_of_their_runs)
 {
     size_t count;
 
-    begin();
-    add(0, 1, 9)->is_check = true;
-    (void)add(0, 10, 3);
-    add(1, 20, NAN)->round = 1; /* no other run belongs to this round */
-    (void)add(0, 30, 4);
-    (void)add(0, 11, 5);
-    add(0, 90, 90)->has_failed = true;
-    add(2, 90, 90)->has_failed = true;
+    set_up();
+    add_record(0, 1, 9)->is_check = true;
+    (void)add_record(0, 10, 3);
+    add_record(1, 20, NAN)->round = 1; /* no other run belongs to this round */
+    (void)add_record(0, 30, 4);
+    (void)add_record(0, 11, 5);
+    add_record(0, 90, 90)->has_failed = true;
+    add_record(2, 90, 90)->has_failed = true;
     tune_spot *spots = tune_records_spots(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 2);
@@ -61,16 +61,16 @@ DOMT_TEST(figures_are_compared_within_rounds)
 {
     size_t count;
 
-    begin();
+    set_up();
     for (size_t round = 0; round < 3; round++) {
         double drift = (double)(1 + round);
-        add(0, 10 * drift, NAN)->round = round;
-        add(1, 12 * drift, NAN)->round = round;
+        add_record(0, 10 * drift, NAN)->round = round;
+        add_record(1, 12 * drift, NAN)->round = round;
         if (round == 0)
-            add(2, 11 * drift, NAN)->round = round;
+            add_record(2, 11 * drift, NAN)->round = round;
     }
     for (uint8_t value = 0; value < 2; value++) {
-        tune_record *record = add(1, 50 + 5 * value, NAN);
+        tune_record *record = add_record(1, 50 + 5 * value, NAN);
         record->key = 1;
         record->point.choice[1] = value;
     }
@@ -91,12 +91,12 @@ DOMT_TEST(the_front_has_those_that_none_surpasses)
     static const bool wanted[] = {true, true, true, false, true};
     size_t count;
 
-    begin();
-    (void)add(0, 10, 5);
-    (void)add(1, 12, 6);
-    (void)add(2, 8, 4);
-    (void)add(3, 9, 6);
-    (void)add(4, 10, 5);
+    set_up();
+    (void)add_record(0, 10, 5);
+    (void)add_record(1, 12, 6);
+    (void)add_record(2, 8, 4);
+    (void)add_record(3, 9, 6);
+    (void)add_record(4, 10, 5);
     tune_spot *spots = tune_records_spots(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 5);
@@ -110,19 +110,20 @@ DOMT_TEST(effects_are_those_of_the_duel)
 {
     tune_interval ratio;
 
-    begin();
+    set_up();
     search.best = (tune_point){{1}};
     search.pairs = 6;
     for (size_t pair = 0; pair < 6; pair++) {
         double drift = (double)(pair + 1);
         for (int i = 0; i < 2; i++) {
             bool is_best = (pair % 2 == 0) == (i == 0);
-            tune_record *record = is_best ? add(1, 12 * drift, NAN) : add(0, 10 * drift, 1);
+            tune_record *record =
+                is_best ? add_record(1, 12 * drift, NAN) : add_record(0, 10 * drift, 1);
             record->is_duel = true;
             record->round = pair;
         }
     }
-    (void)add(1, 500, 1);
+    (void)add_record(1, 500, 1);
     ck_assert(tune_records_effect(&records, "rate", &ratio));
     ck_assert_double_eq_tol(ratio.low, 1.2, 1e-9);
     ck_assert_double_eq_tol(ratio.high, 1.2, 1e-9);
@@ -133,7 +134,7 @@ DOMT_TEST(effects_are_those_of_the_duel)
 
 DOMT_TEST(the_best_wins_only_if_the_duel_says_so)
 {
-    begin();
+    set_up();
     search.best = (tune_point){{1}};
     for (int verdict = TUNE_OPEN; verdict < TUNE_VERDICTS; verdict++) {
         search.verdict = (tune_verdict)verdict;

@@ -13,7 +13,7 @@
 
 #define SEEDS 100
 
-static tune_plan plan_of(size_t keys, size_t values)
+static tune_plan make_plan(size_t keys, size_t values)
 {
     tune_plan plan = {.keys = keys, .is_more_better = true, .least = log(1.02), .pairs = 9};
 
@@ -77,7 +77,7 @@ static const domt_simulated_load loads_with_a_best[] = {
 
 DOMT_TEST(the_best_is_found_in_a_tenth_of_the_sweep)
 {
-    tune_plan plan = plan_of(3, 4);
+    tune_plan plan = make_plan(3, 4);
 
     ck_assert_double_eq(tune_plan_sweep_runs(&plan), 1250);
     for (size_t i = 0; i < sizeof loads_with_a_best / sizeof loads_with_a_best[0]; i++) {
@@ -97,7 +97,7 @@ DOMT_TEST(no_difference_is_said_to_be_none)
 {
     for (size_t i = 0; i < sizeof loads_without_difference / sizeof loads_without_difference[0];
          i++) {
-        struct tally tally = search_all(&loads_without_difference[i], plan_of(3, 4));
+        struct tally tally = search_all(&loads_without_difference[i], make_plan(3, 4));
         ck_assert_uint_ge(tally.verdicts[TUNE_SAME], 95);
     }
 }
@@ -107,7 +107,7 @@ DOMT_TEST(a_quiet_load_without_difference_ends_early)
 {
     domt_simulated_load load = {.noise = 0.1};
 
-    ck_assert_double_le(search_all(&load, plan_of(3, 4)).runs, 31);
+    ck_assert_double_le(search_all(&load, make_plan(3, 4)).runs, 31);
 }
 
 /* Value 4 has the best rate, and exceeds the limit of the latency. */
@@ -118,7 +118,7 @@ DOMT_TEST(bounds_are_kept)
                                 .p99_most = 1.3,
                                 .noise = 2};
 
-    struct tally tally = search_all(&load, plan_of(2, 4));
+    struct tally tally = search_all(&load, make_plan(2, 4));
     ck_assert_uint_ge(tally.near, 95);
     ck_assert_uint_eq(tally.broken, 0);
 }
@@ -131,9 +131,9 @@ DOMT_TEST(a_bound_that_today_breaks_is_worth_its_cost)
                                 .p99_most = 0.8,
                                 .noise = 2};
 
-    ck_assert_uint_ge(search_all(&load, plan_of(1, 4)).verdicts[TUNE_KEEPS], 99);
+    ck_assert_uint_ge(search_all(&load, make_plan(1, 4)).verdicts[TUNE_KEEPS], 99);
     load.p99_most = 0.3;
-    ck_assert_uint_ge(search_all(&load, plan_of(1, 4)).verdicts[TUNE_BROKEN], 99);
+    ck_assert_uint_ge(search_all(&load, make_plan(1, 4)).verdicts[TUNE_BROKEN], 99);
 }
 
 /* --- single searches -------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ DOMT_TEST(a_bound_that_today_breaks_is_worth_its_cost)
  * rate; the other values are equal to today's. */
 static void count_runs(size_t values, size_t bad, uint64_t seed, size_t *ret_runs)
 {
-    tune_plan plan = plan_of(1, values);
+    tune_plan plan = make_plan(1, values);
     domt_simulated_load load = {.noise = 2, .chance = seed};
     tune_search search;
     tune_point point;
@@ -179,7 +179,7 @@ DOMT_TEST(the_worse_half_leaves)
 /* The best value has one bad round, and is not dropped. */
 DOMT_TEST(one_bad_round_is_no_reason_to_leave)
 {
-    tune_plan plan = plan_of(1, 4);
+    tune_plan plan = make_plan(1, 4);
     tune_search search;
     tune_point point;
     size_t runs[5] = {0};
@@ -199,7 +199,7 @@ DOMT_TEST(one_bad_round_is_no_reason_to_leave)
 /* The goal is a figure that should be small, and value 1 has a smaller one. */
 DOMT_TEST(less_may_be_better)
 {
-    tune_plan plan = plan_of(1, 2);
+    tune_plan plan = make_plan(1, 2);
     tune_search search;
     tune_point point;
 
@@ -217,7 +217,7 @@ DOMT_TEST(less_may_be_better)
 /* The best value fails in every run; the second best fails from its second run on. */
 DOMT_TEST(a_candidate_that_fails_leaves)
 {
-    tune_plan plan = plan_of(1, 3);
+    tune_plan plan = make_plan(1, 3);
     tune_search search;
     tune_point point;
     size_t runs[4] = {0};
@@ -239,7 +239,7 @@ DOMT_TEST(a_candidate_that_fails_leaves)
 /* Search with a load in which today's value fails after `good` runs. */
 static void search_until_today_fails(size_t good)
 {
-    tune_plan plan = plan_of(1, 1);
+    tune_plan plan = make_plan(1, 1);
     tune_search search;
     tune_point point;
     size_t runs = 0;
@@ -265,7 +265,7 @@ DOMT_TEST(a_search_ends_if_what_it_compares_with_fails)
  * are `in_duel`. Returns the verdict. */
 static tune_verdict search_with_duel(tune_outcome in_duel, size_t *ret_pairs)
 {
-    tune_plan plan = plan_of(1, 1);
+    tune_plan plan = make_plan(1, 1);
     tune_search search;
     tune_point point;
 
@@ -300,7 +300,7 @@ DOMT_TEST(a_best_that_loses_the_duel_is_told_why)
 DOMT_TEST(the_bound_of_runs_leaves_room_for_the_duel)
 {
     domt_simulated_load load = {.percents = {{{0, 20, 1}, {0, 1, 20}}}, .noise = 1};
-    tune_plan plan = plan_of(2, 2);
+    tune_plan plan = make_plan(2, 2);
     tune_search search;
 
     plan.runs_max = tune_plan_least_runs(&plan);
@@ -319,7 +319,7 @@ DOMT_TEST(a_seed_repeats_the_order)
     const uint64_t seeds[3] = {7, 7, 8};
 
     for (size_t i = 0; i < 3; i++) {
-        tune_plan plan = plan_of(2, 16);
+        tune_plan plan = make_plan(2, 16);
         plan.seed = seeds[i];
         tune_search_begin(&searches[i], &plan);
         for (size_t run = 0; run < 40; run++) {

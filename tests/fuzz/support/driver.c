@@ -160,7 +160,7 @@ static void read_archive(const char *path)
 static domi_random chance;
 static domi_clock watch;
 
-static size_t below(size_t bound)
+static size_t draw_below(size_t bound)
 {
     return (size_t)domi_random_below(&chance, bound);
 }
@@ -169,7 +169,7 @@ static uint8_t likely_byte(void)
 {
     static const uint8_t bytes[] = {0, 1, 2, 7, 8, '\n', '\r', '}', '~', 0x7f, 0x80, 0xfe, 0xff};
 
-    return below(3) == 0 ? (uint8_t)below(256) : bytes[below(sizeof bytes)];
+    return draw_below(3) == 0 ? (uint8_t)draw_below(256) : bytes[draw_below(sizeof bytes)];
 }
 
 /* Insert `count` bytes before byte `at` of the input, or as many as there is room for. */
@@ -188,11 +188,11 @@ static void insert(input *to, size_t at, const uint8_t *bytes, size_t count, uin
 static void mutate(input *to)
 {
     static uint8_t copy[INPUT_MAX];
-    size_t at = below(to->size + 1);
-    size_t count = below(to->size - at + 1);
-    const input *other = &corpus[below(corpus_count)];
+    size_t at = draw_below(to->size + 1);
+    size_t count = draw_below(to->size - at + 1);
+    const input *other = &corpus[draw_below(corpus_count)];
 
-    switch (below(8)) {
+    switch (draw_below(8)) {
     case 0:
     case 1:
         if (at < to->size)
@@ -200,13 +200,13 @@ static void mutate(input *to)
         break;
     case 2:
         if (at < to->size)
-            to->bytes[at] ^= (uint8_t)(1u << below(8));
+            to->bytes[at] ^= (uint8_t)(1u << draw_below(8));
         break;
     case 3:
-        insert(to, at, NULL, 1 + below(4), likely_byte());
+        insert(to, at, NULL, 1 + draw_below(4), likely_byte());
         break;
     case 4:
-        insert(to, at, NULL, (size_t)1 << below(below(8) == 0 ? 17 : 10), likely_byte());
+        insert(to, at, NULL, (size_t)1 << draw_below(draw_below(8) == 0 ? 17 : 10), likely_byte());
         break;
     case 5:
         memmove(to->bytes + at, to->bytes + at + count, to->size - at - count);
@@ -217,7 +217,7 @@ static void mutate(input *to)
         insert(to, at, copy, count, 0);
         break;
     default:
-        insert(to, at, other->bytes, below(other->size + 1), 0);
+        insert(to, at, other->bytes, draw_below(other->size + 1), 0);
         break;
     }
 }
@@ -229,10 +229,10 @@ static void execute_mutants(uint64_t seed, uint64_t span_ns)
 
     domi_random_init(&chance, seed);
     while (corpus_count != 0 && domi_clock_now(&watch) < end_ns) {
-        const input *from = &corpus[below(corpus_count)];
+        const input *from = &corpus[draw_below(corpus_count)];
         input made = {bytes, from->size};
         memcpy(bytes, from->bytes, from->size);
-        for (size_t i = below(6) + 1; i > 0; i--)
+        for (size_t i = draw_below(6) + 1; i > 0; i--)
             mutate(&made);
         execute(made.bytes, made.size);
     }

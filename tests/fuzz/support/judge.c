@@ -48,7 +48,7 @@ void domt_http_read_clear(domt_http_read *read)
     *read = (domt_http_read){.text = NULL};
 }
 
-void domt_http_hold_same(const domt_http_read *one, const domt_http_read *other)
+void domt_http_check_same(const domt_http_read *one, const domt_http_read *other)
 {
     must(one->error == other->error && one->count == other->count && one->size == other->size);
     must(one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
@@ -135,7 +135,7 @@ static int decode(domt_http_read *read, domus_stage_kit *kit, domt_http_take *ta
 }
 
 /* A client sends as many requests as it may read responses. */
-static void ask(const domt_http_read *read, domus_stage_kit *kit)
+static void encode_requests(const domt_http_read *read, domus_stage_kit *kit)
 {
     domus_http_request request = {.method = DOMUS_HTTP_GET};
 
@@ -159,7 +159,7 @@ void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *opt
 
     must(domus_stage_kit_new(&pipeline, &kit) == 0);
     if (read->is_client)
-        ask(read, kit);
+        encode_requests(read, kit);
     for (size_t done = 0; done < size && result == 0; done += step) {
         size_t piece = size - done < step ? size - done : step;
         must(domus_stage_kit_feed(kit, bytes + done, piece) == 0);
@@ -189,7 +189,7 @@ typedef struct reading {
     bool has_trailers;
 } reading;
 
-static domt_http_read *of(const llhttp_t *parser)
+static domt_http_read *read_of_parser(const llhttp_t *parser)
 {
     return ((reading *)parser->data)->read;
 }
@@ -207,20 +207,20 @@ static int on_begin(llhttp_t *parser)
 
 static int on_method(llhttp_t *parser, const char *at, size_t size)
 {
-    add(of(parser), at, size);
+    add(read_of_parser(parser), at, size);
     return 0;
 }
 
 static int on_method_end(llhttp_t *parser)
 {
-    add_text(of(parser), " ");
-    of(parser)->url = of(parser)->size;
+    add_text(read_of_parser(parser), " ");
+    read_of_parser(parser)->url = read_of_parser(parser)->size;
     return 0;
 }
 
 static int on_url(llhttp_t *parser, const char *at, size_t size)
 {
-    add(of(parser), at, size);
+    add(read_of_parser(parser), at, size);
     return 0;
 }
 
@@ -247,7 +247,7 @@ static size_t decode_once(char *to, const char *text, size_t size)
  * The stage has normalized the target, so llhttp's is normalized here. */
 static int on_url_end(llhttp_t *parser)
 {
-    domt_http_read *read = of(parser);
+    domt_http_read *read = read_of_parser(parser);
     char *url = read->text + read->url;
     size_t size = read->size - read->url;
     char *decoded = malloc(3 * size + 1);
@@ -270,7 +270,7 @@ static int on_version_end(llhttp_t *parser)
 
     if (parser->type == HTTP_REQUEST) {
         snprintf(line, sizeof line, " %u\n", parser->http_minor);
-        add_text(of(parser), line);
+        add_text(read_of_parser(parser), line);
     }
     return 0;
 }
@@ -280,7 +280,7 @@ static int on_status_end(llhttp_t *parser)
     char line[32];
 
     snprintf(line, sizeof line, "%u %u\n", parser->status_code, parser->http_minor);
-    add_text(of(parser), line);
+    add_text(read_of_parser(parser), line);
     return 0;
 }
 
@@ -310,7 +310,7 @@ static int on_field_end(llhttp_t *parser)
 /* llhttp includes spaces behind a value, so they are removed here. */
 static int on_value_end(llhttp_t *parser)
 {
-    domt_http_read *read = of(parser);
+    domt_http_read *read = read_of_parser(parser);
     size_t value = ((reading *)parser->data)->value;
 
     if (((reading *)parser->data)->in_trailers && !read->with_trailers)
@@ -339,7 +339,7 @@ static int on_head_end(llhttp_t *parser)
 
 static int on_body(llhttp_t *parser, const char *at, size_t size)
 {
-    add(of(parser), at, size);
+    add(read_of_parser(parser), at, size);
     return 0;
 }
 
@@ -473,7 +473,7 @@ void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t 
         read->error = (int)llhttp_finish(&parser);
 }
 
-void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *judged)
+void domt_http_check_judged(const domt_http_read *read, const domt_http_read *judged)
 {
     uint32_t count = judged->excused && judged->count < read->count ? judged->count : read->count;
 
@@ -493,7 +493,7 @@ void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t 
 {
 }
 
-void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *judged)
+void domt_http_check_judged(const domt_http_read *read, const domt_http_read *judged)
 {
 }
 #endif

@@ -9,8 +9,8 @@
 
 /* Decode in pieces whose random sizes depend on the bytes alone, and in pieces of one small size. A
  * longer input is decoded byte by byte only now and then, because that takes long. */
-static void hold_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size,
-                           const domt_decoded *whole)
+static void check_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size,
+                            const domt_decoded *whole)
 {
     uint64_t seed = UINT64_C(0x9e3779b97f4a7c15) ^ size;
     domt_decoded decoded;
@@ -35,7 +35,7 @@ void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, siz
     domt_decoded encoded_again;
 
     domt_decode(pipeline, bytes, size, NULL, NULL, &whole, &encoded);
-    hold_in_pieces(pipeline, bytes, size, &whole);
+    check_in_pieces(pipeline, bytes, size, &whole);
 
     domt_decode(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
     whole.error = 0; /* the error that ended the first run was not encoded */

@@ -17,7 +17,7 @@
 #define MESSAGE_DEFAULT (1u << 20)
 #define PADDING         16u
 
-static void note(domt_socket_read *read, const void *bytes, size_t size)
+static void append_text(domt_socket_read *read, const void *bytes, size_t size)
 {
     if (read->room - read->size < size) {
         read->room = 2 * (read->size + size) + 256;
@@ -29,12 +29,12 @@ static void note(domt_socket_read *read, const void *bytes, size_t size)
     read->size += size;
 }
 
-static void note_message(domt_socket_read *read, char kind, uint32_t number, const void *bytes,
-                         size_t size)
+static void append_message(domt_socket_read *read, char kind, uint32_t number, const void *bytes,
+                           size_t size)
 {
-    note(read, &kind, 1);
-    note(read, &number, sizeof number);
-    note(read, bytes, size);
+    append_text(read, &kind, 1);
+    append_text(read, &number, sizeof number);
+    append_text(read, bytes, size);
 }
 
 void domt_socket_read_clear(domt_socket_read *read)
@@ -45,17 +45,18 @@ void domt_socket_read_clear(domt_socket_read *read)
 
 /* --- the stage -------------------------------------------------------------------------------- */
 
-static void take(domt_socket_read *read, domus_stage_kit *kit, const domus_stage_message *message)
+static void read_stage_message(domt_socket_read *read, domus_stage_kit *kit,
+                               const domus_stage_message *message)
 {
     if (message->type == &domus_websocket_message_type) {
         const domus_websocket_message *made = message->payload;
-        note_message(read, made->binary ? 'b' : 't', made->bytes.size,
-                     domus_slice_data(made->bytes), made->bytes.size);
+        append_message(read, made->binary ? 'b' : 't', made->bytes.size,
+                       domus_slice_data(made->bytes), made->bytes.size);
         DOMI_CHECK(domus_stage_kit_encode(kit, DOMUS_NO_ID, message->type, made) == 0);
         domus_stage_kit_clear(kit);
     } else if (message->type == &domus_websocket_close_type) {
         const domus_websocket_close *close = message->payload;
-        note_message(read, 'c', close->code, domus_slice_data(close->reason), close->reason.size);
+        append_message(read, 'c', close->code, domus_slice_data(close->reason), close->reason.size);
         read->closed = true;
         DOMI_CHECK(domus_stage_kit_is_last(kit));
     }
@@ -86,7 +87,7 @@ void domt_socket_read_by_stage(domt_socket_read *read, const domus_websocket_opt
     for (size_t at = 0; at < size && result == 0 && !read->closed; at += step) {
         DOMI_CHECK(domus_stage_kit_feed(kit, bytes + at, size - at < step ? size - at : step) == 0);
         while (!read->closed && (result = domus_stage_kit_next(kit, &message)) == 1)
-            take(read, kit, &message);
+            read_stage_message(read, kit, &message);
     }
     if (result < 0) {
         domus_stage_kit_clear(kit);
@@ -107,8 +108,8 @@ typedef struct feed {
     size_t size;
 } feed;
 
-static ssize_t give(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
-                    void *user)
+static ssize_t give_bytes(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
+                          void *user)
 {
     feed *from = user;
     size_t part = size < from->size ? size : from->size;
@@ -123,33 +124,33 @@ static ssize_t give(wslay_event_context_ptr context, uint8_t *to, size_t size, i
     return (ssize_t)part;
 }
 
-static ssize_t swallow(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
-                       int flags, void *user)
+static ssize_t accept_output(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
+                             int flags, void *user)
 {
     return (ssize_t)size;
 }
 
-static int mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
+static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
 {
     memset(to, 7, size);
     return 0;
 }
 
-static void hear(wslay_event_context_ptr context, const struct wslay_event_on_msg_recv_arg *message,
-                 void *user)
+static void record_judged_message(wslay_event_context_ptr context,
+                                  const struct wslay_event_on_msg_recv_arg *message, void *user)
 {
     domt_socket_read *read = ((feed *)user)->read;
 
     if (message->opcode == WSLAY_TEXT_FRAME || message->opcode == WSLAY_BINARY_FRAME)
-        note_message(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
-                     (uint32_t)message->msg_length, message->msg, message->msg_length);
+        append_message(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
+                       (uint32_t)message->msg_length, message->msg, message->msg_length);
     if (message->opcode == WSLAY_CONNECTION_CLOSE && message->msg_length == 1) {
         read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
     } else if (message->opcode == WSLAY_CONNECTION_CLOSE) {
         size_t code = message->msg_length >= 2 ? 2 : 0;
         const uint8_t *reason = code != 0 ? message->msg + code : NULL;
-        note_message(read, 'c', code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE, reason,
-                     message->msg_length - code);
+        append_message(read, 'c', code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE,
+                       reason, message->msg_length - code);
         read->closed = true;
     }
 }
@@ -157,10 +158,11 @@ static void hear(wslay_event_context_ptr context, const struct wslay_event_on_ms
 bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size)
 {
-    static const struct wslay_event_callbacks calls = {.recv_callback = give,
-                                                       .send_callback = swallow,
-                                                       .genmask_callback = mask,
-                                                       .on_msg_recv_callback = hear};
+    static const struct wslay_event_callbacks calls = {.recv_callback = give_bytes,
+                                                       .send_callback = accept_output,
+                                                       .genmask_callback = make_mask,
+                                                       .on_msg_recv_callback =
+                                                           record_judged_message};
     feed from = {read, bytes, size};
     wslay_event_context_ptr context;
     int result = options->role == DOMUS_ROLE_SERVER
@@ -209,8 +211,8 @@ static bool is_excused(const domt_socket_read *read)
     return false;
 }
 
-static void hold_judged(const domt_socket_read *read, const domus_websocket_options *options,
-                        const uint8_t *bytes, size_t size)
+static void check_judged(const domt_socket_read *read, const domus_websocket_options *options,
+                         const uint8_t *bytes, size_t size)
 {
     size_t padding = read->refused != 0 ? PADDING : 0;
     uint8_t *padded = calloc(1, size + PADDING);
@@ -229,15 +231,15 @@ static void hold_judged(const domt_socket_read *read, const domus_websocket_opti
     free(padded);
 }
 
-void domt_socket_hold(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
-                      size_t step)
+void domt_socket_check(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
+                       size_t step)
 {
     domt_socket_read whole = {0}, pieces = {0};
 
     domt_socket_read_by_stage(&whole, options, bytes, size, size != 0 ? size : 1);
     domt_socket_read_by_stage(&pieces, options, bytes, size, step);
     DOMI_CHECK(is_same(&whole, &pieces));
-    hold_judged(&whole, options, bytes, size);
+    check_judged(&whole, options, bytes, size);
     domt_socket_read_clear(&whole);
     domt_socket_read_clear(&pieces);
 }

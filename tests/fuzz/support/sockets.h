@@ -28,7 +28,7 @@ bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_opt
                                const uint8_t *bytes, size_t size);
 
 /* Check that a stage reads these bytes in the same way in pieces of any size, and as wslay does. */
-void domt_socket_hold(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
-                      size_t step);
+void domt_socket_check(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
+                       size_t step);
 
 #endif
