@@ -121,7 +121,7 @@ static void set_entry(struct account *account, const struct chaos_entry *entry, 
 
 /* ---- Works --------------------------------------------------------------------------------- */
 
-static domus_resumed work_written, work_read, pay_answered;
+static domus_resumed handle_written_change, handle_read_entry, handle_payment_answer;
 
 static int write_waiting_changes(domus_stack *stack, struct account *account);
 
@@ -195,7 +195,7 @@ static int write_waiting_changes(domus_stack *stack, struct account *account)
         account->is_working = false;
         return 0;
     }
-    return write_next(stack, account, work_written);
+    return write_next(stack, account, handle_written_change);
 }
 
 /* Apply a change that the store has made: answer the asks that are part of it. */
@@ -224,10 +224,10 @@ static int read_entry_again(domus_stack *stack, void *self, const domus_answer *
 {
     if (answer->error == -ECANCELED)
         return 0;
-    return chaos_store_read(stack, ((const struct account *)self)->index, work_read);
+    return chaos_store_read(stack, ((const struct account *)self)->index, handle_read_entry);
 }
 
-static int work_read(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_read_entry(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct account *account = self;
     struct chaos_entry entry;
@@ -247,7 +247,7 @@ static int work_read(domus_stack *stack, void *self, const domus_answer *answer)
     chaos_count(&chaos_tally->events[CHAOS_RELOADS]);
     /* repeat the same change: the earlier request may still be executed */
     if (revision == account->revision)
-        return write_next(stack, account, work_written);
+        return write_next(stack, account, handle_written_change);
     if (is_next(account, &entry))
         return apply_written_change(stack, account, revision);
     set_entry(account, &entry, revision);
@@ -256,7 +256,7 @@ static int work_read(domus_stack *stack, void *self, const domus_answer *answer)
     return write_waiting_changes(stack, account);
 }
 
-static int work_written(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_written_change(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == 0)
         return apply_written_change(stack, self,
@@ -264,7 +264,7 @@ static int work_written(domus_stack *stack, void *self, const domus_answer *answ
     if (answer->error == -ECANCELED)
         return 0;
     chaos_count(&chaos_tally->events[CHAOS_WRITE_ERRORS]);
-    return chaos_store_read(stack, ((const struct account *)self)->index, work_read);
+    return chaos_store_read(stack, ((const struct account *)self)->index, handle_read_entry);
 }
 
 static int on_work(domus_stack *stack, void *self, const void *payload)
@@ -290,7 +290,7 @@ static int ask_receiver(domus_stack *stack, struct account *account)
     int error = domus_grain_open(stack, &chaos_accounts, &grains);
     return error != 0 ? error
                       : domus_grain_ask_within(stack, grains, key, &chaos_deposit_type, &deposit,
-                                               DEPOSIT_NS, pay_answered);
+                                               DEPOSIT_NS, handle_payment_answer);
 }
 
 static int ask_receiver_again(domus_stack *stack, void *self, const domus_answer *answer)
@@ -298,7 +298,7 @@ static int ask_receiver_again(domus_stack *stack, void *self, const domus_answer
     return answer->error == -ECANCELED ? 0 : ask_receiver(stack, self);
 }
 
-static int pay_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_payment_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct account *account = self;
 

@@ -213,7 +213,7 @@ DOMT_TEST(bucket_outlives_its_servers)
     domt_pass(cluster, 5 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     ck_assert_str_eq(get(&members[0], "x").payload, "kept");
-    /* Of two servers that cannot reach each other, neither has a majority of servers. */
+    /* Neither of two servers that cannot reach each other has a majority of servers. */
     uint32_t other = domus_testkit_cluster_leader(cluster);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, other, DOMUS_EVERY), 0);
     domt_pass(cluster, 5 * DOMT_SECOND);

@@ -176,7 +176,7 @@ DOMT_TEST(node_without_a_lease_is_not_waited_for)
     domt_nodes_end();
 }
 
-/* Of two nodes with the same name, the one that started later gets the parts. */
+/* Two nodes have the same name: the one that started later gets the parts. */
 DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
 {
     set_up();

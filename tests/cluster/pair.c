@@ -235,7 +235,7 @@ static int store_spawned(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int spawn_from_a(domus_stack *stack, void *node)
+static int spawn_from_node_a(domus_stack *stack, void *node)
 {
     const domt_number input = {.value = 0};
 
@@ -249,7 +249,7 @@ domus_address domt_spawn_worker(void)
     domus_outside_message message;
 
     spawn_error = 1;
-    ck_assert_int_ge(domus_outsider_act(domt_user, spawn_from_a, &node), 0);
+    ck_assert_int_ge(domus_outsider_act(domt_user, spawn_from_node_a, &node), 0);
     for (int i = 0; i < 1000 && spawn_error == 1; i++)
         (void)domus_outside_receive(domt_user, NULL, 5 * DOMT_MS, &message);
     ck_assert_int_eq(spawn_error, 0);

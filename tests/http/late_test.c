@@ -105,7 +105,7 @@ DOMT_TEST(each_head_has_its_own_time)
     domt_served_end(kit);
 }
 
-static void shorten_idle(domus_config *config)
+static void shorten_idle_timeout(domus_config *config)
 {
     config->channel.idle_timeout_ns = 5 * SECOND;
 }
@@ -121,7 +121,7 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
 {
     static const char *const sent[] = {"", "\r", "\r\n", NOW};
 
-    start_service(&domt_served_by_whole, shorten_idle);
+    start_service(&domt_served_by_whole, shorten_idle_timeout);
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
         domus_peer *peer = domt_served_peer(kit);
         domt_served_send(peer, sent[i]);
@@ -280,7 +280,7 @@ DOMT_TEST(late_requests_are_answered_behind_those_before)
 /* A request that is never answered delays the 408 of the next one only until the idle time-out. */
 DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_idle,
+    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_idle_timeout,
                                       "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
@@ -290,7 +290,7 @@ DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
     domt_served_end(kit);
 }
 
-static void shorten_send(domus_config *config)
+static void shorten_send_timeout(domus_config *config)
 {
     config->channel.send_timeout_ns = 4 * SECOND;
     config->channel.head_timeout_ns = 2 * SECOND;
@@ -298,7 +298,7 @@ static void shorten_send(domus_config *config)
 
 DOMT_TEST(a_late_peer_that_does_not_read_is_reset)
 {
-    start_service(&domt_served_by_whole, shorten_send);
+    start_service(&domt_served_by_whole, shorten_send_timeout);
     domus_peer *peer = domt_served_peer(kit);
     domus_peer_pause(peer);
     domt_served_send(peer, "GET /give/3000000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
@@ -334,7 +334,7 @@ static void set_one_request(domus_config *config)
     config->channel.head_timeout_ns = 2 * SECOND;
 }
 
-static void shorten_head(domus_config *config)
+static void shorten_head_timeout(domus_config *config)
 {
     config->channel.head_timeout_ns = 2 * SECOND;
 }
@@ -342,7 +342,7 @@ static void shorten_head(domus_config *config)
 /* The time-out of a head that has begun is suspended while the service does not read. */
 DOMT_TEST(time_stands_still_while_nothing_is_read)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_head,
+    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_head_timeout,
                                       "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 8 * SECOND), 0);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "halted\n"));

@@ -411,7 +411,7 @@ static int on_mount_late(domus_stack *stack, void *self)
     client->options.subscriptions_max = 4;
     client->finished = DOMI_NATS_NONE;
     client->places = 16;
-    client->places_used = 1; /* place 0 is free */
+    client->places_used = 1; /* place 0 has no subscription now */
     client->subscriptions = calloc(16, sizeof *client->subscriptions);
     client->owners = malloc(16 * sizeof *client->owners);
     if (client->subscriptions == NULL || client->owners == NULL)

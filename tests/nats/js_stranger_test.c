@@ -287,7 +287,7 @@ DOMT_TEST(mark_is_behind_as_many_entries_as_there_were)
     domt_js_end(&world);
 }
 
-/* Of two watches of a bucket, the first one begins a second round. If the inboxes were not all
+/* Two watches of a bucket: the first one begins a second round. If the inboxes were not all
  * different, it would receive the messages of the other watch. */
 DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
 {
@@ -305,7 +305,7 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
         domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":1}");
         if (i % 3 == 0)
             expect_watching();
-        if (i != 2) /* this gap begins the next round */
+        if (i != 2) /* the gap in the sequence makes the watch begin anew */
             deliver_message(9, 9, 9, "x", NULL);
         if (i != 2)
             domt_js_expect_unsubscribe(&world, 40);

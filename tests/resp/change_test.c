@@ -8,19 +8,19 @@
 
 static domt_codec resp;
 
-static void begin(void)
+static void set_up(void)
 {
     domt_resp_start(&resp, NULL);
 }
 
-static void finish(void)
+static void tear_down(void)
 {
     domt_codec_stop(&resp);
 }
 
 /* Feed commands, and answer each with its first word; "off", "skip", "on", "known" and "stranger"
  * change the connection. */
-static void converse(const char *bytes)
+static void answer_commands(const char *bytes)
 {
     domus_stage_message message;
     int result;
@@ -60,13 +60,13 @@ static void converse(const char *bytes)
 
 #define CONVERSES(bytes, expected)                                                                 \
     do {                                                                                           \
-        converse(bytes);                                                                           \
+        answer_commands(bytes);                                                                    \
         ck_assert_str_eq(domt_codec_sent(&resp), expected);                                        \
     } while (0)
 
 DOMT_TEST(a_silenced_connection_gets_no_answers)
 {
-    begin();
+    set_up();
     CONVERSES("a\n*1\r\n$1\r\nb\r\n", "$1\r\na\r\n$1\r\nb\r\n");
     CONVERSES("off\na\n*1\r\n$1\r\nb\r\nfail\nchange\n", "");
     CONVERSES("push\n", "+changed\r\n");
@@ -81,7 +81,7 @@ DOMT_TEST(a_silenced_connection_gets_no_answers)
     CONVERSES("skip\n*0\r\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\non\nb\n", "+changed\r\n$1\r\nb\r\n");
     CONVERSES("off\n*x\r\n", "");
-    finish();
+    tear_down();
 }
 
 /* The answer to the first command after SKIP is not sent, in whatever order the answers are
@@ -92,7 +92,7 @@ DOMT_TEST(a_skipped_answer_is_that_of_its_command)
     domus_stage_message first, second;
     uint64_t id;
 
-    begin();
+    set_up();
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &skip), 0);
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, "a\nb\n", 4), 0);
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &first), 1);
@@ -101,7 +101,7 @@ DOMT_TEST(a_skipped_answer_is_that_of_its_command)
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, second.id, &domus_resp_ok_type, NULL), 0);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, id, &domus_resp_null_type, NULL), 0);
     ck_assert_str_eq(domt_codec_sent(&resp), "+OK\r\n");
-    finish();
+    tear_down();
 }
 
 DOMT_TEST(strangers_have_limits_of_their_own)
@@ -124,7 +124,7 @@ DOMT_TEST(strangers_have_limits_of_their_own)
         CONVERSES("*2\r\n$1\r\na\r\n$5\r\nabcde\r\n", "$1\r\na\r\n");
         CONVERSES("a long line with many words\n", "$1\r\na\r\n");
         CONVERSES(refused[i].bytes, refused[i].sent);
-        finish();
+        tear_down();
     }
     domt_resp_start(&resp, &guarded);
     CONVERSES("known\n", "+changed\r\n");
@@ -132,7 +132,7 @@ DOMT_TEST(strangers_have_limits_of_their_own)
     CONVERSES("change\n*3\r\n$1\r\nA\r\n$1\r\nb\r\n$1\r\nc\r\n", "+changed\r\n$1\r\nA\r\n");
     CONVERSES("stranger\n", "+changed\r\n");
     CONVERSES(refused[0].bytes, refused[0].sent);
-    finish();
+    tear_down();
 }
 
 DOMT_SUITE(60)

@@ -10,7 +10,7 @@
 
 /* --- doubles ---------------------------------------------------------------------------------- */
 
-static void hold(double value, const char *text)
+static void check_double(double value, const char *text)
 {
     domus_resp_builder builder = {0};
     domus_resp_reply reply;
@@ -32,13 +32,13 @@ DOMT_TEST(doubles_have_a_point_in_every_locale)
     char text[8];
 
     domt_use_comma();
-    hold(3.5, ",3.5\r\n");
-    hold(-0.1, ",-0.1\r\n");
-    hold(1.0 / 3, ",0.3333333333333333\r\n");
-    hold(1.5e300, ",1.5e+300\r\n");
-    hold(7, ",7\r\n");
-    hold(NAN, ",nan\r\n");
-    hold(-INFINITY, ",-inf\r\n");
+    check_double(3.5, ",3.5\r\n");
+    check_double(-0.1, ",-0.1\r\n");
+    check_double(1.0 / 3, ",0.3333333333333333\r\n");
+    check_double(1.5e300, ",1.5e+300\r\n");
+    check_double(7, ",7\r\n");
+    check_double(NAN, ",nan\r\n");
+    check_double(-INFINITY, ",-inf\r\n");
     /* check that the program's locale is unchanged */
     snprintf(text, sizeof text, "%.1f", 1.5);
     ck_assert_str_eq(text, "1,5");

@@ -10,7 +10,7 @@
 
 static domt_codec resp;
 
-static void speak(uint32_t version)
+static void set_version(uint32_t version)
 {
     domus_resp_builder builder = {0};
     domus_resp_change answer = {.version = version};
@@ -21,12 +21,12 @@ static void speak(uint32_t version)
     domus_resp_change_type.release(&answer);
 }
 
-static void begin(void)
+static void set_up(void)
 {
     domt_resp_start(&resp, NULL);
 }
 
-static void finish(void)
+static void tear_down(void)
 {
     domt_codec_stop(&resp);
 }
@@ -38,7 +38,7 @@ DOMT_TEST(common_replies_are_sent)
 {
     domus_slice slice;
 
-    begin();
+    set_up();
     SENDS(ok, NULL, "+OK\r\n");
     SENDS(null, NULL, "$-1\r\n");
     SENDS(null_array, NULL, "*-1\r\n");
@@ -60,12 +60,12 @@ DOMT_TEST(common_replies_are_sent)
     domus_slice_free(slice);
     slice = (domus_slice){NULL, 0, 0};
     ck_assert_str_eq(domt_resp_encoded(&resp, &domus_slice_type, &slice), "$0\r\n\r\n");
-    speak(3);
+    set_version(3);
     SENDS(null, NULL, "_\r\n");
     SENDS(null_array, NULL, "_\r\n");
-    speak(2);
+    set_version(2);
     SENDS(null, NULL, "$-1\r\n");
-    finish();
+    tear_down();
 }
 
 DOMT_TEST(long_bulk_is_sent)
@@ -73,7 +73,7 @@ DOMT_TEST(long_bulk_is_sent)
     static char bytes[5000];
     domus_slice slice;
 
-    begin();
+    set_up();
     memset(bytes, 'x', sizeof bytes);
     for (uint32_t size = 2040; size <= 2060; size++) {
         char head[32];
@@ -85,7 +85,7 @@ DOMT_TEST(long_bulk_is_sent)
         ck_assert_str_eq(sent + strlen(sent) - 3, "x\r\n");
         domus_slice_free(slice);
     }
-    finish();
+    tear_down();
 }
 
 /* Build a reply with one value of each kind, for `version`. */
@@ -116,7 +116,7 @@ static domus_resp_reply build_all(uint8_t version)
 }
 
 /* Check the bytes that are sent; a zero byte is written as a dot. */
-static void sends(const domus_resp_reply *reply, const char *expected)
+static void expect_sent(const domus_resp_reply *reply, const char *expected)
 {
     size_t size;
 
@@ -144,16 +144,16 @@ DOMT_TEST(resp_2_gets_what_it_can_say)
     domus_resp_reply for_3 = build_all(3);
     domus_resp_reply for_all = build_all(0);
 
-    begin();
+    set_up();
     ck_assert_int_eq(for_2.form, DOMUS_RESP_EXACT);
-    sends(&for_2, ALL_2);
-    sends(&for_3, ALL_2);
-    sends(&for_all, ALL_2);
-    speak(3);
-    sends(&for_2, ALL_2);
-    sends(&for_3, ALL_3);
-    sends(&for_all, ALL_3);
-    finish();
+    expect_sent(&for_2, ALL_2);
+    expect_sent(&for_3, ALL_2);
+    expect_sent(&for_all, ALL_2);
+    set_version(3);
+    expect_sent(&for_2, ALL_2);
+    expect_sent(&for_3, ALL_3);
+    expect_sent(&for_all, ALL_3);
+    tear_down();
     domus_slice_free(for_2.bytes);
     domus_slice_free(for_3.bytes);
     domus_slice_free(for_all.bytes);
@@ -165,15 +165,15 @@ DOMT_TEST(resp_2_gets_no_attributes)
     static const char text[] = "*2\r\n|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n:3\r\n!6\r\nERR\r\nb\r\n";
     domus_resp_reply reply = {.values = 1, .form = DOMUS_RESP_ONLY_3};
 
-    begin();
+    set_up();
     ck_assert_int_eq(domus_slice_copy(text, sizeof text - 1, &reply.bytes), 0);
-    sends(&reply, "*2\r\n:3\r\n-ERR  b\r\n");
+    expect_sent(&reply, "*2\r\n:3\r\n-ERR  b\r\n");
     reply.bytes.size -= 1;
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, &domus_resp_reply_type, &reply),
                      -EINVAL);
     ck_assert_str_eq(domt_codec_sent(&resp), "");
     domus_slice_free(reply.bytes);
-    finish();
+    tear_down();
 }
 
 DOMT_TEST(push_is_built_once_for_both_versions)
@@ -181,17 +181,17 @@ DOMT_TEST(push_is_built_once_for_both_versions)
     domus_resp_builder b = {0};
     domus_resp_reply push;
 
-    begin();
+    set_up();
     domus_resp_add_push(&b, 2);
     domus_resp_add_bulk(&b, "message", 7);
     domus_resp_add_bulk(&b, "a", 1);
     ck_assert_int_eq(domus_resp_end(&b, &push), 0);
     ck_assert_int_eq(push.form, DOMUS_RESP_PUSHED);
     SENDS(push, &push, "*2\r\n$7\r\nmessage\r\n$1\r\na\r\n");
-    speak(3);
+    set_version(3);
     SENDS(push, &push, ">2\r\n$7\r\nmessage\r\n$1\r\na\r\n");
     domus_slice_free(push.bytes);
-    finish();
+    tear_down();
 }
 
 DOMT_TEST(doubles_are_short_and_exact)
@@ -227,7 +227,7 @@ DOMT_TEST(parts_become_one_reply)
     domus_resp_reply part;
     domus_resp_reply reply;
 
-    begin();
+    set_up();
     domus_resp_add_integer(&elements, 1);
     domus_resp_add_map(&elements, 0);
     domus_resp_add_null(&elements);
@@ -245,11 +245,11 @@ DOMT_TEST(parts_become_one_reply)
     domus_resp_add_reply(&whole, &part);
     ck_assert_int_eq(domus_resp_end(&whole, &reply), 0);
     SENDS(reply, &reply, "*3\r\n:1\r\n*0\r\n$-1\r\n");
-    speak(3);
+    set_version(3);
     SENDS(reply, &reply, "*3\r\n:1\r\n%0\r\n_\r\n");
     domus_slice_free(reply.bytes);
     domus_slice_free(part.bytes);
-    finish();
+    tear_down();
 }
 
 DOMT_TEST(builder_counts_and_is_bounded)
@@ -279,7 +279,7 @@ DOMT_TEST(stage_refuses_what_it_cannot_send)
     domus_resp_change version = {.version = 4};
     domus_resp_command none = {.count = 0};
 
-    begin();
+    set_up();
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_packet_type, &version),
                      -EOPNOTSUPP);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_command_type, &none),
@@ -290,7 +290,7 @@ DOMT_TEST(stage_refuses_what_it_cannot_send)
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &version),
                      -EINVAL);
     SENDS(null, NULL, "$-1\r\n"); /* the version is still 2 */
-    finish();
+    tear_down();
 }
 
 /* Commands are decoded in four ways: within the window, with a table, as a line, and collected. */
@@ -303,9 +303,9 @@ DOMT_TEST(commands_know_the_version_of_their_client)
     domus_stage_message message;
 
     memcpy(body + 70000, "\r\n", 2);
-    begin();
+    set_up();
     for (uint32_t version = 3; version >= 2; version--) {
-        speak(version);
+        set_version(version);
         ck_assert_int_eq(domus_stage_kit_feed(resp.kit, head, sizeof head - 1), 0);
         for (int i = 0; i < 4; i++) {
             if (i == 3)
@@ -314,7 +314,7 @@ DOMT_TEST(commands_know_the_version_of_their_client)
             ck_assert_uint_eq(((const domus_resp_command *)message.payload)->version, version);
         }
     }
-    finish();
+    tear_down();
 }
 
 DOMT_TEST(commands_are_sent)
@@ -354,7 +354,7 @@ DOMT_TEST(commands_are_sent)
     domt_codec_stop(&resp);
 }
 
-static void fails(int error, const char *expected)
+static void expect_failure(int error, const char *expected)
 {
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, 0, &domus_resp_command_type, error), 0);
     ck_assert_str_eq(domt_codec_sent(&resp), expected);
@@ -364,23 +364,23 @@ DOMT_TEST(failed_request_gets_an_error)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
 
-    begin();
-    fails(-ENOMEM, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
-    fails(-ETIMEDOUT, "-ERR timed out\r\n");
-    fails(-EBUSY, "-BUSY the server is busy, try again later\r\n");
-    fails(-ENOBUFS, "-BUSY the server is busy, try again later\r\n");
-    fails(-EPERM, "-NOPERM this command is not allowed\r\n");
-    fails(-EMSGSIZE, "-ERR the command or its answer is too large\r\n");
-    fails(-EHOSTDOWN, "-CLUSTERDOWN the node that has to answer cannot be reached\r\n");
-    fails(-ESTALE, "-TRYAGAIN the actor that has to answer has ended\r\n");
-    fails(-ENXIO, "-ERR internal error (ENXIO)\r\n");
-    fails(-54321, "-ERR internal error (unknown)\r\n");
+    set_up();
+    expect_failure(-ENOMEM, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    expect_failure(-ETIMEDOUT, "-ERR timed out\r\n");
+    expect_failure(-EBUSY, "-BUSY the server is busy, try again later\r\n");
+    expect_failure(-ENOBUFS, "-BUSY the server is busy, try again later\r\n");
+    expect_failure(-EPERM, "-NOPERM this command is not allowed\r\n");
+    expect_failure(-EMSGSIZE, "-ERR the command or its answer is too large\r\n");
+    expect_failure(-EHOSTDOWN, "-CLUSTERDOWN the node that has to answer cannot be reached\r\n");
+    expect_failure(-ESTALE, "-TRYAGAIN the actor that has to answer has ended\r\n");
+    expect_failure(-ENXIO, "-ERR internal error (ENXIO)\r\n");
+    expect_failure(-54321, "-ERR internal error (unknown)\r\n");
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
     ck_assert_str_eq(domt_codec_sent(&resp), "-OOM out of memory\r\n");
-    finish();
+    tear_down();
     domt_resp_start(&resp, &client);
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -EPROTO), -EPROTO);
-    finish();
+    tear_down();
 }
 
 DOMT_SUITE(60)

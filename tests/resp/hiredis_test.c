@@ -26,13 +26,13 @@ static redisReply *read_next(void)
     return reply;
 }
 
-static redisReply *understood(const domus_type *type, const void *payload)
+static redisReply *encode_and_read(const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, type, payload), 0);
     return read_next();
 }
 
-static void is(redisReply *reply, int type, const char *text, long long integer)
+static void expect_reply(redisReply *reply, int type, const char *text, long long integer)
 {
     ck_assert_int_eq(reply->type, type);
     if (text != NULL)
@@ -42,8 +42,8 @@ static void is(redisReply *reply, int type, const char *text, long long integer)
 
 #define UNDERSTOOD(type, payload, as, text, integer)                                               \
     do {                                                                                           \
-        redisReply *reply_ = understood(&domus_resp_##type##_type, payload);                       \
-        is(reply_, as, text, integer);                                                             \
+        redisReply *reply_ = encode_and_read(&domus_resp_##type##_type, payload);                  \
+        expect_reply(reply_, as, text, integer);                                                   \
         freeReplyObject(reply_);                                                                   \
     } while (0)
 
@@ -61,7 +61,7 @@ DOMT_TEST(hiredis_understands_the_common_replies)
     UNDERSTOOD(short, (&(domus_resp_short){3, "abc"}), REDIS_REPLY_STRING, "abc", 0);
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, 0, &domus_resp_command_type, -16), 0);
     redisReply *reply = read_next();
-    is(reply, REDIS_REPLY_ERROR, "BUSY the server is busy, try again later", 0);
+    expect_reply(reply, REDIS_REPLY_ERROR, "BUSY the server is busy, try again later", 0);
     freeReplyObject(reply);
     domt_codec_stop(&resp);
     redisReaderFree(reader);
@@ -77,7 +77,7 @@ DOMT_TEST(hiredis_understands_long_strings)
     memset(bytes, 'a', sizeof bytes);
     for (size_t size = 1; size <= sizeof bytes; size = size * 3 + 1) {
         ck_assert_int_eq(domus_slice_copy(bytes, size, &slice), 0);
-        redisReply *reply = understood(&domus_slice_type, &slice);
+        redisReply *reply = encode_and_read(&domus_slice_type, &slice);
         ck_assert_int_eq(reply->type, REDIS_REPLY_STRING);
         ck_assert_uint_eq(reply->len, size);
         freeReplyObject(reply);
@@ -114,10 +114,10 @@ DOMT_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
         domus_resp_add_integer(&b, 2);
         domus_resp_add_set(&b, 0);
         ck_assert_int_eq(domus_resp_end(&b, &built), 0);
-        redisReply *reply = understood(&domus_resp_reply_type, &built);
+        redisReply *reply = encode_and_read(&domus_resp_reply_type, &built);
         ck_assert_uint_eq(reply->elements, 7);
         for (size_t i = 0; i < 7; i++)
-            is(reply->element[i], wanted[i].type, wanted[i].text, wanted[i].integer);
+            expect_reply(reply->element[i], wanted[i].type, wanted[i].text, wanted[i].integer);
         ck_assert_uint_eq(reply->element[5]->elements, 2);
         ck_assert_uint_eq(reply->element[6]->elements, 0);
         freeReplyObject(reply);

@@ -78,7 +78,7 @@ DOMT_TEST(each_failure_while_encoding_is_returned)
     domt_fail_allocations(make_command, NULL);
 }
 
-static size_t takes(const domus_resp_options *options, const char *bytes)
+static size_t measure_greatest_block(const domus_resp_options *options, const char *bytes)
 {
     domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, strlen(bytes), 1000};
 
@@ -87,10 +87,11 @@ static size_t takes(const domus_resp_options *options, const char *bytes)
 
 DOMT_TEST(nothing_is_taken_for_what_is_announced)
 {
-    ck_assert_uint_lt(takes(NULL, "*1048576\r\n$536870912\r\nabc"), 4096);
-    ck_assert_uint_lt(takes(NULL, "*1048576\r\n$1\r\na\r\n$536870912\r\nabc"), 4096);
-    ck_assert_uint_lt(takes(&client, "*2147483647\r\n$536870912\r\nabc"), 4096);
-    ck_assert_uint_lt(takes(&client, "%2147483647\r\n%1000000\r\n"), 4096);
+    ck_assert_uint_lt(measure_greatest_block(NULL, "*1048576\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(measure_greatest_block(NULL, "*1048576\r\n$1\r\na\r\n$536870912\r\nabc"),
+                      4096);
+    ck_assert_uint_lt(measure_greatest_block(&client, "*2147483647\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(measure_greatest_block(&client, "%2147483647\r\n%1000000\r\n"), 4096);
 }
 
 DOMT_TEST(commands_in_part_share_a_bound)
@@ -111,8 +112,8 @@ DOMT_TEST(commands_in_part_share_a_bound)
 }
 
 /* Feed a command, and return the used bytes of the budget after the command was decoded. */
-static uint64_t charge_of(const domus_pipeline *pipeline, const domus_budget *budget,
-                          const char *bytes, size_t size, size_t step)
+static uint64_t read_used_budget(const domus_pipeline *pipeline, const domus_budget *budget,
+                                 const char *bytes, size_t size, size_t step)
 {
     domus_stage_message message;
     domus_stage_kit *kit;
@@ -146,7 +147,7 @@ DOMT_TEST(whole_commands_share_the_bound_until_they_are_released)
         memcpy(bytes + head + sizes[i], "\r\n", 2);
         size_t size = (size_t)head + sizes[i] + 2;
         for (size_t step = size; step > 100; step /= 3) {
-            uint64_t charge = charge_of(&pipeline, &budget, bytes, size, step);
+            uint64_t charge = read_used_budget(&pipeline, &budget, bytes, size, step);
             if (sizes[i] > 4096)
                 ck_assert_uint_ge(charge, sizes[i]);
             else

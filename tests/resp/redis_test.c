@@ -11,7 +11,7 @@
 static domt_codec resp;
 
 /* A server that answers ECHO and PING. */
-static void answer(const domus_resp_command *command, uint64_t id)
+static void answer_command(const domus_resp_command *command, uint64_t id)
 {
     if (domus_resp_is(domus_resp_argument(command, 0), "ECHO")) {
         domus_slice text = domus_resp_argument(command, 1);
@@ -24,7 +24,7 @@ static void answer(const domus_resp_command *command, uint64_t id)
     }
 }
 
-static void serve(const char *bytes, size_t size)
+static void serve_commands(const char *bytes, size_t size)
 {
     domus_stage_message message;
     int result;
@@ -32,20 +32,20 @@ static void serve(const char *bytes, size_t size)
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, bytes, size), 0);
     domus_stage_kit_finish(resp.kit);
     while ((result = domus_stage_kit_next(resp.kit, &message)) == 1)
-        answer(message.payload, message.id);
+        answer_command(message.payload, message.id);
     if (result < 0)
         ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, result), 0);
 }
 
 /* Check that both servers answer the same to these bytes. */
-static void same(const char *bytes, size_t size)
+static void check_same_answer(const char *bytes, size_t size)
 {
     size_t wanted;
     size_t sent;
 
     const char *expected = domt_redis_answers(bytes, size, &wanted);
     domt_resp_start(&resp, NULL);
-    serve(bytes, size);
+    serve_commands(bytes, size);
     const char *output = domus_stage_kit_output(resp.kit, &sent);
     ck_assert_msg(sent == wanted && memcmp(output, expected, sent) == 0,
                   "to %.60s redis-server answers:\n%.200s\nand domus:\n%.200s", bytes, expected,
@@ -53,7 +53,7 @@ static void same(const char *bytes, size_t size)
     domt_codec_stop(&resp);
 }
 
-#define SAME(bytes) same(bytes, sizeof bytes - 1)
+#define SAME(bytes) check_same_answer(bytes, sizeof bytes - 1)
 
 DOMT_TEST(commands_get_the_same_bytes)
 {
@@ -102,7 +102,7 @@ DOMT_TEST(errors_of_the_protocol_are_the_same_bytes)
     SAME("PIN");
     char *line = malloc(70000);
     memset(line, 'a', 70000);
-    same(line, 70000);
+    check_same_answer(line, 70000);
     free(line);
     domt_redis_stop();
 }
@@ -143,7 +143,7 @@ static const char *const kinds[] = {"string", "integer", "double",   "null",   "
 
 /* Check that the redis-server speaking `version` sends the same bytes for the type `what` as a
  * stage of that version, also if the reply was built for the other version. */
-static void sends_the_same(const char *what, uint32_t version, uint8_t built_for)
+static void check_same_reply(const char *what, uint32_t version, uint8_t built_for)
 {
     domus_resp_builder builder = {.version = built_for};
     domus_resp_change hello = {.version = version};
@@ -176,9 +176,9 @@ DOMT_TEST(replies_of_both_versions_are_the_same_bytes)
     if (!domt_redis_start())
         return;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        sends_the_same(kinds[i], 2, 2);
-        sends_the_same(kinds[i], 2, 3);
-        sends_the_same(kinds[i], 3, 3);
+        check_same_reply(kinds[i], 2, 2);
+        check_same_reply(kinds[i], 2, 3);
+        check_same_reply(kinds[i], 3, 3);
     }
     domt_redis_stop();
 }

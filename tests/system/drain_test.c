@@ -159,7 +159,7 @@ DOMT_TEST(peers_that_wait_at_the_most_connections_are_answered)
     drain_with_waiting_peers(10, 200);
 }
 
-/* The counted bytes are those sent to the service, less those known to have been echoed. */
+/* The service counts as cut the bytes that it was sent, less those known to have been echoed. */
 DOMT_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
 {
     enum { COUNT = 5 };

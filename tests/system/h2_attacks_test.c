@@ -50,7 +50,7 @@ static void reset_rapidly(domt_h2_attacker *attacker)
 }
 
 /* Make the server send resets: a window that is too large ends each request. */
-static void make_it_reset(domt_h2_attacker *attacker)
+static void overflow_each_window(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++) {
         uint32_t stream = next_stream(attacker);
@@ -60,7 +60,7 @@ static void make_it_reset(domt_h2_attacker *attacker)
 }
 
 /* Make the server send resets by malformed requests, each of which is an error of its stream. */
-static void make_it_refuse(domt_h2_attacker *attacker)
+static void send_malformed_requests(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
         add_request(attacker, WHOLE, DOMT_H2_GET "connection: close\n");
@@ -272,8 +272,8 @@ static void send_slow_head(domt_h2_attacker *attacker)
  * otherwise, such as waiting streams, or ignores; and a fast download opens windows as often. */
 static const domt_h2_attack rows[] = {
     {"rapid reset", reset_rapidly, 2, 100, false, true},
-    {"resets by the server", make_it_reset, 2, 100, false, true},
-    {"malformed requests", make_it_refuse, 2, 100, false, true},
+    {"resets by the server", overflow_each_window, 2, 100, false, true},
+    {"malformed requests", send_malformed_requests, 2, 100, false, true},
     {"CONTINUATION", continue_head, 2, 100, false, true},
     {"CONTINUATION, empty", continue_with_empty_frames, 2, 100, false, true},
     {"SETTINGS", add_settings, 2, 100, false, true},

@@ -200,7 +200,7 @@ DOMT_TEST(node_opens_websockets)
 /* --- TLS -------------------------------------------------------------------------------------- */
 
 /* Start the site over TLS, which offers h2 first. Returns false if another server is tested. */
-static bool begin_secure(domt_secure *secure, const char *programs)
+static bool start_site_over_tls(domt_secure *secure, const char *programs)
 {
     if (!domt_h2_web_is_judged() || !domt_secure_is_possible(programs))
         return false;
@@ -216,7 +216,7 @@ DOMT_TEST(clients_choose_by_alpn)
 {
     static domt_secure secure;
 
-    if (!begin_secure(&secure, "curl h2load"))
+    if (!start_site_over_tls(&secure, "curl h2load"))
         return;
     domt_secure_run_well(
         &secure, "C=\"curl -sS --cacert $CA -o /dev/null -w %{http_version}\"\n"
@@ -239,7 +239,7 @@ DOMT_TEST(chromium_uses_the_page_by_h2)
     static domt_secure secure;
     char command[PATH_MAX];
 
-    if (!begin_secure(&secure, "chromium python3"))
+    if (!start_site_over_tls(&secure, "chromium python3"))
         return;
     (void)snprintf(
         command, sizeof command,

@@ -29,7 +29,7 @@ static uint32_t period_ms(void)
 #define SPANS      3u
 #define STOP_STEPS 5u
 #define SLACK_MS   2.0
-#define LOOKS_MAX  16u /* looks at the memory in a second */
+#define LOOKS_MAX  16u /* largest number of looks at the memory limits in a second */
 #define STEPS_MAX  20u /* parks during start and stop */
 
 /* Wait, and return the ms for which the service was measured. */

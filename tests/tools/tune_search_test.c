@@ -351,7 +351,7 @@ DOMT_TEST(medians_and_intervals)
     ck_assert_double_eq(interval.high, 8);
 }
 
-/* By the binomial distribution, the interval misses the median with at most 2.5 % on each side, and
+/* The interval misses the median with at most 2.5 % on each side, by the binomial distribution, and
  * with more if one more value were left out. */
 DOMT_TEST(intervals_hold_in_95_of_100)
 {
