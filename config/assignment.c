@@ -1,8 +1,7 @@
 /* This file cuts "a.b.c=v" into a chain of nodes, one for each key of the path. If the key is a
  * list of texts in the program's section, the value "v,w" becomes a node for each element. */
-#include "config/assignment.h"
+#include "config/passes.h"
 
-#include "config/parse.h"
 #include "config/section.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* This file finds what is wrong in a document that libcyaml refused, words the messages, and
  * suggests the key that was probably meant. */
-#include "config/explain.h"
+#include "config/passes.h"
 
 #include <stddef.h>
 #include <string.h>

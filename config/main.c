@@ -2,12 +2,8 @@
  * (main_options.c) and then runs the program (main_run.c). */
 #include <domus/main.h>
 
-#include "config/main_cluster.h"
-#include "config/main_front.h"
-#include "config/main_inherited.h"
-#include "config/main_observe.h"
 #include "config/main_options.h"
-#include "config/main_run.h"
+#include "config/main_parts.h"
 #include "config/tell.h"
 
 #include <domus/yaml.h>

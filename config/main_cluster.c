@@ -1,7 +1,6 @@
 /* Checks, opens and closes the cluster of a program; see the header. */
-#include "config/main_cluster.h"
+#include "config/main_parts.h"
 
-#include "config/main_front.h"
 #include "config/values.h"
 
 #include <domus/text.h>

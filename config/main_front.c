@@ -3,7 +3,7 @@
  * A reload reads files, which may take long, so it runs on a helper thread. That thread writes the
  * outcome to `fronts` alone, and the actor tells it: if the system stops meanwhile and gives the
  * work up, nothing that the thread still uses is freed or written. */
-#include "config/main_front.h"
+#include "config/main_parts.h"
 
 #include "config/values.h"
 

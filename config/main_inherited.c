@@ -1,7 +1,7 @@
 /* Keeps the sockets that a supervisor has passed; see the header.
  *
  * Sockets that nobody takes stay open, because the program may know them by their numbers. */
-#include "config/main_inherited.h"
+#include "config/main_parts.h"
 
 #include "config/environment.h"
 

@@ -10,7 +10,7 @@
  * status, if it is another one than the last, and it asks for more time as long as the program
  * stops, because nobody knows beforehand how long a handler that hangs and the hooks of the
  * program hold up the end. */
-#include "config/main_notify.h"
+#include "config/main_parts.h"
 
 #include "config/environment.h"
 #include "config/notify.h"

@@ -1,7 +1,5 @@
 /* Checks, opens and closes the observation port of a program; see the header. */
-#include "config/main_observe.h"
-
-#include "config/main_inherited.h"
+#include "config/main_parts.h"
 
 #include <domus/text.h>
 

@@ -2,7 +2,7 @@
  * the options say. */
 #include "config/main_options.h"
 
-#include "config/parse.h"
+#include "config/passes.h"
 #include "config/reader.h"
 #include "config/tree.h"
 

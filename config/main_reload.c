@@ -1,10 +1,8 @@
 /* A reload reads the configuration again, and makes it hold as a whole, or changes nothing; see the
  * header. */
-#include "config/main_reload.h"
+#include "config/main_parts.h"
 
 #include "config/descriptors.h"
-#include "config/main_front.h"
-#include "config/main_observe.h"
 
 #include <string.h>
 

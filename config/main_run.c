@@ -5,15 +5,9 @@
  * its own waits for signals meanwhile. No signal handler runs, so nothing here has to be safe in
  * one. Neither thread writes anything itself, because the reader of standard error may have stopped
  * reading: they hand everything to the sink (config/sink.h), whose thread writes. */
-#include "config/main_run.h"
+#include "config/main_parts.h"
 
 #include "config/descriptors.h"
-#include "config/main_cluster.h"
-#include "config/main_front.h"
-#include "config/main_notify.h"
-#include "config/main_observe.h"
-#include "config/main_reload.h"
-#include "config/main_served.h"
 #include "config/sink.h"
 
 #include <domus/cpu_profile.h>

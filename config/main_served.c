@@ -1,9 +1,6 @@
 /* Serves the listeners of a program, by the sockets that were passed to it or by its own; see the
  * header. */
-#include "config/main_served.h"
-
-#include "config/main_front.h"
-#include "config/main_inherited.h"
+#include "config/main_parts.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * It has to know three things of libyaml. After an error the parser keeps returning events, so the
  * first failure ends the loop. An error of libyaml's reader (encoding, control characters) has a
  * byte offset but no line. A scalar may hold a NUL ("5\0"), where C would see its end. */
-#include "config/parse.h"
+#include "config/passes.h"
 
 #include <errno.h>
 #include <stdio.h>

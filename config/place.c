@@ -1,7 +1,6 @@
 /* How the skeleton of a document is written, and libcyaml asked about it. */
-#include "config/place.h"
+#include "config/passes.h"
 
-#include "config/explain.h"
 #include "config/memory.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* Joins the lists of texts of a document; see the header. */
-#include "config/texts.h"
-
-#include "config/parse.h"
+#include "config/passes.h"
 
 #include <domus/config.h>
 

@@ -7,13 +7,10 @@
 
 #include <domus/text.h>
 
-#include "config/assignment.h"
 #include "config/memory.h"
-#include "config/parse.h"
-#include "config/place.h"
+#include "config/passes.h"
 #include "config/reader.h"
 #include "config/section.h"
-#include "config/texts.h"
 #include "config/values.h"
 
 #include <errno.h>

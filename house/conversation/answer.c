@@ -1,5 +1,5 @@
 /* An answer travels in the envelope of its ask, if it fits into it. */
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
@@ -15,7 +15,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
-    /* the ask is a request of the channel's peer that has not left this house (peer.h) */
+    /* the ask is a request of the channel's peer that has not left this house (asks.h) */
     if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) {
         manager->io_hooks.fail_request(manager, asker.house, ask, error);
         return;

@@ -1,13 +1,10 @@
 /* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier. */
-#include "house/conversation/ask.h"
+#include "house/conversation/asks.h"
 
 #include "base/check.h"
-#include "house/conversation/answer.h"
 #include "house/conversation/ask_make.h"
 #include "house/conversation/holder.h"
 #include "house/conversation/owed.h"
-#include "house/conversation/passed.h"
-#include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"

@@ -1,11 +1,9 @@
 /* Ends conversations that wait. A cancel follows a chain of asks from the asker to the asked
  * actors; a wake ends a sleep. */
-#include "house/conversation/cancel.h"
+#include "house/conversation/asks.h"
 
-#include "house/conversation/answer.h"
 #include "house/conversation/dead.h"
 #include "house/conversation/holder.h"
-#include "house/conversation/passed.h"
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"

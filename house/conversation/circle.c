@@ -1,8 +1,7 @@
 /* Finds circles of asks: a walk follows a chain of asks from the asked actor back to the askers,
  * and sees whether an ask would wait for itself. */
-#include "house/conversation/circle.h"
+#include "house/conversation/asks.h"
 
-#include "house/conversation/answer.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/order.h"

@@ -1,8 +1,7 @@
 /* Ends messages that nobody will handle, and embedded nodes by the table of their kinds. */
 #include "house/conversation/dead.h"
 
-#include "house/conversation/answer.h"
-#include "house/conversation/passed.h"
+#include "house/conversation/asks.h"
 #include "house/message/doors.h"
 #include "house/message/family.h"
 #include "house/message/kind.h"

@@ -1,5 +1,5 @@
 /* Events to the asker of an ask that was passed on: the actor that holds the ask sends them
- * (passed.h). The thread that has the ask calls all this. */
+ * (asks.h). The thread that has the ask calls all this. */
 #ifndef DOMI_HOUSE_CONVERSATION_HOLDER_H
 #define DOMI_HOUSE_CONVERSATION_HOLDER_H
 

@@ -1,7 +1,7 @@
 /* The short forms of domus_ask() and domus_reply(): for a small message by the home lane, in a
  * conversation without anything unusual. They need no function call, so all conditions that may
  * need one are checked before anything is changed. ask.c and answer.c explain the single steps. */
-#include "house/conversation/ask.h"
+#include "house/conversation/asks.h"
 
 #include "base/check.h"
 #include "house/conversation/stack.h"

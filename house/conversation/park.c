@@ -4,10 +4,8 @@
  * that ends gives up everything that it holds, and is freed as soon as no mailbox, no note and no
  * wheel holds a node of it. */
 #include "base/check.h"
-#include "house/conversation/answer.h"
-#include "house/conversation/circle.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/dead.h"
-#include "house/conversation/passed.h"
 #include "house/conversation/stack.h"
 #include "house/message/doors.h"
 #include "house/message/owned.h"

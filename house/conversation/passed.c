@@ -1,5 +1,5 @@
-/* Finds asks that were passed on, and cancels them where they are (passed.h). */
-#include "house/conversation/passed.h"
+/* Finds asks that were passed on, and cancels them where they are (asks.h). */
+#include "house/conversation/asks.h"
 
 #include "base/memory.h"
 #include "house/conversation/holder.h"

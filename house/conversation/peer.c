@@ -1,6 +1,6 @@
 /* Makes promises for requests of a channel's peer, and ends the conversations of a channel when its
  * peer is gone. */
-#include "house/conversation/peer.h"
+#include "house/conversation/asks.h"
 
 #include "house/message/sign.h"
 

@@ -26,7 +26,7 @@ typedef enum domi_promise_kind {
     DOMI_PROMISE_RECEIVE,
     DOMI_PROMISE_BLOCKING,
     DOMI_PROMISE_FLUSH,
-    DOMI_PROMISE_PEER,  /* the answer to a request of a channel's peer (peer.h) */
+    DOMI_PROMISE_PEER,  /* the answer to a request of a channel's peer (asks.h) */
     DOMI_PROMISE_BEGIN, /* the start of an ask that leaves in parts (owed.h) */
 } domi_promise_kind;
 

@@ -4,7 +4,7 @@
 #include "house/conversation/receive.h"
 
 #include "base/check.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/holder.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"

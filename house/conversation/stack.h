@@ -20,7 +20,7 @@ typedef enum domi_wait {
     DOMI_WAIT_ALL,
     DOMI_WAIT_FIRST,
     DOMI_WAIT_KEPT, /* the stack only holds a kept ask, until its deadline */
-    /* the stack is no conversation: it holds the promises of a channel's requests (peer.h) */
+    /* the stack is no conversation: it holds the promises of a channel's requests (asks.h) */
     DOMI_WAIT_PEER,
 } domi_wait;
 
@@ -181,7 +181,7 @@ void domi_stack_cancel_kept(domi_manager *manager, domus_stack *stack);
 /* Cancel all parked stacks of a house that stops or restarts. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
 
-/* Cancel the requests that `holder` has promises for (peer.h), because nobody waits for their
+/* Cancel the requests that `holder` has promises for (asks.h), because nobody waits for their
  * answers any more. NULL is allowed. */
 void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *holder);
 
@@ -217,7 +217,7 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
 }
 
 /* True if `ask`, which `house` handles or keeps, is a request of the peer of its channel
- * (peer.h). */
+ * (asks.h). */
 static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *house)
 {
     const domi_return *back = domi_envelope_return(ask);

@@ -5,7 +5,7 @@
  * Answers that come before the stack waits for them are kept in the order in which they came. */
 #include "house/conversation/turn.h"
 
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/dead.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"

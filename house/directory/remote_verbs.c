@@ -2,7 +2,7 @@
 #include "house/directory/remote.h"
 
 #include "house/conversation/ask_make.h"
-#include "house/conversation/passed.h"
+#include "house/conversation/asks.h"
 #include "house/directory/router.h"
 #include "house/family/slots.h"
 #include "house/family/watch.h"

@@ -4,11 +4,10 @@
  * Home carries them only between runs (contract: Lanes), and before it delivers an inbox. A message
  * for an exposed house is held until the house is back. Its envelope then has 128 bytes, and the
  * address of the house stands behind the payload. */
-#include "house/dispatch/carry.h"
+#include "house/dispatch/incoming.h"
 
 #include "base/check.h"
 #include "base/spinlock.h"
-#include "house/dispatch/deliver.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 

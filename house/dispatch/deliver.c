@@ -1,11 +1,10 @@
 /* Sorts the nodes of an inbox: each goes to a mailbox or to the house itself, or is dropped. */
-#include "house/dispatch/deliver.h"
+#include "house/dispatch/incoming.h"
 
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "house/conversation/dead.h"
 #include "house/directory/router.h"
-#include "house/dispatch/carry.h"
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
 #include "house/message/family.h"

@@ -4,7 +4,7 @@
  * kind's own function the type that its slot in the table needs. tests/house/house_test.c reports
  * an entry that was forgotten. */
 #include "base/check.h"
-#include "house/conversation/circle.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
 #include "house/directory/grain.h"

@@ -3,9 +3,8 @@
 #include "house/dispatch/loan.h"
 
 #include "base/check.h"
-#include "house/dispatch/carry.h"
-#include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/incoming.h"
 #include "house/dispatch/settle.h"
 #include "house/family/birth.h"
 #include "house/message/mailbox.h"

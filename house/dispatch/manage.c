@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/dispatch/carry.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/incoming.h"
 #include "house/dispatch/later.h"
 #include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"

@@ -2,9 +2,8 @@
  * channels, rows with frames, and messages without a row. */
 #include "house/dispatch/run.h"
 
-#include "house/conversation/cancel.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/dead.h"
-#include "house/conversation/passed.h"
 #include "house/conversation/receive.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"

@@ -8,7 +8,7 @@
 #define DOMI_HOUSE_DISPATCH_RUN_H
 
 #include "base/check.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/turn.h"
 #include "house/dispatch/rows.h"
 #include "house/family/life.h"

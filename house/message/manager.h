@@ -170,7 +170,7 @@ void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
 
 /* Make sure that the owner of `target` does not sleep while it has what the owner of `self`, which
  * calls this, has just pushed to it. A thread of the loop that is as good as idle records a dozing
- * thread, and wakes it at the end of the phase, or stands in for it (runtime/loop/stand_in.h). */
+ * thread, and wakes it at the end of the phase, or stands in for it (runtime/loop/steps.h). */
 static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
     if (__builtin_expect(domi_park_is_asleep(&target->park), 0))

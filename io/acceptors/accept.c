@@ -1,8 +1,5 @@
 /* Arms, cancels and pauses the accept of a listener. A pause doubles from 10 ms to 1 s. */
-#include "io/acceptors/accept.h"
-
-#include "io/acceptors/hand_over.h"
-#include "io/acceptors/listener_spells.h"
+#include "io/acceptors/acceptors.h"
 
 /* first pause of an acceptor; each further pause is twice as long */
 #define BACKOFF_FIRST_NS UINT64_C(10000000)

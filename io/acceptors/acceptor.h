@@ -1,5 +1,5 @@
 /* The inside of an acceptor, which is a channels actor that owns a listening socket and hands its
- * connections over (serve.h).
+ * connections over (acceptors.h).
  *
  * Each accepted connection goes to the thread that has the fewest connections, as an event for the
  * channels actor that serves there. When descriptors run out, the accept is paused and tried again

@@ -5,7 +5,7 @@
  * answered, otherwise they are turned away and counted. If they cannot be accepted, their number,
  * as the kernel tells it, is counted. A socket that other processes hold, too, keeps its backlog
  * for them. Owner thread, unless the header says any thread. */
-#include "io/acceptors/backlog.h"
+#include "io/acceptors/acceptors.h"
 
 #include "io/resources/socket.h"
 

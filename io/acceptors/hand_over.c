@@ -1,11 +1,10 @@
 /* Hands connections over: the thread with the fewest connections gets the next one. Connections for
  * which there is no room wait in the acceptor. */
-#include "io/acceptors/hand_over.h"
+#include "io/acceptors/acceptors.h"
 
 #include "base/memory.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
-#include "io/acceptors/backlog.h"
 #include "io/channels/table.h"
 #include "io/resources/socket.h"
 #include "io/resources/spells.h"

@@ -1,5 +1,5 @@
 /* Makes listening sockets, and sets their options. */
-#include "io/acceptors/listen.h"
+#include "io/acceptors/acceptors.h"
 
 #include "io/resources/endpoint.h"
 #include "io/resources/options.h"

@@ -1,5 +1,5 @@
 /* Records the shortages of listeners, and logs when a spell of shortage begins and ends. */
-#include "io/acceptors/listener_spells.h"
+#include "io/acceptors/acceptors.h"
 
 #include "io/resources/spells.h"
 

@@ -6,8 +6,7 @@
 #include "house/conversation/stack.h"
 #include "house/family/behaviour.h"
 #include "house/family/birth.h"
-#include "io/acceptors/listen.h"
-#include "io/acceptors/serve.h"
+#include "io/acceptors/acceptors.h"
 #include "io/resources/socket.h"
 
 #include <domus/listen.h>

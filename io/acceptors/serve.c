@@ -1,16 +1,11 @@
 /* The life of an acceptor: it accepts, hands over or keeps connections waiting, pauses, and at the
  * end closes the listener. While it serves, a multishot accept is in flight, or the timer of a
  * pause is armed. */
-#include "io/acceptors/serve.h"
+#include "io/acceptors/acceptors.h"
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/conversation/stack.h"
-#include "io/acceptors/accept.h"
-#include "io/acceptors/backlog.h"
-#include "io/acceptors/hand_over.h"
-#include "io/acceptors/listener_spells.h"
-#include "io/acceptors/stop.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>

@@ -1,12 +1,9 @@
 /* Closes listeners. Connections in the backlog come first (backlog.c), and one call takes a bounded
  * number of them, so a stop may take several iterations. */
-#include "io/acceptors/stop.h"
+#include "io/acceptors/acceptors.h"
 
 #include "base/memory.h"
 #include "house/message/mailbox.h"
-#include "io/acceptors/accept.h"
-#include "io/acceptors/backlog.h"
-#include "io/acceptors/hand_over.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* The inside of a channel, which is a connection that belongs to an actor.
  *
  * The headers of its parts, from the bottom up: ready.h wakes its actor; crowd.h bounds the bytes
- * that are queued; receive.h and send.h have the two directions; owed.h tells what the peer would
- * miss; state.h moves the channel from state to state; timeouts.h, rate.h and close.h say when it
- * ends; table.h makes and frees it; complete.h takes the completions. Owner thread. */
+ * that are queued; receive.h and send.h have the two directions; state.h moves the channel from
+ * state to state; due.h and ends.h say when it ends, and what its peer would miss then; table.h
+ * makes and frees it; complete.h takes the completions. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CHANNEL_H
 #define DOMI_IO_CHANNELS_CHANNEL_H
 
@@ -180,7 +180,7 @@ struct domus_channel {
     domi_buffer_list inbound; /* received pieces that the actor has not got yet */
     uint64_t copied;          /* bytes of memory of the heap buffers in `inbound` */
     uint64_t received_bytes;  /* bytes that came while the channel was OPEN */
-    /* the part of received_bytes that belongs to finished messages (rate.h) */
+    /* the part of received_bytes that belongs to finished messages (due.h) */
     uint64_t answered_bytes;
     /* start of the idle time: the last time when bytes came or went, or this side began to read
      * again */

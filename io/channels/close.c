@@ -1,8 +1,7 @@
-/* Begins to close a channel for one of the reasons in close.h; state.c then takes the steps. */
-#include "io/channels/close.h"
+/* Begins to close a channel for one of the reasons in ends.h; state.c then takes the steps. */
+#include "io/channels/ends.h"
 
-#include "io/channels/owed.h"
-#include "io/channels/rate.h"
+#include "io/channels/due.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"

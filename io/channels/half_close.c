@@ -1,8 +1,8 @@
-/* Half closes: the peer has sent FIN (half_close.h). */
-#include "io/channels/half_close.h"
+/* Half closes: the peer has sent FIN (ends.h). */
+#include "io/channels/ends.h"
 
+#include "io/channels/due.h"
 #include "io/channels/state.h"
-#include "io/channels/timeouts.h"
 
 void domi_channel_close_when_answered(domus_channel *channel)
 {

@@ -1,7 +1,7 @@
-/* Cancels kept asks of a peer that has finished sending (kept.h). */
-#include "io/channels/kept.h"
+/* Cancels kept asks of a peer that has finished sending (ends.h). */
+#include "io/channels/ends.h"
 
-#include "house/conversation/peer.h"
+#include "house/conversation/asks.h"
 
 void domi_channel_cancel_kept(domus_channel *channel)
 {

@@ -1,6 +1,6 @@
 /* Computes how many bytes a channel owes its peer, and counts them when the library ends the
  * channel by itself. */
-#include "io/channels/owed.h"
+#include "io/channels/ends.h"
 
 #include "io/channels/receive.h"
 #include "io/resources/socket.h"

@@ -1,5 +1,5 @@
 /* Measures the rate of a peer span by span, and chooses the age at which a channel ends. */
-#include "io/channels/rate.h"
+#include "io/channels/due.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

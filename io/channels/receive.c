@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/due.h"
 #include "io/channels/flush.h"
-#include "io/channels/rate.h"
 #include "io/channels/ready.h"
 #include "io/resources/spells.h"
 

@@ -3,10 +3,10 @@
  * the change on. */
 #include "io/channels/renew.h"
 
-#include "io/channels/close.h"
+#include "io/channels/due.h"
+#include "io/channels/ends.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
-#include "io/channels/timeouts.h"
 
 void domi_channel_renew(domus_channel *channel)
 {

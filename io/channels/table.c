@@ -7,14 +7,14 @@
 #include "base/memory.h"
 #include "base/pipeline.h"
 #include "base/probe.h"
-#include "house/conversation/peer.h"
+#include "house/conversation/asks.h"
 #include "house/family/life.h"
 #include "house/message/stop.h"
-#include "io/channels/close.h"
+#include "io/channels/due.h"
+#include "io/channels/ends.h"
 #include "io/channels/proxy.h"
 #include "io/channels/ready.h"
 #include "io/channels/state.h"
-#include "io/channels/timeouts.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,13 +3,10 @@
  * The timer is not moved when bytes come or go. When it fires, domi_channel_handle_timer() checks
  * whether a time-out is really over, and arms the timer again if not. So time-outs cost no work for
  * each message. In LINGERING the timer ends the peer's time to close (state.c). */
-#include "io/channels/timeouts.h"
+#include "io/channels/due.h"
 
 #include "house/message/house.h"
-#include "io/channels/close.h"
-#include "io/channels/kept.h"
-#include "io/channels/owed.h"
-#include "io/channels/rate.h"
+#include "io/channels/ends.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"

@@ -4,13 +4,13 @@
 #include "io/channels/verbs.h"
 
 #include "house/conversation/stack.h"
-#include "io/channels/close.h"
+#include "io/channels/due.h"
+#include "io/channels/ends.h"
 #include "io/channels/flush.h"
 #include "io/channels/receive.h"
 #include "io/channels/renew.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
-#include "io/channels/timeouts.h"
 #include "io/resources/endpoint.h"
 
 #include <errno.h>

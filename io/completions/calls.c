@@ -4,17 +4,16 @@
  * with a frame on a pooled one. A function is called in every case, because it owns the bytes that
  * it gets, and because on_close ends what on_open began. So if there is no memory for a pooled
  * stack, the conversation gets a stack in a C frame, too, and cannot wait. Owner thread. */
-#include "io/completions/calls.h"
+#include "io/completions/actor.h"
 
-#include "io/channels/close.h"
-#include "io/channels/half_close.h"
+#include "io/channels/ends.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/channels/table.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
-#include "io/pipelines/open.h"
+#include "io/pipelines/life.h"
 
 /* Types that belong to no message. Each names the callback that a thread runs, for stall reports,
  * and the callback that began a conversation. */

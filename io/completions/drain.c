@@ -6,16 +6,14 @@
  * the last byte is acknowledged, so a bounded number of channels is checked from time to time. A
  * channel that the library ends before that counts as cut, with the bytes that it owed. Owner
  * thread. */
-#include "io/completions/drain.h"
+#include "io/completions/tick.h"
 
-#include "io/acceptors/stop.h"
-#include "io/channels/close.h"
-#include "io/channels/owed.h"
+#include "io/acceptors/acceptors.h"
+#include "io/channels/ends.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/completions/descriptor.h"
 #include "io/completions/file.h"
-#include "io/completions/pressure.h"
 #include "io/completions/ring.h"
 #include "io/connectors/connect.h"
 #include "io/resources/socket.h"

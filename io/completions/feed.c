@@ -1,6 +1,6 @@
 /* The end of phase 2: buffers that came back go to the kernel, starved and crowded channels read
  * again, and each channel with bytes to send sends them. */
-#include "io/completions/feed.h"
+#include "io/completions/tick.h"
 
 #include "io/channels/crowd.h"
 #include "io/channels/ready.h"

@@ -1,9 +1,8 @@
 /* Tells the channels and the acceptors of a thread how short memory is. */
-#include "io/completions/pressure.h"
+#include "io/completions/tick.h"
 
-#include "io/acceptors/accept.h"
+#include "io/acceptors/acceptors.h"
 #include "io/channels/crowd.h"
-#include "io/completions/shed.h"
 
 /* Set the shortage of memory. Channels that have to read less from now on are found by the sweep,
  * or when bytes come for them; channels that may read more are found by the last pass of the

@@ -4,7 +4,7 @@
 #include "io/completions/ring.h"
 
 #include "base/check.h"
-#include "io/acceptors/serve.h"
+#include "io/acceptors/acceptors.h"
 #include "io/channels/complete.h"
 #include "io/completions/descriptor.h"
 #include "io/completions/file.h"

@@ -2,21 +2,17 @@
  *
  * A run calls on_open, on_read, on_end and on_close for its channel, in that order, within the
  * places that the run has left (calls.c). */
-#include "io/completions/run.h"
+#include "io/completions/actor.h"
 
-#include "io/acceptors/hand_over.h"
-#include "io/acceptors/serve.h"
-#include "io/acceptors/stop.h"
-#include "io/channels/close.h"
-#include "io/channels/half_close.h"
+#include "io/acceptors/acceptors.h"
+#include "io/channels/ends.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/channels/table.h"
-#include "io/completions/calls.h"
 #include "io/connectors/connect.h"
 #include "io/pipelines/decode.h"
-#include "io/pipelines/open.h"
+#include "io/pipelines/life.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"

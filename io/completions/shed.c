@@ -11,10 +11,10 @@
  * first, while the library is above its budget or so much is queued here that long answers are
  * refused. So the work of one tick is bounded, and no list has to be kept in order in normal
  * times. */
-#include "io/completions/shed.h"
+#include "io/completions/tick.h"
 
 #include "io/channels/crowd.h"
-#include "io/channels/owed.h"
+#include "io/channels/ends.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"

@@ -1,14 +1,11 @@
 /* Fires the io timers of a thread. A timer means that something did not come in time, so everything
  * that has arrived is collected first. */
-#include "io/completions/timers.h"
+#include "io/completions/tick.h"
 
 #include "base/check.h"
-#include "io/acceptors/listener_spells.h"
-#include "io/acceptors/serve.h"
-#include "io/channels/timeouts.h"
-#include "io/completions/drain.h"
+#include "io/acceptors/acceptors.h"
+#include "io/channels/due.h"
 #include "io/completions/ring.h"
-#include "io/completions/shed.h"
 #include "io/connectors/connect.h"
 
 static void fire_timer(domi_io *io, domi_wheel_node *node)

@@ -2,7 +2,7 @@
 #include "io/connectors/pool.h"
 
 #include "base/pipeline.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 #include "io/channels/channel.h"

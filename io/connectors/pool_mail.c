@@ -1,6 +1,6 @@
 /* The mail of a pool that others handle: cancels find it here, and mail goes back when a connection
  * or the pool ends. The library calls these functions for every house. */
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/message/family.h"
 #include "io/channels/channel.h"
 #include "io/connectors/pool.h"

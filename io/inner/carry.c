@@ -2,8 +2,7 @@
  * bytes that many of them have queued leave in one piece. */
 #include "io/inner/inner.h"
 
-#include "io/channels/close.h"
-#include "io/channels/half_close.h"
+#include "io/channels/ends.h"
 #include "io/channels/state.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/mail.h"

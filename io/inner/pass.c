@@ -4,12 +4,12 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/due.h"
 #include "io/channels/flush.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
-#include "io/channels/timeouts.h"
 #include "io/pipelines/pipe.h"
 #include "io/pipelines/returned.h"
 

@@ -3,8 +3,8 @@
 #include "io/inner/inner.h"
 
 #include "base/memory.h"
+#include "io/channels/due.h"
 #include "io/channels/send.h"
-#include "io/channels/timeouts.h"
 #include "io/pipelines/pipe.h"
 
 static domi_inner *get_inner_of_channel(const domus_channel *channel)

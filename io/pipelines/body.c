@@ -3,9 +3,9 @@
 #include "io/pipelines/body.h"
 
 #include "base/check.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/owed.h"
-#include "io/channels/close.h"
+#include "io/channels/ends.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"

@@ -4,10 +4,10 @@
  * and no message is in hand: in the run of the channel, or before mail is encoded, if that comes
  * first. So bytes that are sent before leave by the old stages, and these have decoded nothing
  * behind the boundary. */
-#include "io/pipelines/change.h"
+#include "io/pipelines/life.h"
 
 #include "base/pipeline.h"
-#include "io/channels/close.h"
+#include "io/channels/ends.h"
 #include "io/channels/ready.h"
 #include "io/pipelines/answers.h"
 

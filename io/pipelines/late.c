@@ -1,8 +1,8 @@
 /* Bounds the time for the rest of a message (late.h). */
 #include "io/pipelines/late.h"
 
+#include "io/channels/due.h"
 #include "io/channels/receive.h"
-#include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "house/message/mailbox.h"
-#include "io/channels/timeouts.h"
+#include "io/channels/due.h"
 #include "io/pipelines/returned.h"
 #include "io/wire/inner.h"
 

@@ -1,9 +1,9 @@
 /* Makes the pipeline of a channel, and ends it with the connection. */
-#include "io/pipelines/open.h"
-#include "io/channels/timeouts.h"
+#include "io/channels/due.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
 #include "io/pipelines/late.h"
+#include "io/pipelines/life.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/returned.h"
 #include "io/pipelines/stream.h"

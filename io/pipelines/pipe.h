@@ -15,7 +15,7 @@
 #ifndef DOMI_IO_PIPELINES_PIPE_H
 #define DOMI_IO_PIPELINES_PIPE_H
 
-#include "house/conversation/peer.h"
+#include "house/conversation/asks.h"
 #include "house/message/owned.h"
 #include "io/channels/ready.h"
 #include "io/pipelines/asked.h"
@@ -120,7 +120,7 @@ typedef struct domi_pipe {
     struct domi_inner *news_last;
     domi_node *writers; /* writes to streams (stream.h) that wait until the next piece may come */
 
-    /* the pipeline that follows when the requests so far are answered (change.h); NULL: none */
+    /* the pipeline that follows when the requests so far are answered (life.h); NULL: none */
     const domus_pipeline *change;
     bool change_clean; /* the peer must have sent no further bytes when the change is carried out */
     bool asked_last;   /* no further ask is sent, and the channel closes when all are answered */

@@ -1,14 +1,14 @@
-/* Sends bytes of channels with a pipeline that are no message (raw.h). */
-#include "io/pipelines/raw.h"
+/* Sends bytes of channels with a pipeline that are no message (hooks.h). */
+#include "io/pipelines/hooks.h"
 
-#include "house/conversation/peer.h"
-#include "io/channels/close.h"
+#include "house/conversation/asks.h"
+#include "io/channels/ends.h"
 #include "io/channels/ready.h"
 #include "io/channels/send.h"
 #include "io/channels/verbs.h"
 #include "io/pipelines/answers.h"
-#include "io/pipelines/change.h"
 #include "io/pipelines/late.h"
+#include "io/pipelines/life.h"
 #include "io/pipelines/mail.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Returns asks to their pools (returned.h). */
 #include "io/pipelines/returned.h"
 
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/dispatch/rows.h"
 #include "house/message/mailbox.h"
 

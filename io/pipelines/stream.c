@@ -2,7 +2,7 @@
 #include "io/pipelines/stream.h"
 
 #include "base/memory.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "io/channels/crowd.h"
 #include "io/pipelines/answers.h"
 

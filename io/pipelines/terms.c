@@ -1,5 +1,5 @@
-/* Sends asks that have waited for the handshake of the stages (terms.h). */
-#include "io/pipelines/terms.h"
+/* Sends asks that have waited for the handshake of the stages (life.h). */
+#include "io/pipelines/life.h"
 
 #include "base/pipeline.h"
 #include "house/conversation/receive.h"

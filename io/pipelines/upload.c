@@ -2,14 +2,14 @@
 #include "io/pipelines/upload.h"
 
 #include "base/memory.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/message/mailbox.h"
 #include "house/message/sign.h"
-#include "io/channels/close.h"
 #include "io/channels/crowd.h"
+#include "io/channels/due.h"
+#include "io/channels/ends.h"
 #include "io/channels/ready.h"
 #include "io/channels/state.h"
-#include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/stream.h"
 

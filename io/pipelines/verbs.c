@@ -1,9 +1,9 @@
 /* Implements the verbs of domus/stream.h, and receives their asks. Each verb is an ask to the actor
  * of the channel, so it works from any actor on any thread. */
-#include "io/pipelines/verbs.h"
+#include "io/pipelines/hooks.h"
 
 #include "base/memory.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/owed.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"

@@ -1,7 +1,7 @@
 /* Writes lines of an access log. Texts of strangers are escaped and cut, so a line has room for all
  * of its parts (the assertion below). Any thread. */
 #include "protocols/http/access.h"
-#include "protocols/http/json_text.h"
+#include "protocols/http/texts.h"
 #include "protocols/http/write.h"
 
 #include <assert.h>

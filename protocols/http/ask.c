@@ -1,6 +1,6 @@
 /* Encodes the requests of a client as HTTP/1.1. */
 #include "protocols/http/chars.h"
-#include "protocols/http/method.h"
+#include "protocols/http/heads.h"
 #include "protocols/http/write.h"
 
 #include <domus/http_client.h>

@@ -2,7 +2,7 @@
  * none has to be kept; only trailers wait until they are complete. */
 #include "protocols/http/body.h"
 #include "protocols/http/chars.h"
-#include "protocols/http/lines.h"
+#include "protocols/http/heads.h"
 
 #define DIGITS_MAX 15u /* hexadecimal digits of a chunk's size at most: they fit into 60 bits */
 

@@ -10,7 +10,8 @@ typedef enum domi_http_framing {
     DOMI_HTTP_COUNTED,
     DOMI_HTTP_IN_CHUNKS,
     DOMI_HTTP_UNTIL_CLOSE,
-    DOMI_HTTP_TUNNEL, /* the rest of the connection, which speaks another protocol (tunnel.h) */
+    DOMI_HTTP_TUNNEL, /* the rest of the connection, which speaks another protocol (proxy_parts.h)
+                       */
 } domi_http_framing;
 
 typedef struct domi_http_body_limits {

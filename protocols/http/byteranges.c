@@ -1,5 +1,5 @@
-/* Makes bodies with several ranges (byteranges.h). */
-#include "protocols/http/byteranges.h"
+/* Makes bodies with several ranges (file_parts.h). */
+#include "protocols/http/file_parts.h"
 
 #include "protocols/http/websocket/websocket.h"
 

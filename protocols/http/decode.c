@@ -1,9 +1,7 @@
 /* Decodes messages of either side: a head, and then a body, which waits in the window, is gathered,
  * or comes in pieces. */
-#include "protocols/http/encoding.h"
-#include "protocols/http/inflater.h"
-#include "protocols/http/lines.h"
-#include "protocols/http/unzip.h"
+#include "protocols/http/coding.h"
+#include "protocols/http/heads.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * Idle streams are kept in the slots of a pool, and a thread takes one out or puts one in by
  * exchanging a slot: so no lock is held, and a stream belongs to one thread at a time. Any
  * thread. */
-#include "protocols/http/deflate.h"
+#include "protocols/http/coding.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Reads which encodings of bodies a message accepts or has. */
-#include "protocols/http/encoding.h"
+#include "protocols/http/coding.h"
 
 #include "protocols/http/fields.h"
 

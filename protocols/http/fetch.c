@@ -1,7 +1,6 @@
 /* The actor of a client: each request is a conversation that asks connection pools until the answer
  * is no redirect (domus/http_client.h). */
-#include "protocols/http/origins.h"
-#include "protocols/http/redirect.h"
+#include "protocols/http/client_parts.h"
 
 #include <domus/await.h>
 

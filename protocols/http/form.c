@@ -1,8 +1,7 @@
 /* Reads forms (domus/http_form.h). A form is checked once; later reads rely on its escapes being
  * valid. */
 #include "protocols/http/fields.h"
-#include "protocols/http/number.h"
-#include "protocols/http/query.h"
+#include "protocols/http/texts.h"
 #include "protocols/http/websocket/utf8.h"
 
 #include <domus/http_form.h>

@@ -1,8 +1,7 @@
-/* Makes the heads that a proxy sends (forward.h). */
-#include "protocols/http/forward.h"
+/* Makes the heads that a proxy sends (proxy_parts.h). */
+#include "protocols/http/proxy_parts.h"
 
 #include "protocols/http/fields.h"
-#include "protocols/http/location.h"
 
 #include <domus/endpoint.h>
 

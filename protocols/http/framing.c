@@ -1,9 +1,8 @@
 /* Reads the fields that tell where a message ends, to which host it is addressed, and whether the
  * connection ends. Two servers that read such a field differently would see different requests in
  * the same bytes, so everything ambiguous is refused. */
-#include "protocols/http/framing.h"
 #include "protocols/http/chars.h"
-#include "protocols/http/method.h"
+#include "protocols/http/heads.h"
 
 /* Elements of the field Connection, at most; few requests have more than two. A proxy compares each
  * with each field. */

@@ -1,6 +1,6 @@
 /* Gathers messages that do not lie whole in the window, and cuts slices out of messages. Gathered
  * bytes count on the budget until the message is made. */
-#include "protocols/http/inflater.h"
+#include "protocols/http/coding.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-/* The head of a message, up to its empty line, while it is read (lines.h). */
+/* The head of a message, up to its empty line, while it is read (heads.h). */
 #ifndef DOMI_PROTOCOLS_HTTP_HEAD_H
 #define DOMI_PROTOCOLS_HTTP_HEAD_H
 

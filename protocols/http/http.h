@@ -32,8 +32,8 @@ typedef enum domi_http_wait {
     DOMI_HTTP_UNWANTED, /* the final answer came before the body, of which nothing more is sent */
 } domi_http_wait;
 
-/* The state of the change to another protocol (tunnel.h), for the last request that was decoded or
- * sent. */
+/* The state of the change to another protocol (proxy_parts.h), for the last request that was
+ * decoded or sent. */
 typedef enum domi_http_tunnel {
     DOMI_HTTP_NO_TUNNEL,
     DOMI_HTTP_TUNNEL_ASKED, /* the answer to the upgrade is awaited */

@@ -1,5 +1,5 @@
 /* Makes and frees the state of zlib for the body of a response that is compressed. */
-#include "protocols/http/inflater.h"
+#include "protocols/http/coding.h"
 
 #include <errno.h>
 #include <stdlib.h>

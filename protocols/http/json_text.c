@@ -1,5 +1,5 @@
-/* Escapes text for JSON (json_text.h). */
-#include "protocols/http/json_text.h"
+/* Escapes text for JSON (texts.h). */
+#include "protocols/http/texts.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,7 @@
 /* Reads heads, line by line. A line ends only with CR LF, and no control character but a tab in a
  * field is allowed, so the end of a line is found without parsing the line. */
-#include "protocols/http/lines.h"
 #include "protocols/http/chars.h"
-#include "protocols/http/framing.h"
-#include "protocols/http/start.h"
+#include "protocols/http/heads.h"
 
 /* Bytes of a request line beside its target, at most: the method, two spaces and the version. */
 #define AROUND_TARGET 40u

@@ -2,7 +2,7 @@
  * prefix that the proxy has removed nor, often, the name by which clients reach it, so a URL of its
  * own is useless for the client. It becomes a path of the proxy without a host, which each client
  * resolves with the scheme and host that it has used. Any thread. */
-#include "protocols/http/location.h"
+#include "protocols/http/proxy_parts.h"
 
 #include "protocols/http/fields.h"
 

@@ -1,6 +1,6 @@
 /* Methods and hosts. */
-#include "protocols/http/method.h"
 #include "protocols/http/chars.h"
+#include "protocols/http/heads.h"
 
 static const char *const names[DOMUS_HTTP_METHODS] = {
     [DOMUS_HTTP_GET] = "GET",

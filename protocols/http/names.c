@@ -1,7 +1,7 @@
-/* Lists the file names that a path may mean (names.h). */
-#include "protocols/http/names.h"
+/* Lists the file names that a path may mean (file_parts.h). */
+#include "protocols/http/file_parts.h"
 
-#include "protocols/http/encoding.h"
+#include "protocols/http/coding.h"
 
 #include <domus/http_query.h>
 

@@ -1,5 +1,5 @@
-/* Changes paths to their normal form (normal.h). Any thread. */
-#include "protocols/http/normal.h"
+/* Changes paths to their normal form (texts.h). Any thread. */
+#include "protocols/http/texts.h"
 
 #include "protocols/http/chars.h"
 

@@ -1,5 +1,5 @@
 /* Reads whole numbers from text. */
-#include "protocols/http/number.h"
+#include "protocols/http/texts.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Keeps a pool for each origin in use, and ends the pools that were idle for the longest time. */
-#include "protocols/http/origins.h"
+#include "protocols/http/client_parts.h"
 
 #include "protocols/http/chars.h"
 

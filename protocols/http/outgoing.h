@@ -3,7 +3,7 @@
 #ifndef DOMI_PROTOCOLS_HTTP_OUTGOING_H
 #define DOMI_PROTOCOLS_HTTP_OUTGOING_H
 
-#include "protocols/http/deflate.h"
+#include "protocols/http/coding.h"
 #include "protocols/http/http.h"
 
 typedef struct domi_http_outgoing {

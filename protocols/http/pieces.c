@@ -1,5 +1,5 @@
 /* Encodes the pieces, the end and the trailers of a message whose head has left. */
-#include "protocols/http/deflate.h"
+#include "protocols/http/coding.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Problem details (RFC 9457), and the part of a chain that makes them the bodies of errors. Any
  * thread. */
 #include "protocols/http/chain.h"
-#include "protocols/http/json_text.h"
+#include "protocols/http/texts.h"
 
 #include <domus/http_problem.h>
 

@@ -3,11 +3,9 @@
  * A request is one conversation of the client's channel. It waits for up to three things at once: a
  * piece of the request's body, the answer, and a piece of the answer's body. Each piece is written
  * on before the next one is asked for, so at most one piece of each body is held. */
-#include "protocols/http/forward.h"
+#include "protocols/http/proxy_parts.h"
 
 #include "protocols/http/fields.h"
-#include "protocols/http/relay.h"
-#include "protocols/http/tunnel.h"
 
 #include <domus/await.h>
 #include <domus/channel.h>

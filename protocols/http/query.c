@@ -1,5 +1,5 @@
 /* Decodes and encodes escapes, paths and parameters of targets. */
-#include "protocols/http/query.h"
+#include "protocols/http/texts.h"
 
 #include "protocols/http/chars.h"
 #include "protocols/http/fields.h"

@@ -1,5 +1,5 @@
-/* Follows redirects (redirect.h). */
-#include "protocols/http/redirect.h"
+/* Follows redirects (client_parts.h). */
+#include "protocols/http/client_parts.h"
 
 #include "protocols/http/fields.h"
 

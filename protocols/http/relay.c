@@ -1,10 +1,10 @@
-/* Relays the bytes of a tunnel (relay.h), in the conversation of the request on the client's
+/* Relays the bytes of a tunnel (proxy_parts.h), in the conversation of the request on the client's
  * channel.
  *
  * When a peer ends its side, this direction ends and the other peer gets a FIN (half close); the
  * other direction continues. A direction ends early if its receiver accepts no more bytes, while
  * the other one continues, because its bytes may tell why. Any other error ends both directions. */
-#include "protocols/http/relay.h"
+#include "protocols/http/proxy_parts.h"
 
 #include <domus/channel.h>
 #include <domus/spawn.h>

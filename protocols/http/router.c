@@ -2,7 +2,7 @@
 #include "protocols/http/router.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/fields.h"
-#include "protocols/http/number.h"
+#include "protocols/http/texts.h"
 
 #include <errno.h>
 

@@ -7,10 +7,9 @@
  * An answer opens a file, or asks a helper thread, only when it is its turn: otherwise a client
  * that sends many requests at once and reads nothing would hold a file for each. If a file turns
  * out to be large before its turn, it is closed, and loaded again in its turn. */
-#include "protocols/http/byteranges.h"
-#include "protocols/http/encoding.h"
+#include "protocols/http/coding.h"
 #include "protocols/http/fields.h"
-#include "protocols/http/names.h"
+#include "protocols/http/file_parts.h"
 #include "protocols/http/write.h"
 
 #include <domus/http_condition.h>

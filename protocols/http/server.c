@@ -1,8 +1,8 @@
 /* Makes requests from the messages that a server has decoded. */
 #include "protocols/http/chain.h"
-#include "protocols/http/encoding.h"
+#include "protocols/http/coding.h"
 #include "protocols/http/http.h"
-#include "protocols/http/normal.h"
+#include "protocols/http/texts.h"
 
 #include <domus/inner.h>
 

@@ -2,8 +2,8 @@
 #include "protocols/http/http.h"
 
 #include "protocols/http/chain.h"
-#include "protocols/http/deflate.h"
-#include "protocols/http/method.h"
+#include "protocols/http/coding.h"
+#include "protocols/http/heads.h"
 #include "protocols/http/write.h"
 
 #include <assert.h>

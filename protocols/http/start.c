@@ -1,8 +1,7 @@
 /* Reads start lines: METHOD TARGET VERSION of a request, VERSION CODE REASON of a response. Exactly
  * one space divides the parts, and nothing stands before or behind them. */
-#include "protocols/http/start.h"
 #include "protocols/http/chars.h"
-#include "protocols/http/method.h"
+#include "protocols/http/heads.h"
 
 #define VERSION_SIZE 8u /* bytes of "HTTP/1.1" */
 

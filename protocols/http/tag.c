@@ -1,8 +1,8 @@
 /* Tags answers that handlers make (domus/http_tag.h). The stage has no part in it: it gets an
  * answer with the field ETag, or an answer 304. */
-#include "protocols/http/encoding.h"
+#include "protocols/http/coding.h"
 #include "protocols/http/fields.h"
-#include "protocols/http/session/base64url.h"
+#include "protocols/http/session/signing.h"
 
 #include <domus/http_condition.h>
 #include <domus/http_date.h>

@@ -1,5 +1,5 @@
-/* Opens tunnels on the side of the server (tunnel.h). Owner thread of the channel. */
-#include "protocols/http/tunnel.h"
+/* Opens tunnels on the side of the server (proxy_parts.h). Owner thread of the channel. */
+#include "protocols/http/proxy_parts.h"
 
 #include "protocols/http/fields.h"
 #include "protocols/http/http.h"

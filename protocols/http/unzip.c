@@ -1,7 +1,6 @@
 /* Decompresses bodies by zlib. A gzip body consists of parts, each with its own checksum, and
  * nothing else: bytes behind the last part that begin no further one are an error. */
-#include "protocols/http/unzip.h"
-#include "protocols/http/inflater.h"
+#include "protocols/http/coding.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
 
 #include "protocols/observe/answer.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/query.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/http_query.h>
 #include <domus/observe.h>

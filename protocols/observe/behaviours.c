@@ -3,9 +3,9 @@
  * The number of labels is bounded: a program has at most 128 names of behaviours, and as many
  * threads and pools as it is configured with. A behaviour that never ran on a thread has no sample
  * there. */
-#include "protocols/observe/behaviours.h"
+#include "protocols/observe/writers.h"
 
-#include "protocols/observe/json.h"
+#include "protocols/observe/texts.h"
 
 #include <errno.h>
 #include <inttypes.h>

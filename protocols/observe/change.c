@@ -2,10 +2,9 @@
  *
  * The system parses the value as in YAML and checks it as at a start. Nothing can be changed unless
  * observe.change allows it. */
-#include "protocols/observe/change.h"
+#include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
-#include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
 
 #include <domus/config_shown.h>

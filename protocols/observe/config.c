@@ -8,12 +8,11 @@
  * A configuration that was handed over is a row of texts, each with a zero at its end: key, value,
  * origin, key and so on. The thread of the port owns the one that it shows. Another thread leaves a
  * newer one in `left`, where the port's thread takes it. */
-#include "protocols/observe/config.h"
+#include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
-#include "protocols/observe/change.h"
-#include "protocols/observe/json.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/log.h>
 

@@ -6,8 +6,8 @@
 
 #include "protocols/observe/answer.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/query.h"
 #include "protocols/observe/recording.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/cpu_profile.h>
 #include <domus/http_query.h>

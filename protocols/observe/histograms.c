@@ -4,9 +4,9 @@
  * a thread has 33 samples of a kind and not 2,000; and they always have all of these, because a
  * bucket that appears later would look like a jump. A time that is exactly such a bound is counted
  * in the next bucket. */
-#include "protocols/observe/histograms.h"
+#include "protocols/observe/writers.h"
 
-#include "protocols/observe/json.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/http_query.h>
 

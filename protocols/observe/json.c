@@ -1,5 +1,5 @@
-/* Writes strings of JSON (json.h). */
-#include "protocols/observe/json.h"
+/* Writes strings of JSON (texts.h). */
+#include "protocols/observe/texts.h"
 
 #include <domus/text.h>
 

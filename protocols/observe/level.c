@@ -1,5 +1,5 @@
 /* POST /profile?level=WORD: makes the program measure more or less from now on. */
-#include "protocols/observe/level.h"
+#include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
 #include "protocols/observe/observe.h"

@@ -2,9 +2,9 @@
  *
  * There is one for each listener in the configuration, and one for all listeners that actors have
  * made. Port 0 of an address is shown as the port that the kernel has chosen. */
-#include "protocols/observe/listeners.h"
+#include "protocols/observe/writers.h"
 
-#include "protocols/observe/json.h"
+#include "protocols/observe/texts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

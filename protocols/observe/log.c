@@ -4,11 +4,11 @@
  * A viewer that follows reads the program's log source ten times a second, as far as the viewer has
  * received what was sent. So it costs the program nothing, and a viewer that reads slowly misses
  * lines: the source keeps only the last ones, and the text tells how many were skipped. */
-#include "protocols/observe/log.h"
+#include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/times.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/http_query.h>
 #include <domus/log.h>

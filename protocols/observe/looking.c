@@ -2,10 +2,10 @@
  * compiler finds a name that the system does not have. */
 #include "protocols/observe/looking.h"
 
-#include "protocols/observe/json.h"
-#include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/pages.h"
 #include "protocols/observe/sources.h"
+#include "protocols/observe/texts.h"
 
 #include <errno.h>
 #include <inttypes.h>

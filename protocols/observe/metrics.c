@@ -2,15 +2,12 @@
  *
  * Both formats differ in how families are written (families.h), and only the first ends with "#
  * EOF". The number of labels is bounded: threads, pools and their runners, phases. */
-#include "protocols/observe/behaviours.h"
 #include "protocols/observe/families.h"
-#include "protocols/observe/histograms.h"
-#include "protocols/observe/listeners.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/pairs.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sets.h"
 #include "protocols/observe/sources.h"
+#include "protocols/observe/writers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -45,7 +45,7 @@ uint64_t domi_observe_now_ns(void);
  * Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
 int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text);
 
-/* Write the counters of a system as JSON, with the wanted kinds of histograms (histograms.h), and
+/* Write the counters of a system as JSON, with the wanted kinds of histograms (writers.h), and
  * with the figures of the machine for the doctor (looking.h). Returns and ownership: as
  * domi_observe_metrics(). */
 int domi_observe_profile(domus_system *system, int histograms, bool has_machine,

@@ -1,5 +1,5 @@
 /* /: the live page for browsers, and a list of paths for clients that do not accept HTML. */
-#include "protocols/observe/page.h"
+#include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
 

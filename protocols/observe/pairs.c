@@ -1,6 +1,6 @@
 /* Reads the pairs of threads. Their number only grows, so a list that has memory for the number
  * seen gets at least so many. */
-#include "protocols/observe/pairs.h"
+#include "protocols/observe/writers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

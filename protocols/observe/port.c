@@ -4,9 +4,9 @@
  * That system is small: one thread that is not pinned and never spins, few buffers, three helper
  * threads on demand, and no watch of memory or of stalls, which the observed system has. */
 #include "protocols/observe/announce.h"
-#include "protocols/observe/config.h"
 #include "protocols/observe/live.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/pages.h"
 
 #include <domus/observe.h>
 

@@ -12,17 +12,14 @@
  * now_ns is of CLOCK_MONOTONIC, the version is that of domus, and the time up is that since the
  * port was opened, when the program starts. A source has those counters that it counts; all names
  * are those of domus/profile.h and domus/memory.h. */
-#include "protocols/observe/behaviours.h"
-#include "protocols/observe/histograms.h"
-#include "protocols/observe/json.h"
-#include "protocols/observe/level.h"
-#include "protocols/observe/listeners.h"
 #include "protocols/observe/looking.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/pairs.h"
+#include "protocols/observe/pages.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sets.h"
 #include "protocols/observe/sources.h"
+#include "protocols/observe/texts.h"
+#include "protocols/observe/writers.h"
 
 #include <errno.h>
 #include <inttypes.h>

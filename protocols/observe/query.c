@@ -1,5 +1,5 @@
-/* Reads numbers and words from queries (query.h). */
-#include "protocols/observe/query.h"
+/* Reads numbers and words from queries (texts.h). */
+#include "protocols/observe/texts.h"
 
 #include <domus/http_query.h>
 

@@ -1,9 +1,9 @@
 /* Reads samples of all counters, and writes the events of /live (sample.h). */
 #include "protocols/observe/sample.h"
 
-#include "protocols/observe/json.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/rows.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/http_event.h>
 

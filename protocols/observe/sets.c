@@ -5,9 +5,8 @@
 #include "protocols/observe/sets.h"
 
 #include "protocols/observe/answer.h"
-#include "protocols/observe/json.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/query.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/figures.h>
 #include <domus/http_query.h>

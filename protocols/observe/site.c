@@ -3,19 +3,13 @@
  * Texts of counters are made at once, on the port's thread. Helper threads make those that may take
  * longer. */
 #include "protocols/observe/answer.h"
-#include "protocols/observe/change.h"
-#include "protocols/observe/config.h"
-#include "protocols/observe/histograms.h"
-#include "protocols/observe/level.h"
 #include "protocols/observe/live.h"
-#include "protocols/observe/log.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/page.h"
-#include "protocols/observe/query.h"
+#include "protocols/observe/pages.h"
 #include "protocols/observe/sets.h"
-#include "protocols/observe/stalls.h"
+#include "protocols/observe/texts.h"
 #include "protocols/observe/viewer.h"
-#include "protocols/observe/visit.h"
+#include "protocols/observe/writers.h"
 
 #include <domus/http_router.h>
 #include <domus/observe.h>

@@ -2,12 +2,11 @@
  *
  * The names of functions are read from files, so a helper thread makes the text, for one viewer at
  * a time. */
-#include "protocols/observe/stalls.h"
+#include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
-#include "protocols/observe/json.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/times.h"
+#include "protocols/observe/texts.h"
 #include "protocols/observe/viewer.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Sums the counts of each behaviour over threads, pools, and the outside (sums.h). */
 #include "protocols/observe/sums.h"
 
-#include "protocols/observe/json.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/pools.h>
 

@@ -1,5 +1,5 @@
-/* Writes calendar times (times.h). */
-#include "protocols/observe/times.h"
+/* Writes calendar times (texts.h). */
+#include "protocols/observe/texts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
 #include "protocols/observe/viewer.h"
 
 #include "protocols/observe/answer.h"
-#include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/query.h"
+#include "protocols/observe/pages.h"
 #include "protocols/observe/recording.h"
+#include "protocols/observe/texts.h"
 
 #include <domus/observe.h>
 #include <domus/trace.h>

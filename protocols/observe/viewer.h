@@ -18,7 +18,7 @@ typedef struct domi_actors_page {
     char *text;         /* text of the page, in allocated memory; NULL: none was made */
 } domi_actors_page;
 
-/* The state of a viewer of the log (log.h). */
+/* The state of a viewer of the log (pages.h). */
 typedef struct domi_follow {
     uint64_t next;         /* number of the next line that the viewer gets */
     domus_log_level level; /* lines of this level and of more severe ones are sent */
@@ -39,7 +39,7 @@ typedef struct domi_viewer_cpu {
     domus_slice text;
 } domi_viewer_cpu;
 
-/* A viewer of the doctor (visit.h) that waits for the end of its seconds. */
+/* A viewer of the doctor (pages.h) that waits for the end of its seconds. */
 typedef struct domi_visit {
     struct domi_shared_look *before; /* the first look; NULL: the viewer has no place */
     uint64_t end_ns;

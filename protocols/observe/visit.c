@@ -6,13 +6,13 @@
  * viewers who wait for long keep nobody out. A visit ends early, with the span so far, when the
  * program begins to stop; a look that is too young for a span is first allowed to grow old enough.
  * If its viewer goes away, its conversation is cancelled. */
-#include "protocols/observe/visit.h"
+#include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
 #include "protocols/observe/doctor/report.h"
 #include "protocols/observe/looking.h"
 #include "protocols/observe/observe.h"
-#include "protocols/observe/query.h"
+#include "protocols/observe/texts.h"
 #include "protocols/observe/viewer.h"
 
 #include <domus/observe.h>

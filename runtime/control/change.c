@@ -8,9 +8,9 @@
 #include "base/key.h"
 #include "house/dispatch/manage.h"
 #include "runtime/control/config_keys.h"
-#include "runtime/control/system_life.h"
+#include "runtime/control/life.h"
 #include "runtime/outside/visit.h"
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 
 #include <domus/config_shown.h>
 #include <domus/log.h>

@@ -1,6 +1,6 @@
 /* Copies the configuration into a system: its numbers, and each text to a block of its own. The
  * texts of a listener are those of the table of keys, so a new key needs no line here. */
-#include "runtime/control/config_copy.h"
+#include "runtime/control/life.h"
 
 #include "base/key.h"
 #include "base/memory.h"

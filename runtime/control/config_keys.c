@@ -4,7 +4,7 @@
 
 #include "io/resources/networks.h"
 #include "io/resources/settings.h"
-#include "runtime/os/own_file.h"
+#include "runtime/os/raw_files.h"
 
 #include <assert.h>
 

@@ -11,9 +11,9 @@
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/pooled_turn.h"
 #include "house/message/types.h"
-#include "runtime/loop/loop.h"
+#include "runtime/loop/steps.h"
 #include "runtime/os/symbols.h"
-#include "runtime/pools/runner.h"
+#include "runtime/pools/runners.h"
 
 #include <domus/pipeline.h>
 

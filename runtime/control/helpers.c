@@ -1,5 +1,5 @@
 /* Makes the helper threads of a system, and the parts that use them, and frees both. */
-#include "runtime/control/helpers.h"
+#include "runtime/control/life.h"
 
 #include "runtime/files/handle.h"
 #include "runtime/outside/resolver.h"

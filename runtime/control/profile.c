@@ -8,7 +8,7 @@
 
 #include "base/spinlock.h"
 #include "runtime/outside/detached.h"
-#include "runtime/pools/span.h"
+#include "runtime/pools/runners.h"
 
 #include <errno.h>
 #include <time.h>

@@ -6,14 +6,13 @@
  * everything of the step is done or the step's time is over. So nothing that an actor does can keep
  * a system from stopping, except a handler that does not return. The actors and handlers that did
  * not end in time are named (domus_system_left). */
-#include "runtime/control/stop.h"
+#include "runtime/control/life.h"
 
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/dispatch/manage.h"
 #include "house/dispatch/phases.h"
-#include "io/acceptors/serve.h"
-#include "runtime/control/thread_life.h"
+#include "io/acceptors/acceptors.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"
 #include "runtime/outside/outsider.h"

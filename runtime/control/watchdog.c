@@ -6,7 +6,7 @@
 #include <domus/watchdog.h>
 
 #include "base/memory.h"
-#include "runtime/pools/runner.h"
+#include "runtime/pools/runners.h"
 #include "runtime/system/system.h"
 
 #include <errno.h>

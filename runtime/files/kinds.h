@@ -1,5 +1,5 @@
-/* The kinds of operations on files. tries.c has those that are tried in the ring of a thread first,
- * helped.c those that helper threads always do. */
+/* The kinds of operations on files: those that are tried in the ring of a thread first, and those
+ * that helper threads always do. */
 #ifndef DOMI_RUNTIME_FILES_KINDS_H
 #define DOMI_RUNTIME_FILES_KINDS_H
 

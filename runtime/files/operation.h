@@ -20,7 +20,8 @@ typedef struct domi_file_verb {
     /* Get the resources of the operation; `wanted` is its size or count. Returns 0; 1 if nothing is
      * left to be done; or the error. NULL: it needs no resources. */
     int (*prepare)(domi_file_operation *operation, domi_manager *manager);
-    /* Begin a try in the ring. Returns false if there is none to be begun. NULL: it never tries. */
+    /* Begin a try in the ring. Returns false if there is none to be begun, as without an `io`.
+     * NULL: it never tries. */
     bool (*try)(domi_file_operation *operation, domi_io *io);
     /* Judge the result of a try. Returns 0 if the operation is done, TRY_AGAIN, TRY_ELSEWHERE, or
      * the error. NULL if `try` is NULL. */

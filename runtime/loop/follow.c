@@ -1,11 +1,11 @@
-/* In this file a thread of the loop follows the orders of the system, at the start of its phase 2.
- * runtime/system/stop_step.h says what each step of a stop means, and follow_change.c does what a
- * change of the configuration is. */
-#include "runtime/loop/follow.h"
+/* A thread of the loop follows the orders of the system, at the start of its phase 2: the steps of
+ * a stop, whose meanings stand in runtime/system/stop_step.h, and changes of the configuration. */
+#include "runtime/loop/steps.h"
 
 #include "house/dispatch/manage.h"
-#include "io/completions/drain.h"
-#include "runtime/loop/follow_change.h"
+#include "io/channels/renew.h"
+#include "io/completions/tick.h"
+#include "runtime/system/live_copy.h"
 #include "runtime/system/system.h"
 
 void domi_thread_follow(domi_thread *thread)
@@ -40,4 +40,44 @@ void domi_thread_follow(domi_thread *thread)
     /* release: a thread that reads this also sees what this thread began to do
      * (domi_thread_read_stop_step()). */
     atomic_store_explicit(&thread->orders, orders, memory_order_release);
+}
+
+/* ---- follow_change ----------------------------------------------------------------------------*/
+
+/* In this file a thread of the loop takes a change of the configuration (runtime/system/live.h):
+ * its manager, what the thread derives from keys, and the settings of its channels. */
+
+void domi_thread_take_config(domi_thread *thread)
+{
+    bool is_simulated = thread->system->simulator != NULL;
+
+    thread->spin_ns = thread->config->scheduler.idle.spin_ns;
+    thread->stealing.patience_max =
+        is_simulated ? DOMI_PATIENCE_SIMULATED : thread->config->scheduler.steal.patience;
+    thread->stealing.min_run_ns = is_simulated ? 0 : thread->config->scheduler.steal.min_run_ns;
+}
+
+/* Returns whether a setting of any channel has changed. */
+static bool take_settings(domi_thread *thread)
+{
+    domi_live *live = &thread->system->live;
+    domi_io *io = &thread->io;
+    bool differs = domi_settings_renew(thread->config, NULL, &io->settings);
+
+    pthread_mutex_lock(&live->mutex);
+    for (size_t i = 0; i < thread->config->listener_count; i++) {
+        if (domi_settings_renew(thread->config, &live->channels[i], &io->settings_of[i]))
+            differs = true;
+    }
+    pthread_mutex_unlock(&live->mutex);
+    return differs;
+}
+
+void domi_thread_follow_change(domi_thread *thread)
+{
+    domi_live_take(thread->system, &thread->manager);
+    thread->config = thread->io.config = thread->manager.config;
+    domi_thread_take_config(thread);
+    if (take_settings(thread))
+        domi_io_renew_channels(&thread->io);
 }

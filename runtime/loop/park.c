@@ -4,20 +4,16 @@
  * Before the first step the thread arms the wake poll, so that a write to its eventfd completes in
  * the ring. The eventfd is never read, because each write fires the poll. A timer, or the cap, ends
  * the sleep, too. */
-#include "runtime/loop/park.h"
+#include "runtime/loop/steps.h"
 
 #include "base/probe.h"
-#include "house/dispatch/carry.h"
+#include "house/dispatch/incoming.h"
 #include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
 #include "io/completions/ring.h"
 #include "runtime/loop/spans.h"
-#include "runtime/loop/spin.h"
-#include "runtime/loop/stand_in.h"
 #include "runtime/loop/steal.h"
-#include "runtime/loop/trim.h"
-#include "runtime/loop/work.h"
 #include "runtime/system/monitor.h"
 
 void domi_thread_wake(domi_manager *manager)

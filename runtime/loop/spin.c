@@ -5,15 +5,13 @@
  * shorter than `idle.spin`, the next one may spin for `idle.spin`; after each longer rest, half as
  * long as before, and soon not at all. So a quiet thread costs no CPU, and a thread that is woken
  * again and again soon spins again. */
-#include "runtime/loop/spin.h"
+#include "runtime/loop/steps.h"
 
 #include "base/prefetch.h"
 #include "house/dispatch/phases.h"
 #include "house/message/belt.h"
 #include "io/completions/ring.h"
-#include "runtime/loop/state_phase.h"
 #include "runtime/loop/steal.h"
-#include "runtime/loop/work.h"
 
 #define LOOKS      16    /* looks for mail between two reads of the clock */
 #define WORTH_A_US 1000u /* a shorter spin is not worth reading the clock */

@@ -18,13 +18,12 @@
  * thread takes if its last sleep was as short, or if others have stood in for it meanwhile. And a
  * thread whose notes had to wait for long, or that ran something long in place of a sleeper, is
  * distrusted for a time, which doubles if that happens again. */
-#include "runtime/loop/stand_in.h"
+#include "runtime/loop/steps.h"
 
 #include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 #include "runtime/loop/steal.h"
-#include "runtime/loop/work.h"
 #include "runtime/system/system.h"
 
 /* If sleepers had to wait for long, or one run in place of a sleeper took as long, the thread is

@@ -1,16 +1,15 @@
 /* Phase 3: state actors run until a deadline, which gives io its share of the CPU
  * (scheduler.ioRatio). Now and then, between two runs, the thread looks at what others want of it
  * (M2). A thread that spins runs this phase, too, when all that has come are messages (spin.c). */
-#include "runtime/loop/state_phase.h"
+#include "runtime/loop/steps.h"
 
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"
 #include "house/message/observer.h"
 #include "house/message/pool.h"
-#include "io/completions/feed.h"
+#include "io/completions/tick.h"
 #include "runtime/loop/auto_ratio.h"
-#include "runtime/loop/stand_in.h"
 #include "runtime/loop/steal.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/system.h"

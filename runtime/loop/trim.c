@@ -1,6 +1,6 @@
 /* In this file threads trim slabs (house/message/trim.h). Each thread trims its own. The outside
  * has no loop, so any thread that comes here trims the outside's slabs, too. */
-#include "runtime/loop/trim.h"
+#include "runtime/loop/steps.h"
 
 #include "house/message/trim.h"
 #include "runtime/outside/visit.h"

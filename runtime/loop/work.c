@@ -1,7 +1,7 @@
 /* Which work there is for a thread, and when; see the header. */
-#include "runtime/loop/work.h"
 #include "house/dispatch/phases.h"
-#include "io/completions/feed.h"
+#include "io/completions/tick.h"
+#include "runtime/loop/steps.h"
 #include "runtime/system/system.h"
 
 bool domi_thread_has_work(const domi_thread *thread)

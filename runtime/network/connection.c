@@ -8,14 +8,10 @@
  * A reset follows the bytes that have left before, as a RST does, and is not bound by any
  * window. The side that gets it loses what it has not sent, and what had arrived there can
  * still be read. */
-#include "runtime/network/connection.h"
+#include "runtime/network/parts.h"
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "runtime/network/events.h"
-#include "runtime/network/links.h"
-#include "runtime/network/names.h"
-#include "runtime/network/socket.h"
 
 #include <errno.h>
 

@@ -1,16 +1,12 @@
-/* Datagrams are sent, travel, and arrive (datagram.h).
+/* Datagrams are sent, travel, and arrive (parts.h).
  *
  * The send buffer of a UDP socket holds what the wire has not taken yet, so it fills only where the
  * network has a bandwidth. In the receive buffer a datagram counts COST bytes more than it has. As
  * in Linux, each buffer takes a datagram as long as it is not full, however long the datagram is,
  * and the queue of a Unix socket is bounded by the number of datagrams. */
-#include "runtime/network/datagram.h"
+#include "runtime/network/parts.h"
 
 #include "base/memory.h"
-#include "runtime/network/events.h"
-#include "runtime/network/links.h"
-#include "runtime/network/names.h"
-#include "runtime/network/socket.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,9 +1,8 @@
 /* The heap of events, and chance. connection.c carries events out (domi_net.carry_out). */
-#include "runtime/network/events.h"
+#include "runtime/network/parts.h"
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "runtime/network/links.h"
 
 #include <errno.h>
 

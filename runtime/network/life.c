@@ -1,13 +1,8 @@
 /* A network is made and freed here, and each event that is due goes to the file that knows what it
  * means: connection.c or datagram.c. */
-#include "runtime/network/life.h"
+#include "runtime/network/parts.h"
 
 #include "base/memory.h"
-#include "runtime/network/connection.h"
-#include "runtime/network/datagram.h"
-#include "runtime/network/events.h"
-#include "runtime/network/links.h"
-#include "runtime/network/socket.h"
 
 static void carry_out_event(domi_net *net, const domi_net_event *event)
 {

@@ -1,6 +1,6 @@
 /* Links between machines, which may be broken. Events of a connection that would pass meanwhile
  * wait there; datagrams are lost. */
-#include "runtime/network/links.h"
+#include "runtime/network/parts.h"
 
 #include <errno.h>
 #include <string.h>

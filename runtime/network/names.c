@@ -3,9 +3,7 @@
  * Any address can be bound. A socket that is bound to 0.0.0.0 gets the connects to every IPv4
  * address at which nobody else listens, and one that is bound to [::] those to every address, as
  * one of Linux does that is not IPV6_V6ONLY. */
-#include "runtime/network/names.h"
-
-#include "runtime/network/links.h"
+#include "runtime/network/parts.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
  * thread (ring.h), which begins operations on it by its descriptor, or to a scripted peer of the
  * test, which is called when something has changed.
  *
- * Datagrams (datagram.h) have no connection: each is an object of its own, which is on its way (in
+ * Datagrams (parts.h) have no connection: each is an object of its own, which is on its way (in
  * an event) or waits in the queue of the socket that will receive it. */
 #ifndef DOMI_RUNTIME_NETWORK_NETWORK_H
 #define DOMI_RUNTIME_NETWORK_NETWORK_H

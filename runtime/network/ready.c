@@ -8,10 +8,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "io/resources/endpoint.h"
-#include "runtime/network/datagram.h"
-#include "runtime/network/events.h"
-#include "runtime/network/socket.h"
-#include "runtime/network/stream.h"
+#include "runtime/network/parts.h"
 
 #include <errno.h>
 #include <poll.h>

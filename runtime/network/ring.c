@@ -3,10 +3,8 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "runtime/network/events.h"
+#include "runtime/network/parts.h"
 #include "runtime/network/ready.h"
-#include "runtime/network/socket.h"
-#include "runtime/network/sockets.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
 /* Sockets. Descriptors are given out as by a kernel, the lowest free one first, so that a program
  * that uses one after its close meets another socket soon. */
-#include "runtime/network/socket.h"
+#include "runtime/network/parts.h"
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "runtime/network/names.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,16 +1,10 @@
 /* The calls on sockets, as io makes them: each does what the system call of its name does, as far
  * as io relies on it. */
-#include "runtime/network/sockets.h"
+#include "runtime/network/parts.h"
 
 #include "base/check.h"
 #include "io/resources/endpoint.h"
-#include "runtime/network/connection.h"
-#include "runtime/network/datagram.h"
-#include "runtime/network/events.h"
-#include "runtime/network/names.h"
 #include "runtime/network/ready.h"
-#include "runtime/network/socket.h"
-#include "runtime/network/stream.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>

@@ -1,12 +1,7 @@
-/* Calls that programs make on sockets of the network (stream.h). */
-#include "runtime/network/stream.h"
+/* Calls that programs make on sockets of the network (parts.h). */
+#include "runtime/network/parts.h"
 
 #include "base/check.h"
-#include "runtime/network/connection.h"
-#include "runtime/network/datagram.h"
-#include "runtime/network/events.h"
-#include "runtime/network/names.h"
-#include "runtime/network/socket.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* Each stack is a mapping of its own, behind a page that cannot be touched: an overflow of this
  * stack, too, is a fault and spoils nothing. */
-#include "runtime/os/alternate_stack.h"
+#include "runtime/os/threads.h"
 
 #include <signal.h>
 #include <stdatomic.h>

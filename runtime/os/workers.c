@@ -19,8 +19,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/os/alternate_stack.h"
-#include "runtime/os/signals.h"
+#include "runtime/os/threads.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/conversation/answer.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/receive.h"
 #include "house/conversation/take.h"
 #include "house/conversation/turn.h"

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
-#include "runtime/os/signals.h"
+#include "runtime/os/threads.h"
 #include "runtime/outside/visit.h"
 
 #include <errno.h>

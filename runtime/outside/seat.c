@@ -15,7 +15,7 @@
 #include "house/message/stop.h"
 #include "house/message/trim.h"
 #include "runtime/os/futex.h"
-#include "runtime/os/unpinned.h"
+#include "runtime/os/threads.h"
 #include "runtime/outside/follow_orders.h"
 #include "runtime/outside/futex_park.h"
 #include "runtime/system/manager_options.h"

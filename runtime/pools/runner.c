@@ -3,7 +3,7 @@
  *
  * Between two turns it looks, at most so often, at what does not come by a queue: the clock, timers
  * that are due, memory, and the stop. */
-#include "runtime/pools/runner.h"
+#include "runtime/pools/runners.h"
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -15,14 +15,13 @@
 #include "house/message/pool.h"
 #include "house/message/stop.h"
 #include "house/message/trim.h"
-#include "runtime/os/unpinned.h"
+#include "runtime/os/threads.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/visit.h"
-#include "runtime/pools/span.h"
 #include "runtime/system/crash.h"
 #include "runtime/system/live_copy.h"
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 

@@ -1,5 +1,5 @@
 /* The times of a runner; the header has the idea. */
-#include "runtime/pools/span.h"
+#include "runtime/pools/runners.h"
 
 #include "base/clock.h"
 #include "base/spinlock.h"

@@ -1,11 +1,9 @@
 /* This file begins and ends spares; see the header. All of it is the monitor's thread. */
-#include "runtime/pools/spares.h"
+#include "runtime/pools/runners.h"
 
 #include "house/dispatch/pooled_turn.h"
 #include "house/message/types.h"
-#include "runtime/pools/runner.h"
-#include "runtime/pools/stalled.h"
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Stalls of runners; see the header. */
-#include "runtime/pools/stalled.h"
+#include "runtime/pools/runners.h"
 
 #include "house/message/types.h"
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 
 #include <domus/pool_config.h>
 

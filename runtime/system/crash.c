@@ -7,8 +7,8 @@
 #include "runtime/system/crash.h"
 
 #include "base/clock.h"
-#include "runtime/os/alternate_stack.h"
-#include "runtime/os/own_file.h"
+#include "runtime/os/raw_files.h"
+#include "runtime/os/threads.h"
 #include "runtime/system/thread.h"
 
 #include <domus/trace.h>

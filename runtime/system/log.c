@@ -2,7 +2,7 @@
  *
  * The bound of a thread is one word: its upper half holds a second, its lower half how many lines
  * were wanted in that second. So one compare-exchange suffices, and nobody waits. */
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 
 #include "house/dispatch/describe.h"
 #include "house/message/types.h"

@@ -6,7 +6,7 @@
 #include "house/family/slots.h"
 #include "house/message/pooled.h"
 #include "house/message/types.h"
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 
 #include <domus/text.h>
 

@@ -1,9 +1,7 @@
 /* A system runs without /proc and /sys, and knows less: how much memory the process has, and which
  * limits the cgroup sets. That does not end the start, so a line says it, with the keys that do
  * nothing then or have to be set. */
-#include "runtime/system/missing.h"
-
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include "runtime/system/monitor.h"
 
 #include "runtime/os/futex.h"
-#include "runtime/os/unpinned.h"
+#include "runtime/os/threads.h"
 #include "runtime/system/pressure.h"
 #include "runtime/system/run_time.h"
 #include "runtime/system/stall.h"

@@ -5,7 +5,7 @@
 
 #include "house/family/memory_watch.h"
 #include "runtime/system/budget.h"
-#include "runtime/system/pressure_report.h"
+#include "runtime/system/logs.h"
 #include "runtime/system/system.h"
 
 #include <malloc.h>

@@ -1,7 +1,5 @@
 /* This file decides which shortage of memory is logged, and that each one is logged once. */
-#include "runtime/system/pressure_report.h"
-
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 #include "base/probe.h"
 #include "house/dispatch/loan.h"
 #include "house/message/types.h"
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 #include "runtime/system/stall_trace.h"
 #include "runtime/system/system.h"
 #include "runtime/trace/recorder.h"

@@ -1,9 +1,8 @@
 /* The file of the last stall is overwritten, so that there is one of these files at most. */
 #include "runtime/system/stall_trace.h"
 
-#include "runtime/os/own_file.h"
-#include "runtime/os/write_all.h"
-#include "runtime/system/log.h"
+#include "runtime/os/raw_files.h"
+#include "runtime/system/logs.h"
 #include "runtime/system/system.h"
 
 #include <domus/trace.h>

@@ -3,8 +3,7 @@
 #include "runtime/testkit/peer.h"
 
 #include "base/memory.h"
-#include "runtime/network/datagram.h"
-#include "runtime/network/stream.h"
+#include "runtime/network/parts.h"
 
 #include <errno.h>
 #include <stdio.h>

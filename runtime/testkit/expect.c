@@ -1,9 +1,8 @@
 /* An expectation of a probe takes steps and lets time pass until the probe has received something,
  * and compares that with what the test expects. */
-#include "runtime/testkit/probe.h"
+#include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
-#include "runtime/testkit/steps.h"
 
 #include <errno.h>
 #include <stdio.h>

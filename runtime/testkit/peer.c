@@ -3,13 +3,7 @@
 #include "runtime/testkit/peer.h"
 
 #include "base/memory.h"
-#include "runtime/network/connection.h"
-#include "runtime/network/events.h"
-#include "runtime/network/life.h"
-#include "runtime/network/links.h"
-#include "runtime/network/names.h"
-#include "runtime/network/socket.h"
-#include "runtime/network/stream.h"
+#include "runtime/network/parts.h"
 
 #include <errno.h>
 #include <stdio.h>

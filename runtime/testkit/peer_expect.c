@@ -1,7 +1,7 @@
 /* Expectations of peers: each takes steps and lets time pass until it is decided. */
-#include "runtime/network/stream.h"
+#include "runtime/network/parts.h"
+#include "runtime/testkit/parts.h"
 #include "runtime/testkit/peer.h"
-#include "runtime/testkit/steps.h"
 
 #include <domus/text.h>
 

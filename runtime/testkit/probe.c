@@ -4,12 +4,10 @@
  * (house/conversation/stack.h) is made for the probe, as io makes one for a channel. So the probe
  * uses the verbs of any actor, and their errors are returned at once. An ask that the probe
  * receives is kept until the test answers it. */
-#include "runtime/testkit/probe.h"
+#include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
 #include "house/conversation/turn.h"
-#include "runtime/testkit/steps.h"
-#include "runtime/testkit/trace.h"
 
 #include <errno.h>
 #include <stdio.h>

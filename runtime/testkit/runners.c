@@ -1,12 +1,11 @@
 /* The runners of pools in a test kit; see the header. */
-#include "runtime/testkit/runners.h"
+#include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
 #include "house/dispatch/manage.h"
 #include "house/dispatch/pooled_turn.h"
 #include "house/message/pool.h"
-#include "runtime/pools/runner.h"
-#include "runtime/pools/span.h"
+#include "runtime/pools/runners.h"
 
 #include <errno.h>
 

@@ -11,31 +11,25 @@
  * is held back for some steps; otherwise races that need a slow thread would be too rare. A loan
  * (contract: Stealing) takes two steps of the thief: it takes the house at the end of its step of
  * phase 3, and runs and returns it in a step of its own. */
-#include "runtime/testkit/steps.h"
+#include "runtime/testkit/parts.h"
 
 #include "base/check.h"
 #include "house/dispatch/invariants.h"
 #include "house/dispatch/manage.h"
 #include "io/completions/ring.h"
 #include "io/completions/setup.h"
-#include "runtime/loop/loop.h"
-#include "runtime/loop/park.h"
-#include "runtime/loop/stand_in.h"
-#include "runtime/loop/state_phase.h"
 #include "runtime/loop/steal.h"
-#include "runtime/loop/work.h"
-#include "runtime/network/events.h"
+#include "runtime/loop/steps.h"
+#include "runtime/network/parts.h"
 #include "runtime/network/ring.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/resolver.h"
-#include "runtime/pools/runner.h"
-#include "runtime/system/log.h"
+#include "runtime/pools/runners.h"
+#include "runtime/system/logs.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
-#include "runtime/testkit/runners.h"
-#include "runtime/testkit/trace.h"
 
 #include <domus/blocking.h>
 #include <domus/pool_config.h>

@@ -1,15 +1,12 @@
 /* This file has the calls of domus/testkit.h. Which thread takes the next step is
  * decided in steps.c. */
 #include "base/memory.h"
-#include "runtime/control/system_life.h"
-#include "runtime/network/life.h"
+#include "runtime/control/life.h"
+#include "runtime/network/parts.h"
 #include "runtime/network/ring.h"
 #include "runtime/outside/resolver.h"
+#include "runtime/testkit/parts.h"
 #include "runtime/testkit/peer.h"
-#include "runtime/testkit/probe.h"
-#include "runtime/testkit/runners.h"
-#include "runtime/testkit/steps.h"
-#include "runtime/testkit/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* The lines of a trace hold neither pointers nor real time, so that two runs with one seed can be
  * compared byte for byte. Lines are kept as numbers in a ring, and written as text when the user
  * asks for them. */
-#include "runtime/testkit/trace.h"
+#include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
 

@@ -5,7 +5,7 @@
  * end at slightly different times. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/os/write_all.h"
+#include "runtime/os/raw_files.h"
 #include "runtime/trace/perfetto.h"
 
 #include <domus/trace.h>

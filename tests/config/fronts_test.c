@@ -1,6 +1,6 @@
 /* config/main_front.c: the table of fronts has a place for each listener that a configuration may
  * have and for the servers of a cluster, and keeps nothing of a closed front. */
-#include "config/main_front.h"
+#include "config/main_parts.h"
 
 #include "tests/support/suite.h"
 

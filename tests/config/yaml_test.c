@@ -3,8 +3,7 @@
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
-#include "config/parse.h"
-#include "config/texts.h"
+#include "config/passes.h"
 
 #include <errno.h>
 #include <fcntl.h>

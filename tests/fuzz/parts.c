@@ -5,7 +5,7 @@
 
 #include "protocols/http/access.h"
 #include "protocols/http/client_address.h"
-#include "protocols/http/json_text.h"
+#include "protocols/http/texts.h"
 
 #include <domus/http_auth.h>
 

@@ -1,8 +1,8 @@
 /* Fuzzes the readers of `domus tune`: one reads the output of a load, others read a bound and the
  * values of a key from the first line. */
 #include "tests/fuzz/support/fuzz.h"
-#include "tools/domus/tune/bounds.h"
 #include "tools/domus/tune/keys.h"
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* house/message/belt.c and house/dispatch/carry.c: small notices between homes, one step after
  * another; also beside stops, without memory, and while the other thread does nothing. */
 #include "base/memory.h"
-#include "house/dispatch/carry.h"
-#include "house/dispatch/deliver.h"
+#include "house/dispatch/incoming.h"
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"

@@ -9,7 +9,7 @@
  * sender that looks at the switch meets a receiver that parks, and one that puts two messages meets
  * the receiver that sorts its inbox. */
 #include "base/spinlock.h"
-#include "house/dispatch/carry.h"
+#include "house/dispatch/incoming.h"
 #include "house/message/mailbox.h"
 #include "house/message/manager.h"
 #include "house/message/pool.h"

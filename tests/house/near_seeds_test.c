@@ -7,7 +7,7 @@
  * now and then. All of that is drawn where it happens, so the two runs stay different from the
  * first difference on. DOMT_SEED=<n> runs one seed only. */
 #include "base/random.h"
-#include "house/conversation/ask.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/stack.h"
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"

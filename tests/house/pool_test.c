@@ -4,8 +4,8 @@
  * all, while the belts are used and when their rings were given back, and that of a full belt; the
  * figures are in decisions/lanes. */
 #include "base/memory.h"
-#include "house/dispatch/carry.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/incoming.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"

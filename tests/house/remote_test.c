@@ -3,7 +3,7 @@
 #include "tests/house/remote_world.h"
 #include "tests/house/steps.h"
 
-#include "house/conversation/cancel.h"
+#include "house/conversation/asks.h"
 #include "house/conversation/stack.h"
 
 #include <domus/supervise.h>

@@ -1,7 +1,7 @@
 /* protocols/http/deflate.c: threads take streams from one pool and give them back. */
 #include "tests/support/suite.h"
 
-#include "protocols/http/deflate.h"
+#include "protocols/http/coding.h"
 
 #include <pthread.h>
 #include <string.h>

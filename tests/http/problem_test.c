@@ -1,7 +1,7 @@
 /* Texts of answers: problem details; pages in which texts of strangers cannot become markup; events
  * in lines; and tags. Conditions are answered with 304 and 412, also for HEAD, for programs with
  * tags of their own, and for compressed answers. */
-#include "protocols/http/json_text.h"
+#include "protocols/http/texts.h"
 #include "tests/http/chained.h"
 #include "tests/http/served.h"
 #include "tests/http/trace.h"

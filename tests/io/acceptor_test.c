@@ -1,8 +1,7 @@
 /* io/acceptors/: a connection goes to the thread that has the fewest, limits pause the accept, and
  * acceptors stop. The three "threads" are managers in one OS thread; the first accepts on the fake
  * backend. */
-#include "io/acceptors/listen.h"
-#include "io/acceptors/serve.h"
+#include "io/acceptors/acceptors.h"
 
 #include "base/memory.h"
 #include "house/dispatch/manage.h"

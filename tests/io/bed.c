@@ -1,8 +1,7 @@
 /* The bed: the actor that records its calls, and the functions by which a test takes turns and
  * plays the ring. */
 #include "tests/io/bed.h"
-#include "io/acceptors/listen.h"
-#include "io/acceptors/serve.h"
+#include "io/acceptors/acceptors.h"
 #include "io/channels/crowd.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"

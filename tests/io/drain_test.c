@@ -1,6 +1,6 @@
 /* io/completions/drain.c: which channels stay when a thread drains, for how long, and which of them
  * are counted. */
-#include "io/channels/owed.h"
+#include "io/channels/ends.h"
 #include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

@@ -3,8 +3,7 @@
  * are handed over, or counted. */
 #include "base/memory.h"
 #include "house/family/life.h"
-#include "io/acceptors/listen.h"
-#include "io/acceptors/serve.h"
+#include "io/acceptors/acceptors.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

@@ -2,12 +2,12 @@
  * (channel.minRate), and in all (channel.maxAge). */
 #include "house/conversation/stack.h"
 #include "io/channels/channel.h"
-#include "io/channels/rate.h"
+#include "io/channels/due.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
 #include "io/channels/table.h"
-#include "io/completions/run.h"
+#include "io/completions/actor.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

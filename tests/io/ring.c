@@ -2,11 +2,8 @@
 #include "tests/io/ring.h"
 
 #include "io/backend/choose.h"
-#include "runtime/network/events.h"
-#include "runtime/network/life.h"
+#include "runtime/network/parts.h"
 #include "runtime/network/ring.h"
-#include "runtime/network/socket.h"
-#include "runtime/network/stream.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>

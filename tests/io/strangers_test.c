@@ -2,8 +2,7 @@
  * There is one thread on the fake backend; the connections are real and have several addresses. */
 #include "base/memory.h"
 #include "house/family/life.h"
-#include "io/acceptors/listen.h"
-#include "io/acceptors/serve.h"
+#include "io/acceptors/acceptors.h"
 #include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

@@ -5,12 +5,9 @@
 #include "house/dispatch/phases.h"
 #include "house/message/manager.h"
 #include "io/channels/table.h"
-#include "io/completions/drain.h"
-#include "io/completions/feed.h"
-#include "io/completions/pressure.h"
 #include "io/completions/ring.h"
 #include "io/completions/setup.h"
-#include "io/completions/timers.h"
+#include "io/completions/tick.h"
 
 static inline void domt_io_turn(domi_io *io)
 {

@@ -6,7 +6,7 @@
 #include "house/family/life.h"
 #include "house/message/pool.h"
 #include "house/message/stop.h"
-#include "io/acceptors/hand_over.h"
+#include "io/acceptors/acceptors.h"
 #include "io/channels/state.h"
 #include "io/channels/table.h"
 #include "tests/io/bed.h"

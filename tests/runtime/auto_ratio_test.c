@@ -2,7 +2,7 @@
  * on while nobody else has anything to do; io waits for the least budget, and for longer only if
  * state actors wait for too long. */
 #include "runtime/loop/auto_ratio.h"
-#include "runtime/loop/loop.h"
+#include "runtime/loop/steps.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

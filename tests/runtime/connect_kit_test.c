@@ -1,7 +1,7 @@
 /* Connects in a test kit: the test resolves names, attempts are staggered on the virtual clock, and
  * each allocation fails once. */
 #include "base/memory.h"
-#include "runtime/control/stop.h"
+#include "runtime/control/life.h"
 #include "tests/runtime/network.h"
 #include "tests/support/suite.h"
 

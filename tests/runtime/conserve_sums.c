@@ -12,7 +12,7 @@
 #include "house/dispatch/loan.h"
 #include "house/family/slots.h"
 #include "house/message/mailbox.h"
-#include "runtime/loop/work.h"
+#include "runtime/loop/steps.h"
 #include "runtime/system/system.h"
 
 #include <inttypes.h>

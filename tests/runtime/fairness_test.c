@@ -11,8 +11,7 @@
  * - phase 3 runs an actor if any is ready, and ends at most one look after its deadline;
  * - a state actor runs when each of those before it in its queue has run; while both queues have
  *   actors, every 4th run is of a normal one (one that waits for something). */
-#include "runtime/loop/loop.h"
-#include "runtime/loop/state_phase.h"
+#include "runtime/loop/steps.h"
 #include "tests/runtime/load.h"
 #include "tests/runtime/stepped.h"
 

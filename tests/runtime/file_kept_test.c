@@ -3,7 +3,7 @@
 #include "tests/runtime/files.h"
 
 #include "runtime/files/kept.h"
-#include "runtime/loop/loop.h"
+#include "runtime/loop/steps.h"
 #include "runtime/system/system.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* runtime/files/tries.c, io/completions/file.c: what the kernel has in memory is read and opened
+/* runtime/files/kinds.c, io/completions/file.c: what the kernel has in memory is read and opened
  * without a helper thread, on each backend; with many reads, many threads, and actors that are lent
  * or have a thread of their own; and the kernel makes no worker. */
 #include "tests/runtime/files.h"

@@ -3,7 +3,7 @@
  *
  * Budgets are checked on a virtual clock, to the nanosecond. Other loads are those of
  * fairness_test.c and fairness_loopback_test.c. */
-#include "runtime/loop/loop.h"
+#include "runtime/loop/steps.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

@@ -1,7 +1,7 @@
 /* runtime/outside/outside_ask.c: foreign threads ask and wait, many at once. They get
  * answers, errors and time-outs, also when a stop comes between. They may spawn with names
  * and options, too. */
-#include "runtime/control/stop.h"
+#include "runtime/control/life.h"
 #include "runtime/outside/outside.h"
 #include "tests/runtime/running.h"
 

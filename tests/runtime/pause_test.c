@@ -1,5 +1,5 @@
 /* A thread that was held up handles what arrived meanwhile before it fires overdue timers. */
-#include "runtime/loop/loop.h"
+#include "runtime/loop/steps.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

@@ -4,8 +4,8 @@
  * line of an end has the figures since the last one. runtime/loop/trim.c: a thread that is never
  * idle gives memory back all the same. */
 #include "runtime/system/budget.h"
+#include "runtime/system/logs.h"
 #include "runtime/system/pressure.h"
-#include "runtime/system/pressure_report.h"
 #include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
 #include "tests/runtime/running.h"

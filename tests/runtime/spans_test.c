@@ -1,7 +1,7 @@
 /* profile.level: spans beyond phases and runs: sleeps, houses that run for other threads, stalls,
  * and the way of an ask to its answer; which thread has run which house for whom, and the trace
  * that a stall leaves. */
-#include "protocols/observe/pairs.h"
+#include "protocols/observe/writers.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
 #include "tests/runtime/traced.h"

@@ -1,18 +1,16 @@
 /* The ring that shows the completions it is given and checks M3, and the iterations of threads that
  * do not exist. */
 #include "tests/runtime/stepped.h"
-#include "runtime/control/thread_life.h"
-#include "runtime/loop/loop.h"
-#include "runtime/loop/park.h"
-#include "runtime/loop/state_phase.h"
+#include "runtime/control/life.h"
 #include "runtime/loop/steal.h"
+#include "runtime/loop/steps.h"
 
 #include "house/dispatch/manage.h"
 #include "house/dispatch/phases.h"
 #include "io/completions/setup.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
-#include "runtime/system/log.h"
+#include "runtime/system/logs.h"
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 

@@ -2,8 +2,8 @@
  * and what a thread refuses from then on. A stop that a handler holds up logs only what is new, and
  * frees nothing that the handler uses. */
 #include "house/family/life.h"
-#include "runtime/control/stop.h"
-#include "runtime/loop/work.h"
+#include "runtime/control/life.h"
+#include "runtime/loop/steps.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
 #include "tests/runtime/stepped.h"

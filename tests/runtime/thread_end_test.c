@@ -1,6 +1,6 @@
 /* A thread ends its actors one after the other, on a stepped system. on_stop may send to actors
  * that have ended and to others, and this never links a slot twice. */
-#include "runtime/loop/loop.h"
+#include "runtime/loop/steps.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

@@ -2,7 +2,7 @@
 #include "tools/domus/tune/figures.h"
 
 #include "tests/support/suite.h"
-#include "tools/domus/tune/bounds.h"
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <stdio.h>

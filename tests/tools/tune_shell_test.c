@@ -1,5 +1,5 @@
 /* Shell commands of services to which `domus tune` appends words. */
-#include "tools/domus/tune/shell.h"
+#include "tools/domus/tune/parts.h"
 
 #include "tests/support/suite.h"
 

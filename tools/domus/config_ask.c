@@ -1,8 +1,8 @@
-/* Runs a program, bounded in time and bytes, and reads its answer (config_ask.h).
+/* Runs a program, bounded in time and bytes, and reads its answer (config_parts.h).
  *
  * A file that is named by mistake may be any program. So the child ends with this process, or when
  * its time is over, and its answer must have the form of --tell, whatever its exit status is. */
-#include "tools/domus/config_ask.h"
+#include "tools/domus/config_parts.h"
 
 #include "tools/domus/say.h"
 

@@ -6,8 +6,7 @@
  * has set the key there, both count as equal. Secrets are hidden, so only whether they are set is
  * compared. */
 #include "tools/domus/config.h"
-#include "tools/domus/config_keys.h"
-#include "tools/domus/config_values.h"
+#include "tools/domus/config_parts.h"
 #include "tools/domus/say.h"
 
 #include <stdio.h>

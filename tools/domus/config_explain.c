@@ -1,8 +1,7 @@
 /* domus config explain: what a key does, which values it accepts, and when a new value takes
  * effect. */
 #include "tools/domus/config.h"
-#include "tools/domus/config_keys.h"
-#include "tools/domus/config_texts.h"
+#include "tools/domus/config_parts.h"
 #include "tools/domus/key_rules.h"
 #include "tools/domus/say.h"
 

@@ -1,7 +1,6 @@
-/* Finds keys in the answer of a program (config_keys.h). */
-#include "tools/domus/config_keys.h"
+/* Finds keys in the answer of a program (config_parts.h). */
+#include "tools/domus/config_parts.h"
 
-#include "tools/domus/config_ask.h"
 #include "tools/domus/say.h"
 
 #include <string.h>

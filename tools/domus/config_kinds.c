@@ -1,13 +1,10 @@
-/* Makes schemas of single values (config_kinds.h).
+/* Makes schemas of single values (config_parts.h).
  *
  * The range of a number is enforced by a pattern or by bounds, so a schema also refuses values out
  * of range. It has limits: readers of YAML turn 0x8 into 8, and True into true, so a schema cannot
  * refuse these, as the configuration's reader does. Schemas count lengths in characters, the reader
  * counts bytes. */
-#include "tools/domus/config_kinds.h"
-
-#include "tools/domus/config_keys.h"
-#include "tools/domus/config_pattern.h"
+#include "tools/domus/config_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
-/* Writes ranges of numbers as regular expressions (config_pattern.h).
+/* Writes ranges of numbers as regular expressions (config_parts.h).
  *
  * A range is cut into pieces, such that all numbers of a piece have the same first digits and any
  * digits behind: 37..5120 is 37..39, 40..99, 100..999, 1000..4999, 5000..5099, 5100..5119, 5120. */
-#include "tools/domus/config_pattern.h"
+#include "tools/domus/config_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

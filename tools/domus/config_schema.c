@@ -3,9 +3,7 @@
  * The schema uses draft 7, which most editors know, and no word that later drafts interpret
  * differently. Each section is an object that refuses unknown keys. */
 #include "tools/domus/config.h"
-#include "tools/domus/config_keys.h"
-#include "tools/domus/config_kinds.h"
-#include "tools/domus/config_texts.h"
+#include "tools/domus/config_parts.h"
 #include "tools/domus/say.h"
 
 #include <jansson.h>

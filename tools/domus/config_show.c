@@ -1,7 +1,6 @@
 /* domus config show: the current values, and where each was set; and domus config check. */
 #include "tools/domus/config.h"
-#include "tools/domus/config_ask.h"
-#include "tools/domus/config_values.h"
+#include "tools/domus/config_parts.h"
 #include "tools/domus/say.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* Reads the comments of config/domus.yaml (config_texts.h).
+/* Reads the comments of config/domus.yaml (config_parts.h).
  *
  * This is no reader of YAML: it knows the form of that one file, line by line. A comment above a
  * key is the text of the key, and of following keys without a comment of their own, as `sendBuffer`
  * and `receiveBuffer` share one. A mark behind a value tells that the key is live, which the table
  * of keys tells, too. The keys of a pool stand in a comment, with their texts behind them. */
-#include "tools/domus/config_texts.h"
+#include "tools/domus/config_parts.h"
 
 #include <ctype.h>
 #include <stdbool.h>

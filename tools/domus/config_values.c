@@ -1,7 +1,6 @@
-/* Gets the values of a configuration (config_values.h). */
-#include "tools/domus/config_values.h"
+/* Gets the values of a configuration (config_parts.h). */
+#include "tools/domus/config_parts.h"
 
-#include "tools/domus/config_ask.h"
 #include "tools/domus/say.h"
 
 #include <stdlib.h>

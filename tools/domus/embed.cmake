@@ -2,4 +2,4 @@
 file(READ ${IN} bytes HEX)
 string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-file(WRITE ${OUT} "#include \"tools/domus/config_texts.h\"\n\nconst unsigned char config_yaml[] = {\n${bytes}0};\n")
+file(WRITE ${OUT} "#include \"tools/domus/config_parts.h\"\n\nconst unsigned char config_yaml[] = {\n${bytes}0};\n")

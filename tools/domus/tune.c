@@ -2,9 +2,7 @@
  * load. */
 #include "tools/domus/output.h"
 #include "tools/domus/say.h"
-#include "tools/domus/tune/progress.h"
-#include "tools/domus/tune/report.h"
-#include "tools/domus/tune/request.h"
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <stdlib.h>

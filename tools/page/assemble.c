@@ -160,7 +160,7 @@ static void write_page(const char *path, const text *page, const text *style, co
     if (out == NULL)
         fail("cannot write %s", path);
     fputs("/* Made by tools/page/assemble.c. */\n"
-          "#include \"protocols/observe/page.h\"\n",
+          "#include \"protocols/observe/pages.h\"\n",
           out);
     write_bytes(out, "plain", (const unsigned char *)page->data, page->size);
     write_gzip(out, page);

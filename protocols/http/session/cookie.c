@@ -1,6 +1,5 @@
 /* The cookies of sessions: with a signed value, or with an id (domus/http_session.h). */
-#include "protocols/http/session/base64url.h"
-#include "protocols/http/session/draw.h"
+#include "protocols/http/session/signing.h"
 
 #include <domus/http_session.h>
 

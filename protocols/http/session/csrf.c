@@ -1,8 +1,6 @@
 /* Tokens against forged forms (domus/http_session.h): a random part, and a MAC over it and the
  * session. */
-#include "protocols/http/session/base64url.h"
-#include "protocols/http/session/draw.h"
-#include "protocols/http/session/mac.h"
+#include "protocols/http/session/signing.h"
 
 #include <domus/http_session.h>
 

@@ -2,9 +2,7 @@
  * shows any part of a key, and all memory into which a key was read is overwritten in every
  * case. */
 #include "protocols/http/chars.h"
-#include "protocols/http/session/base64url.h"
-#include "protocols/http/session/draw.h"
-#include "protocols/http/session/mac.h"
+#include "protocols/http/session/signing.h"
 
 #include <nettle/base64.h>
 

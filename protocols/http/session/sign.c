@@ -1,8 +1,7 @@
 /* Signs values, and verifies them (domus/http_sign.h): "KEY.EXPIRY.VALUE.MAC". The MAC covers the
  * text before its dot as it is sent, so before the MAC is verified nothing of a value is used
  * except the places of its dots. */
-#include "protocols/http/session/base64url.h"
-#include "protocols/http/session/mac.h"
+#include "protocols/http/session/signing.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * list gives both the sessions that were idle for too long and those that are removed at a bound,
  * so neither needs a search. A session beyond its lifetime is noticed when it is looked up, or when
  * it is idle. */
-#include "protocols/http/session/draw.h"
+#include "protocols/http/session/signing.h"
 
 #include <domus/http_sessions.h>
 

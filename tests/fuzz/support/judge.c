@@ -1,7 +1,7 @@
 /* Reads HTTP by the stage and by llhttp, and compares the results. */
 #include "tests/fuzz/support/judge.h"
 
-#include "protocols/http/normal.h"
+#include "protocols/http/texts.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Bounds that a candidate must keep (bounds.h). */
-#include "tools/domus/tune/bounds.h"
+/* Bounds that a candidate must keep (parts.h). */
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Prints the lines of `domus tune` while it runs (progress.h). */
-#include "tools/domus/tune/progress.h"
+/* Prints the lines of `domus tune` while it runs (parts.h). */
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Prints all runs of a search as JSON (tools/domus/tune/report.h). */
-#include "tools/domus/tune/report.h"
+/* Prints all runs of a search as JSON (tools/domus/tune/parts.h). */
+#include "tools/domus/tune/parts.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,5 @@
-/* Prints the result of a search as text (report.h). */
-#include "tools/domus/tune/report.h"
-
-#include "tools/domus/tune/scatter.h"
+/* Prints the result of a search as text (parts.h). */
+#include "tools/domus/tune/parts.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,8 +1,7 @@
-/* Reads the command line of `domus tune` (request.h). */
-#include "tools/domus/tune/request.h"
+/* Reads the command line of `domus tune` (parts.h). */
+#include "tools/domus/tune/parts.h"
 
 #include "tools/domus/say.h"
-#include "tools/domus/tune/shell.h"
 
 #include <ctype.h>
 #include <math.h>

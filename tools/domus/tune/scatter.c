@@ -1,7 +1,5 @@
-/* Draws the candidates as a picture (scatter.h). */
-#include "tools/domus/tune/scatter.h"
-
-#include "tools/domus/tune/report.h"
+/* Draws the candidates as a picture (parts.h). */
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The search for the best values (search.h). */
 #include "tools/domus/tune/search.h"
 
-#include "tools/domus/tune/stage.h"
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Finds out whether words behind a shell command would reach its program (shell.h). The text is
+/* Finds out whether words behind a shell command would reach its program (parts.h). The text is
  * read in one pass that knows quotes, backslashes, and the operators between commands. */
-#include "tools/domus/tune/shell.h"
+#include "tools/domus/tune/parts.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -24,13 +24,13 @@ static bool is_end(const char *at, char before)
            (*at == '&' && before != '>' && before != '<' && at[1] != '>');
 }
 
-const char *tune_shell_drops_words(const char *command)
+const char *tune_shell_drops_words(const char *line)
 {
     bool has_pipe = false, is_ended = true;
     char before = ' ';
     int depth = 0; /* depth of parentheses */
 
-    for (const char *at = command; *at != '\0';) {
+    for (const char *at = line; *at != '\0';) {
         const char *next = at + 1;
         if (strchr("'\"`", *at) != NULL)
             next = skip_quoted(at);

@@ -1,5 +1,5 @@
-/* One stage of a search (stage.h). */
-#include "tools/domus/tune/stage.h"
+/* One stage of a search (parts.h). */
+#include "tools/domus/tune/parts.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,44 @@
+/* The side of a channel that its actor sees: runs of the actor, and calls of the functions of its
+ * behaviour. Owner thread. */
+#ifndef DOMI_IO_COMPLETIONS_ACTOR_H
+#define DOMI_IO_COMPLETIONS_ACTOR_H
+
+#include "house/message/manager.h"
+#include "io/channels/channel.h"
+
+/* ---- run.c ------------------------------------------------------------------------------------*/
+
+/* The side of channels that house calls: the functions that io sets in a manager. Owner thread. */
+
+/* Implement domi_io_hooks.conversation_ended. */
+void domi_channel_conversation_ended(domi_manager *manager, domi_house *house);
+
+/* Reset the channel of `house`, if it belongs to one: implements domi_io_hooks.channel_failed. */
+bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error);
+
+/* Implement domi_io_hooks.run_channels, open_channel, stop_channels and take_event. */
+uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
+void domi_channels_open(domi_manager *manager, domi_house *house);
+uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);
+bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message);
+
+/* ---- calls.c ----------------------------------------------------------------------------------*/
+
+/* Calls of the functions in the behaviour of a channel: on_open, on_read, on_end, on_close. Each
+ * call is a turn. If the function, or a conversation of the channel, ends with a negative errno,
+ * the channel is reset. Owner thread, within a run of the channel's actor. */
+
+/* Call on_open, and begin to receive. */
+void domi_channel_call_open(domi_manager *manager, domi_house *house, domus_channel *channel);
+
+/* Take the first piece of `inbound`, and call on_read for it; without an on_read the piece is
+ * freed. */
+void domi_channel_call_read(domi_manager *manager, domi_house *house, domus_channel *channel);
+
+/* Call on_end; without an on_end, close the channel when all is answered. */
+void domi_channel_call_end(domi_manager *manager, domi_house *house, domus_channel *channel);
+
+/* Call on_close, if on_open was called, and free the channel. */
+void domi_channel_call_close(domi_manager *manager, domi_house *house, domus_channel *channel);
+
+#endif

@@ -1,0 +1,41 @@
+/* The life of a pipeline: it begins and ends with its channel, comes to terms with the peer, and
+ * may change between two messages. Owner thread. */
+#ifndef DOMI_IO_PIPELINES_LIFE_H
+#define DOMI_IO_PIPELINES_LIFE_H
+
+#include "io/pipelines/pipe.h"
+
+/* ---- open.c -----------------------------------------------------------------------------------*/
+
+/* The begin and the end of the pipeline of a channel. Owner thread. */
+
+/* Make the pipeline of a channel that opens. Returns 0; a negative errno. */
+int domi_pipe_open(domus_channel *channel);
+
+/* End all that waits for the connection, which is gone, and free the pipeline. */
+void domi_pipe_end(domus_channel *channel);
+
+/* ---- terms.c ----------------------------------------------------------------------------------*/
+
+/* The end of the handshake between the stages of a channel and the peer. Owner thread. */
+
+/* Send the asks that have waited for the end of the handshake. The number of asks that the
+ * connection may have is now known, so its pool handles its waiting asks again: it may have made no
+ * other connection for them. */
+void domi_pipe_end_handshake(domi_manager *manager, domi_pipe *pipe);
+
+/* ---- change.c ---------------------------------------------------------------------------------*/
+
+/* Changes of the pipeline of an open channel, between two messages. Owner thread. */
+
+/* True if a change waits, and all requests before it are answered, with their bodies. */
+static inline bool domi_pipe_change_is_due(const domi_pipe *pipe)
+{
+    return pipe->change != NULL && domi_pipe_requests(pipe) == 0 && !pipe->body.open &&
+           pipe->channel->state == DOMI_CHANNEL_OPEN;
+}
+
+/* Carry out the waiting change, if it is due and no message is in hand. */
+void domi_pipe_change(domi_pipe *pipe);
+
+#endif

@@ -1,0 +1,53 @@
+/* How a head is read: its lines, the first line, the method, and the fields that concern the
+ * connection or the body. */
+#ifndef DOMI_PROTOCOLS_HTTP_HEADS_H
+#define DOMI_PROTOCOLS_HTTP_HEADS_H
+
+#include "protocols/http/head.h"
+
+#include <domus/http.h>
+
+/* ---- lines.c ----------------------------------------------------------------------------------*/
+
+/* Reads heads. A head lies in one piece of memory, and is read as it comes: complete lines are read
+ * once, and each byte of an incomplete line is searched once. Which bytes are refused, and with
+ * which status, does not depend on the pieces in which they come. */
+
+/* Continue to read a head, which begins with the `size` bytes at `bytes`. Returns the bytes of the
+ * head when it is complete; 0 when more are needed; -EPROTO when it is invalid, and -EMSGSIZE
+ * beyond a limit, and then `wrong` is set. */
+int domi_http_head_read(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
+                        size_t size);
+
+/* ---- start.c ----------------------------------------------------------------------------------*/
+
+/* Start lines of requests and of responses. */
+
+/* Read a start line, which ends at `end`. Return 0, or a negative errno. */
+int domi_http_read_request_line(domi_http_head *head, const domi_http_limits *limits,
+                                const char *bytes, size_t end);
+int domi_http_read_status_line(domi_http_head *head, const char *bytes, size_t end);
+
+/* ---- method.c ---------------------------------------------------------------------------------*/
+
+/* Methods by their names, and what a host may be. */
+
+/* Returns the method of this name; DOMUS_HTTP_METHODS if there is none. */
+domus_http_method domi_http_find_method(const char *name, size_t size);
+
+/* Returns whether a text is a host with or without a port: a name, an address of version 4, or one
+ * of version 6 in brackets. */
+bool domi_http_is_host(const char *text, size_t size);
+
+/* ---- framing.c --------------------------------------------------------------------------------*/
+
+/* Reads the fields that concern the connection or the framing of the body. */
+
+/* Store what a field tells; `line` is the text behind its colon. Returns 0, or a negative errno. */
+int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
+                         size_t name_size, const char *line, size_t line_size);
+
+/* Check the fields of a complete head against each other. Returns 0, or a negative errno. */
+int domi_http_settle(domi_http_head *head, const char *bytes);
+
+#endif

@@ -1,0 +1,388 @@
+/* The kinds of operations on files: those that are tried in the ring of a thread first, and those
+ * that helper threads always do, because the kernel may wait in them. */
+#include "runtime/files/kinds.h"
+
+#include "base/page.h"
+#include "runtime/os/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+
+/* ---- tries ------------------------------------------------------------------------------------*/
+
+/* Open, read and write: what the kernel has in memory is done in the ring of the thread, the rest
+ * by a helper thread.
+ *
+ * A try of a read or a write may do a part; then it is tried again, until the file ends, all is
+ * done, or the kernel has no more in memory. Some file systems refuse each write that would not
+ * wait. After a few of these the handle remembers that, and its writes go to helper threads at
+ * once. A try is judged by the thread of its ring, and `work` runs on any thread. */
+
+#define WRITES_WAITED 4u /* refused tries in a row after which a handle tries no write any more */
+
+#define MAKES (DOMUS_FILE_CREATE | DOMUS_FILE_UNNAMED) /* flags that may make a file */
+
+const domus_type domus_file_written_type = {.name = "file written",
+                                            .size = sizeof(domus_file_written)};
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+static void describe_open(domi_file_operation *operation)
+{
+    uint32_t flags = operation->flags;
+    uint64_t access = (flags & DOMUS_FILE_WRITE) == 0  ? O_RDONLY
+                      : (flags & DOMUS_FILE_READ) != 0 ? O_RDWR
+                                                       : O_WRONLY;
+
+    operation->how = (struct open_how){
+        .flags = access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+                 ((flags & DOMUS_FILE_CREATE) != 0 ? O_CREAT : 0) |
+                 ((flags & DOMUS_FILE_EXCLUSIVE) != 0 ? O_EXCL : 0) |
+                 ((flags & DOMUS_FILE_TRUNCATE) != 0 ? O_TRUNC : 0) |
+                 ((flags & DOMUS_FILE_APPEND) != 0 ? O_APPEND : 0) |
+                 ((flags & DOMUS_FILE_DIRECTORY) != 0 ? O_DIRECTORY : 0) |
+                 ((flags & DOMUS_FILE_UNNAMED) != 0 ? O_TMPFILE : 0),
+        .mode = (flags & MAKES) != 0 ? operation->mode : 0,
+        .resolve = (flags & DOMUS_FILE_BENEATH) != 0 ? RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS : 0,
+    };
+}
+
+static int open_prepare(domi_file_operation *operation, domi_manager *manager)
+{
+    (void)manager;
+    int error = domi_file_new(operation->system->files, &operation->opened);
+
+    if (error != 0)
+        return error;
+    operation->opened->is_writable = (operation->flags & DOMUS_FILE_WRITE) != 0;
+    operation->opened->appends = (operation->flags & DOMUS_FILE_APPEND) != 0;
+    describe_open(operation);
+    return 0;
+}
+
+/* Take what an open has returned. A socket, or a FIFO without a reader, is refused by the open. */
+static int adopt_descriptor(domi_file_operation *operation, int fd)
+{
+    domus_file *opened = operation->opened;
+
+    if (fd < 0)
+        return fd == -ENXIO ? -EINVAL : fd;
+    opened->fd = fd;
+    return domi_disk_look(fd, &opened->is_directory);
+}
+
+static bool open_try(domi_file_operation *operation, domi_io *io)
+{
+    if ((operation->flags & (MAKES | DOMUS_FILE_TRUNCATE)) != 0)
+        return false;
+    operation->how.resolve |= RESOLVE_CACHED;
+    return domi_file_try_open(io, &operation->attempt, domi_file_fd(operation->file),
+                              operation->path, &operation->how);
+}
+
+static int open_judge(domi_file_operation *operation, int result, bool is_lost)
+{
+    return is_lost || result == -EAGAIN ? DOMI_FILE_TRY_ELSEWHERE
+                                        : adopt_descriptor(operation, result);
+}
+
+static int open_work(domi_file_operation *operation)
+{
+    operation->how.resolve &= ~(uint64_t)RESOLVE_CACHED;
+    return adopt_descriptor(
+        operation, domi_disk_open(domi_file_fd(operation->file), operation->path, &operation->how));
+}
+
+static void open_fill(domi_file_operation *operation)
+{
+    operation->answer.file = operation->opened;
+    operation->opened = NULL;
+}
+
+const domi_file_verb domi_file_open_verb = {
+    .waits = {.name = "file open"},
+    .reply = &domus_file_type,
+    .prepare = open_prepare,
+    .try = open_try,
+    .judge = open_judge,
+    .work = open_work,
+    .fill = open_fill,
+};
+
+/* --- read ------------------------------------------------------------------------------------- */
+
+static int read_prepare(domi_file_operation *operation, domi_manager *manager)
+{
+    return operation->size != 0 ? domi_file_make_page(operation, manager, operation->size) : 1;
+}
+
+static bool read_try(domi_file_operation *operation, domi_io *io)
+{
+    /* Relaxed: this only says where to begin. */
+    if (atomic_load_explicit(&operation->file->reads_wait, memory_order_relaxed))
+        return false;
+    return domi_file_try_read(
+        io, &operation->attempt, operation->file->fd, operation->page->room + operation->done,
+        operation->size - operation->done, operation->position + operation->done);
+}
+
+static int read_judge(domi_file_operation *operation, int result, bool is_lost)
+{
+    if (is_lost || result == -EAGAIN || result == -EINTR)
+        return DOMI_FILE_TRY_ELSEWHERE;
+    if (result == -EOPNOTSUPP) {
+        atomic_store_explicit(&operation->file->reads_wait, true, memory_order_relaxed);
+        return DOMI_FILE_TRY_ELSEWHERE;
+    }
+    if (result <= 0)
+        return result;
+    operation->done += (uint32_t)result;
+    return operation->done < operation->size ? DOMI_FILE_TRY_AGAIN : 0;
+}
+
+static int read_work(domi_file_operation *operation)
+{
+    int result =
+        domi_disk_read(operation->file->fd, operation->page->room + operation->done,
+                       operation->size - operation->done, operation->position + operation->done);
+
+    if (result < 0)
+        return result;
+    operation->done += (uint32_t)result;
+    return 0;
+}
+
+static void read_fill(domi_file_operation *operation)
+{
+    operation->answer.slice = domi_file_take_page(operation, operation->done);
+}
+
+const domi_file_verb domi_file_read_verb = {
+    .waits = {.name = "file read"},
+    .reply = &domus_slice_type,
+    .prepare = read_prepare,
+    .try = read_try,
+    .judge = read_judge,
+    .work = read_work,
+    .fill = read_fill,
+};
+
+/* --- write ------------------------------------------------------------------------------------ */
+
+/* Another thread may read the bytes, so a message that shows them where they were received has to
+ * own them. */
+static int write_prepare(domi_file_operation *operation, domi_manager *manager)
+{
+    (void)manager;
+    operation->size = operation->bytes.size;
+    return operation->size != 0 ? domi_page_own(domi_page_of(operation->bytes)) : 1;
+}
+
+static bool write_try(domi_file_operation *operation, domi_io *io)
+{
+    if (atomic_load_explicit(&operation->file->writes_waited, memory_order_relaxed) >=
+        WRITES_WAITED)
+        return false;
+    return domi_file_try_write(io, &operation->attempt, operation->file->fd,
+                               domus_slice_data(operation->bytes) + operation->done,
+                               operation->size - operation->done,
+                               operation->position + operation->done);
+}
+
+/* A write that a ring has lost may have happened. To do it again does no harm, except at the end of
+ * a file. */
+static int write_judge(domi_file_operation *operation, int result, bool is_lost)
+{
+    domus_file *file = operation->file;
+
+    if (is_lost)
+        return file->appends ? result : DOMI_FILE_TRY_ELSEWHERE;
+    if (result == -EAGAIN || result == -EOPNOTSUPP || result == -EINTR) {
+        atomic_fetch_add_explicit(&file->writes_waited, result != -EINTR, memory_order_relaxed);
+        return DOMI_FILE_TRY_ELSEWHERE;
+    }
+    if (result <= 0) {
+        operation->error = result != 0 ? result : -EIO;
+        return operation->done != 0 ? 0 : operation->error;
+    }
+    atomic_store_explicit(&file->writes_waited, 0, memory_order_relaxed);
+    operation->done += (uint32_t)result;
+    return operation->done < operation->size ? DOMI_FILE_TRY_AGAIN : 0;
+}
+
+static int write_work(domi_file_operation *operation)
+{
+    operation->done +=
+        domi_disk_write(operation->file->fd, domus_slice_data(operation->bytes) + operation->done,
+                        operation->size - operation->done, operation->position + operation->done,
+                        &operation->error);
+    return operation->done != 0 ? 0 : operation->error;
+}
+
+static void write_fill(domi_file_operation *operation)
+{
+    operation->answer.written = (domus_file_written){operation->done, operation->error};
+}
+
+const domi_file_verb domi_file_write_verb = {
+    .waits = {.name = "file write"},
+    .reply = &domus_file_written_type,
+    .prepare = write_prepare,
+    .try = write_try,
+    .judge = write_judge,
+    .work = write_work,
+    .fill = write_fill,
+};
+
+/* ---- helped -----------------------------------------------------------------------------------*/
+
+/* Operations that helper threads always do, because the ring would use workers of the kernel for
+ * them; and the pages that reads and listings fill. */
+
+#define LIST_BYTES     16384u
+#define LEFT_OVER_MOST 4096u /* bytes that a page may have beyond twice those that were read */
+
+static_assert(LIST_BYTES >= DOMI_DISK_ENTRY_HEAD + NAME_MAX + 1, "each entry finds room");
+
+const domus_type domus_file_status_type = {.name = "file status",
+                                           .size = sizeof(domus_file_status)};
+const domus_type domus_file_done_type = {.name = "file done"};
+
+static void release_entries(void *payload)
+{
+    domus_slice_free(((domus_file_entries *)payload)->bytes);
+}
+
+const domus_type domus_file_entries_type = {
+    .name = "file entries", .size = sizeof(domus_file_entries), .release = release_entries};
+
+int domi_file_fd(const domus_file *directory)
+{
+    return directory != NULL ? directory->fd : AT_FDCWD;
+}
+
+int domi_file_make_page(domi_file_operation *operation, const domi_manager *manager, uint32_t size)
+{
+    if (manager->memory.busy && (operation->flags & DOMI_FILE_IS_SENT) == 0)
+        return -EBUSY;
+    operation->page = domi_page_new(size);
+    return operation->page != NULL ? 0 : -ENOMEM;
+}
+
+domus_slice domi_file_take_page(domi_file_operation *operation, uint32_t size)
+{
+    domus_slice bytes = {NULL, 0, 0};
+
+    if (size == 0)
+        return bytes;
+    if (operation->size > 2 * (uint64_t)size + LEFT_OVER_MOST &&
+        domus_slice_copy(operation->page->room, size, &bytes) == 0)
+        return bytes;
+    bytes = (domus_slice){&operation->page->face, 0, size};
+    operation->page = NULL;
+    return bytes;
+}
+
+static int stat_work(domi_file_operation *operation)
+{
+    return domi_disk_stat(operation->file->fd, &operation->answer.status);
+}
+
+static int sync_work(domi_file_operation *operation)
+{
+    return domi_disk_sync(operation->file->fd, operation->flags != 0);
+}
+
+static int truncate_work(domi_file_operation *operation)
+{
+    return domi_disk_truncate(operation->file->fd, operation->position);
+}
+
+static domi_disk_name make_disk_name(const domi_file_operation *operation,
+                                     const domus_file *directory, const char *path)
+{
+    return (domi_disk_name){domi_file_fd(directory), path,
+                            (operation->flags & DOMUS_FILE_BENEATH) != 0};
+}
+
+static int rename_work(domi_file_operation *operation)
+{
+    return domi_disk_rename(make_disk_name(operation, operation->file, operation->path),
+                            make_disk_name(operation, operation->to_file, operation->to),
+                            (operation->flags & DOMUS_FILE_EXCLUSIVE) != 0);
+}
+
+static int link_work(domi_file_operation *operation)
+{
+    return domi_disk_link(operation->file->fd,
+                          make_disk_name(operation, operation->to_file, operation->to));
+}
+
+static int remove_work(domi_file_operation *operation)
+{
+    return domi_disk_remove(make_disk_name(operation, operation->file, operation->path),
+                            (operation->flags & DOMUS_FILE_DIRECTORY) != 0);
+}
+
+static int make_directory_work(domi_file_operation *operation)
+{
+    return domi_disk_make_directory(make_disk_name(operation, operation->file, operation->path),
+                                    operation->mode);
+}
+
+static int list_prepare(domi_file_operation *operation, domi_manager *manager)
+{
+    operation->size = LIST_BYTES;
+    return domi_file_make_page(operation, manager, LIST_BYTES);
+}
+
+static int list_work(domi_file_operation *operation)
+{
+    domi_disk_list list = {
+        .bytes = operation->page->room,
+        .room = LIST_BYTES,
+        .count_max = DOMI_LIVE(operation->system, files.list_max),
+        .position = operation->position,
+    };
+    int result = domi_disk_list_some(operation->file->fd, &list);
+
+    operation->done = list.size;
+    operation->count = list.count;
+    operation->position = list.position;
+    operation->last = list.last;
+    return result;
+}
+
+static void list_fill(domi_file_operation *operation)
+{
+    operation->answer.entries = (domus_file_entries){
+        .bytes = domi_file_take_page(operation, operation->done),
+        .next = operation->position,
+        .count = operation->count,
+        .last = operation->last,
+    };
+}
+
+const domi_file_verb domi_file_stat_verb = {
+    .waits = {.name = "file stat"}, .reply = &domus_file_status_type, .work = stat_work};
+const domi_file_verb domi_file_sync_verb = {
+    .waits = {.name = "file sync"}, .reply = &domus_file_done_type, .work = sync_work};
+const domi_file_verb domi_file_truncate_verb = {
+    .waits = {.name = "file truncate"}, .reply = &domus_file_done_type, .work = truncate_work};
+const domi_file_verb domi_file_rename_verb = {
+    .waits = {.name = "file rename"}, .reply = &domus_file_done_type, .work = rename_work};
+const domi_file_verb domi_file_link_verb = {
+    .waits = {.name = "file link"}, .reply = &domus_file_done_type, .work = link_work};
+const domi_file_verb domi_file_remove_verb = {
+    .waits = {.name = "file remove"}, .reply = &domus_file_done_type, .work = remove_work};
+const domi_file_verb domi_file_make_directory_verb = {.waits = {.name = "directory make"},
+                                                      .reply = &domus_file_done_type,
+                                                      .work = make_directory_work};
+const domi_file_verb domi_file_list_verb = {
+    .waits = {.name = "directory list"},
+    .reply = &domus_file_entries_type,
+    .prepare = list_prepare,
+    .work = list_work,
+    .fill = list_fill,
+};

@@ -1,0 +1,49 @@
+/* Lines of the log of a system. Any thread. */
+#ifndef DOMI_RUNTIME_SYSTEM_LOGS_H
+#define DOMI_RUNTIME_SYSTEM_LOGS_H
+
+#include "runtime/system/levels.h"
+#include "runtime/system/system.h"
+
+/* ---- log.c ------------------------------------------------------------------------------------*/
+
+/* Log lines go to the hook that the system was given, a bounded number in each second
+ * from each thread. */
+
+/* Log a line of thread `thread`; DOMUS_LOG_OUTSIDE stands for a thread that is not the system's.
+ * Any thread. */
+void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread, const char *format,
+                   ...) __attribute__((format(printf, 4, 5)));
+
+/* Log what happened to an actor. This is domi_runtime_hooks.log. */
+void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
+                        int error);
+
+/* Log a mistake of a function, once for each behaviour and type. This is domi_runtime_hooks.warn.
+ */
+void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mistake what,
+                      const domus_type *type, int result);
+
+/* Log a text for a manager. This is domi_runtime_hooks.say. */
+void domi_log_text(domi_manager *manager, domus_log_level level, const char *text);
+
+/* ---- missing.c --------------------------------------------------------------------------------*/
+
+/* Lines of the log at the start of a system say what it is without in a bare container. */
+
+/* Log a line for each of /proc and /sys that is not there. Before start, behind
+ * domi_pressure_begin(). */
+void domi_missing_tell(domus_system *system);
+
+/* ---- pressure_report.c ------------------------------------------------------------------------*/
+
+/* Log lines about memory: one line when a shortage begins, and one when it is over. */
+
+/* Log a shortage that has begun or ended. `thread` as in log.c. */
+void domi_pressure_report(struct domus_system *system, uint32_t thread);
+
+/* Note for the next report whether channels are being reset because memory is short, or have not
+ * been for a while. Only the thread that takes a look calls it. */
+void domi_pressure_note_shed(domi_pressure *pressure, uint64_t now_ns);
+
+#endif

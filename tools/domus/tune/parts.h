@@ -1,0 +1,145 @@
+/* The parts of `domus tune`: its command line, a stage of its search, the bounds that a candidate
+ * has to keep, and what the user sees of it. */
+#ifndef DOMI_TOOLS_DOMUS_TUNE_PARTS_H
+#define DOMI_TOOLS_DOMUS_TUNE_PARTS_H
+
+#include "tools/domus/options.h"
+#include "tools/domus/tune/figures.h"
+#include "tools/domus/tune/keys.h"
+#include "tools/domus/tune/record.h"
+#include "tools/domus/tune/search.h"
+#include "tools/domus/tune/trial.h"
+
+#include <stdio.h>
+
+/* ---- bounds.c ---------------------------------------------------------------------------------*/
+
+/* Bounds that a candidate must keep, such as 'p99 < 2ms'. */
+
+#define TUNE_BOUNDS_MAX 8
+
+typedef struct tune_bound {
+    char name[TUNE_NAME_SIZE];
+    bool is_most; /* true: the figure may be at most the value; false: at least */
+    double value; /* the value, above 0 */
+} tune_bound;
+
+/* Read a bound: NAME < VALUE, or with <=, > or >=; a figure equal to the value keeps each of them.
+ * Returns whether it is valid. */
+bool tune_bound_read(const char *text, tune_bound *ret_bound);
+
+/* Returns by how much a figure breaks a bound, as the logarithm of their ratio; 0 if it keeps the
+ * bound. */
+double tune_bound_broken(const tune_bound *bound, double figure);
+
+/* ---- request.c --------------------------------------------------------------------------------*/
+
+/* The command line of `domus tune`. */
+
+typedef struct tune_request {
+    tune_setup setup;
+    tune_keys keys;
+    tune_plan plan;
+    char goal[TUNE_NAME_SIZE];
+    size_t bounds_count;
+    tune_bound bounds[TUNE_BOUNDS_MAX];
+    const char *bound_texts[TUNE_BOUNDS_MAX];
+    const char *plot, *json; /* file names; NULL: the file is not wanted */
+    bool is_dry, has_seed;
+    int argc; /* words of the command line, from "tune" on */
+    char **argv;
+} tune_request;
+
+/* Read the command line. Returns whether it is valid; otherwise `ret_status` gets the exit
+ * status. */
+bool tune_request_read(const command *self, int argc, char **argv, tune_request *ret_request,
+                       int *ret_status);
+
+/* ---- stage.c ----------------------------------------------------------------------------------*/
+
+/* One stage of a search: tries the values of one key, in rounds (tools/domus/tune/search.h). */
+
+/* Begin the stage of search->key with its first round. */
+void tune_stage_begin(tune_search *search);
+
+/* Record all outcomes of a round, and begin the next one. Returns whether the stage continues. */
+bool tune_stage_end_round(tune_search *search);
+
+/* End the stage, and put its best value into search->best. Sets search->verdict if the base has
+ * failed. Returns whether the chosen value breaks the bounds. */
+bool tune_stage_end(tune_search *search);
+
+/* Returns the best rival so far. */
+const tune_rival *tune_stage_best(const tune_search *search);
+
+/* Returns the logarithm of the ratio to the base that occurs by chance in at most 5 of 100 cases
+ * after the rounds so far; INFINITY if it is unknown. */
+double tune_stage_noise(const tune_search *search);
+
+/* ---- progress.c -------------------------------------------------------------------------------*/
+
+/* The lines of `domus tune` on stderr while it runs: on a terminal one line that changes, otherwise
+ * a line for each run. */
+
+typedef struct tune_progress {
+    bool is_terminal;
+    bool has_line; /* the line on the terminal has no line end yet */
+} tune_progress;
+
+void tune_progress_begin(tune_progress *progress);
+
+/* Show that a run begins, if this is a terminal. `records` has the runs before it. */
+void tune_progress_show(tune_progress *progress, const tune_records *records);
+
+/* Show the last run of `records`. */
+void tune_progress_add(tune_progress *progress, const tune_records *records);
+
+/* End the line that changes, so that other text can be printed. */
+void tune_progress_clear(tune_progress *progress);
+
+/* ---- report.c ---------------------------------------------------------------------------------*/
+
+/* The result of a search, as YAML that can be given to --config: all but the values that won are
+ * comments. */
+
+/* Print the verdict, the winning values, their effect on other figures, and the front. `words` are
+ * the words of a command line that repeats the search; NULL ends them. */
+void tune_report_print(const tune_records *records, char *const *words, FILE *out);
+
+/* Print all runs as JSON. Returns whether that succeeded. */
+bool tune_report_json(const tune_records *records, FILE *out);
+
+/* Print the candidates as an SVG picture: the rate to the right, and p99, or else cpu, upwards.
+ * Returns whether there was anything to show. */
+bool tune_report_svg(const tune_records *records, FILE *out);
+
+/* ---- scatter.c --------------------------------------------------------------------------------*/
+
+/* The candidates as a picture: the rate to the right, and p99, or else cpu, upwards. */
+
+/* The scale that gives candidates their places in a picture whose sides have the length 1. */
+typedef struct tune_scale {
+    int axis; /* index in tune_axes of the figure that is drawn upwards */
+    double least[2], most[2];
+} tune_scale;
+
+/* Make the scale. Returns whether at least two candidates have figures for both sides. */
+bool tune_scale_make(const tune_spot *spots, size_t count, tune_scale *ret_scale);
+
+/* Get the place of a candidate: to the right, and upwards. Returns whether it has one. */
+bool tune_scale_place(const tune_scale *scale, const tune_spot *spot, double ret_place[2]);
+
+/* Print the picture with letters, in lines of a comment, unless there is nothing to show. */
+void tune_scatter_print(const tune_records *records, const tune_spot *spots, size_t count,
+                        FILE *out);
+
+/* ---- shell.c ----------------------------------------------------------------------------------*/
+
+/* The shell command of a service, to which words are added. */
+
+/* Returns why words behind a command would not reach its program, such as a comment, a pipe in the
+ * last command, or an operator like `;` or `&` at the end; NULL if no reason is found. Only the
+ * text is read, so a script may still ignore its words. */
+const char *tune_shell_drops_words(const char *line);
+
+#endif
