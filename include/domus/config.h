@@ -11,6 +11,7 @@
 
 #include <domus/channel_options.h>
 #include <domus/cluster_config.h>
+#include <domus/config_key.h>
 #include <domus/export.h>
 #include <domus/hooks.h>
 #include <domus/listener_config.h>
@@ -387,64 +388,6 @@ DOMUS_API void domus_config_init(domus_config *config);
  * Thread-safety: any thread. */
 DOMUS_API int domus_config_check(const domus_config *config, char *error, size_t error_size);
 
-/* The kind of value that a key holds, and how such a value is written. */
-typedef enum domus_config_kind {
-    DOMUS_CONFIG_COUNT,    /* a number: "4096" */
-    DOMUS_CONFIG_PERCENT,  /* a percentage: "50" or "50%" */
-    DOMUS_CONFIG_SHARE,    /* a percentage that has its sign: "50%" */
-    DOMUS_CONFIG_DURATION, /* a time in nanoseconds: "500us"; units are ns, us, ms, s, m, h */
-    DOMUS_CONFIG_SIZE,     /* a size in bytes: "64KiB"; units are B, KiB, MiB, GiB */
-    DOMUS_CONFIG_WORD,     /* one of the key's `words`; as a number it is the index of the word */
-    DOMUS_CONFIG_CPUS,     /* text: "auto", "none", "0-3,8" */
-    DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
-    DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
-    DOMUS_CONFIG_TEXT, /* any text, of a listener or in a program's own section (domus/section.h) */
-    DOMUS_CONFIG_NETWORKS, /* text, networks: "10.0.0.0/8, ::1, unix"; only of a listener */
-    DOMUS_CONFIG_TEXTS,    /* text, a list: "a,b"; in a file also "[a, b]"; only of domus_config */
-} domus_config_kind;
-
-/* One key of the configuration. This row is the only place that holds the key's default and range.
- * A key that can be written in two ways (`system.threads`: a count, or a share) has two rows with
- * the same path, one after the other. */
-typedef struct domus_config_key {
-    const char *path;  /* path as in YAML: "scheduler.ioRatio"; of a listener's key: "address" */
-    const char *field; /* field in C: "domus_config.scheduler.io_ratio"; NULL: not said */
-    domus_config_kind kind;
-    uint32_t offset;  /* offset in domus_config, domus_listener_config or domus_pool_config */
-    uint32_t size;    /* size of the field in bytes */
-    uint64_t minimum; /* least value; for a text its least length in bytes */
-    /* greatest value, at most UINT64_MAX - 1; for a text its greatest length in bytes */
-    uint64_t maximum;
-    uint64_t preset;         /* default of a key whose value is a number */
-    const char *preset_text; /* default of a text; NULL: the user must give one */
-    /* a word that stands for a number outside the range ("auto"); NULL: none */
-    const char *special;
-    /* the number that `special` stands for; users never write the number itself */
-    uint64_t special_number;
-    const char *const *words; /* the words of a DOMUS_CONFIG_WORD, with NULL at the end */
-    bool power_of_two;
-    bool or_zero; /* whether 0 is allowed, too, below the range */
-    /* A list of texts, only in a program's own section: the greatest number of elements, and
-     * the offset of their count, a uint32_t; 0: the key is no list. */
-    uint32_t list_max;
-    uint32_t count_offset;
-    /* The field is one of domus_channel_options: 0 in it means that another value holds, and a 0
-     * that a user writes is stored as DOMUS_NONE. */
-    bool inherits;
-    /* The value, which is a text, is a secret: it is never shown (domus/config_shown.h). */
-    bool secret;
-    /* The value may change while the system runs (domus_system_change() of domus/system.h); other
-     * keys count at a start. */
-    bool live;
-} domus_config_key;
-
-/* Row `index` of the table of keys, or NULL if there are not so many rows. The functions
- * below read the tables of a listener's and of a pool's keys.
- * Thread-safety: any thread. */
-DOMUS_API const domus_config_key *domus_config_key_get(size_t index);
-DOMUS_API const domus_config_key *domus_config_listener_key_get(size_t index);
-DOMUS_API const domus_config_key *domus_config_pool_key_get(size_t index);
-
 /* Find the key that a path names, as in an assignment ("scheduler.ioRatio"); a listener goes by its
  * name in `config` ("listeners.echo.channel.linger"). `ret_listener` gets the index of the
  * listener; SIZE_MAX: the key belongs to none. Keys of pools are not found.
@@ -452,24 +395,6 @@ DOMUS_API const domus_config_key *domus_config_pool_key_get(size_t index);
  * Returns the row; NULL if there is no such key. Thread-safety: any thread. */
 DOMUS_API const domus_config_key *domus_config_key_find(const domus_config *config,
                                                         const char *path, size_t *ret_listener);
-
-/* Read `text` as a value of `key`, as users write it in YAML and in --set ("500us", "auto"). Its
- * range is not checked here. For a key whose value is a text the number is 0.
- *
- * Returns 0; -EINVAL when it is no such value: then `error` says what was expected, without the
- * path, and `ret_number` is as it was. Thread-safety: any thread. */
-DOMUS_API int domus_config_key_read(const domus_config_key *key, const char *text,
-                                    uint64_t *ret_number, char *error, size_t error_size);
-
-/* Check a value against the range of `key`, then store it in `holder` (a domus_config, or for a key
- * of a listener a domus_listener_config). For a number the value is `number`, for a text it is
- * `text`. A text is not copied: it has to last as long as `holder` is used.
- *
- * Returns 0; -EINVAL when the value is wrong: then `error` says in what way, without the path, and
- * nothing is stored.
- * Thread-safety: any thread. */
-DOMUS_API int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t number,
-                                   const char *text, char *error, size_t error_size);
 
 /* A wrong value that domus_config_check_all() has found. */
 typedef struct domus_config_fault {

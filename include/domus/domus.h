@@ -10,6 +10,7 @@
 #include <domus/channel.h>
 #include <domus/channel_options.h>
 #include <domus/config.h>
+#include <domus/config_key.h>
 #include <domus/config_shown.h>
 #include <domus/connect.h>
 #include <domus/conversation.h>
