@@ -4,8 +4,9 @@
 # DOMUS_SYSROOT, a variable of CMake or of the environment, is the folder: `./dev cross` makes one. With
 # CC=clang, clang builds, and the rest of gcc's tools is that of the cross compiler.
 set(CMAKE_SYSTEM_NAME Linux)
+# It is cached, because a build that configures itself anew has no such environment.
 if(NOT DOMUS_SYSROOT)
-    set(DOMUS_SYSROOT "$ENV{DOMUS_SYSROOT}")
+    set(DOMUS_SYSROOT "$ENV{DOMUS_SYSROOT}" CACHE PATH "The Debian for which this is built" FORCE)
 endif()
 if(NOT IS_DIRECTORY "${DOMUS_SYSROOT}/usr/include")
     message(FATAL_ERROR "DOMUS_SYSROOT='${DOMUS_SYSROOT}' is no folder with usr/include in it")

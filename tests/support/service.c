@@ -41,6 +41,7 @@ static _Noreturn void become_program(const domt_service *service, const char *co
                                      int output, pid_t parent)
 {
     extern char **environ;
+    char path[32];
     int program = open(arguments[0], O_RDONLY | O_CLOEXEC);
 
     if (program < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent ||
@@ -50,6 +51,9 @@ static _Noreturn void become_program(const domt_service *service, const char *co
         service->prepare();
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* set again, because a change of user clears it */
     fexecve(program, (char *const *)(uintptr_t)arguments, environ);
+    /* The kernel refuses that to an emulated program, because the descriptor is closed by it. */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", program);
+    execve(path, (char *const *)(uintptr_t)arguments, environ);
     _exit(127);
 }
 
