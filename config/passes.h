@@ -1,6 +1,5 @@
-/* The passes of the reader of YAML: text becomes a tree, lists of texts and assignments become part
- * of it, libcyaml places the values, and what it refuses is explained. Each pass goes on after a
- * fault, so a user sees all of them at once. */
+/* The passes of the reader of YAML: the text of a file, or an assignment, becomes a tree, lists of
+ * texts in it become texts, libcyaml places the values, and what it refuses is explained. */
 #ifndef DOMI_CONFIG_PASSES_H
 #define DOMI_CONFIG_PASSES_H
 

@@ -112,7 +112,7 @@ inline send_to_child(what, its_lease)
     }
 }
 
-/* This models tell_parent. */
+/* This models put_node_to_parent. */
 inline send_to_parent(what)
 {
     atomic {

@@ -40,7 +40,7 @@ static inline bool domi_node_is_timer(const domi_node *node)
     return node->slab == DOMI_SLAB_TIMER;
 }
 
-/* Returns the generation of a timer. Relaxed, as the store in timer_free(): an actor sees the ends
+/* Returns the generation of a timer. Relaxed, as the store in free_timer(): an actor sees the ends
  * of its own timers in order, because its own runs cause them. With a stale handle it may read a
  * timer that belongs to another thread by now, and then finds another generation. */
 static inline uint32_t domi_timer_generation(const domi_timer *timer)

@@ -114,7 +114,7 @@ static void append_list(domi_node **tail, domi_node *more)
 }
 
 /* Mark a message that goes to another life than it was put to. If it is an ask, the actor that
- * holds it tells the asker, so that a cancel finds it there (passed.h). */
+ * holds it tells the asker, so that a cancel finds it there (asks.h). */
 static void mark_ask_passed_on(domi_node *node)
 {
     if (node->kind == DOMI_ASK)

@@ -11,17 +11,17 @@
  * the key chooses. The end of a life takes the same lock, so a put either comes before it, and goes
  * on to the next life with all mail that the house gives back, or finds the end and is held:
  *
- *     state     a put under the lock                     at the end of a life
- * (domi_grain_end_life()) MAKING    is held                                  ENDED: whoever makes
- * it goes on LIVES     goes to the house; if that refuses,      MAKING, if anything is held and the
- * life because it stops, it is held             was made; else the name is removed ENDED     is
- * held                                  never
+ *     state     a put under the lock                     the end of a life (domi_grain_end_life())
+ *     MAKING    is held                                  ENDED: whoever makes it goes on
+ *     LIVES     goes to the house; if that refuses,      MAKING, if anything is held and the life
+ *               because it stops, it is held             was made; else the name is removed
+ *     ENDED     is held                                  never
  *
  * Order: messages that a house gives back (`returned`) were put before those that are held
  * (`waiting`), because a house that has begun to stop takes none any more. Both go to the inbox of
  * the next life before any other thread can find its address.
  *
- * At most one life: the next one is spawned by domi_grain_end_life(), which house_free() calls
+ * At most one life: the next one is spawned by domi_grain_end_life(), which free_house() calls
  * behind on_stop, or by the sender that has put the name into the table, which nobody else then
  * can. */
 #ifndef DOMI_HOUSE_DIRECTORY_GRAIN_H

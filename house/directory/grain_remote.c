@@ -242,7 +242,7 @@ int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence)
         return -EINVAL;
     if (parts == NULL)
         return -ENOENT;
-    /* seq_cst: see take_part() in grain.c. */
+    /* seq_cst: see record_part() in grain.c. */
     atomic_store_explicit(&parts->fences[part], fence, memory_order_seq_cst);
     return 0;
 }
@@ -279,7 +279,7 @@ uint32_t domus_remote_part_living(const domus_stack *stack, uint32_t part)
 
     if (parts == NULL || part >= DOMUS_REMOTE_PARTS)
         return 0;
-    /* seq_cst: see take_part() in grain.c. */
+    /* seq_cst: see record_part() in grain.c. */
     return atomic_load_explicit(&parts->living[part], memory_order_seq_cst);
 }
 

@@ -107,7 +107,7 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
                           domus_address outlet);
 
 /* Returns the shard of a home, or the address of zeros if there is none. acquire: pairs with the
- * release in shard_make(). */
+ * release in make_shard(). */
 static inline domus_address domi_group_shard_at(const domi_group_slot *slot)
 {
     domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,

@@ -88,7 +88,7 @@ __attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const d
 /* number of messages in one look from which on a belt counts as carrying a stream */
 #define STREAM 16u
 
-/* longest wait for a stream, about a microsecond: looks at a slot, with two pauses between them */
+/* longest wait for a stream, about a microsecond: looks at a slot, and pauses between two looks */
 #define STREAM_LOOKS  8u
 #define STREAM_PAUSES 8u
 

@@ -1,5 +1,5 @@
-/* How messages come into the mailboxes of a house: home sorts inboxes, and carries what lies on
- * belts. Owner thread only. */
+/* How messages come into the mailboxes of a house: home, or the runner of a pool, sorts inboxes,
+ * and home carries what lies on belts. Owner thread only, where nothing else is said. */
 #ifndef DOMI_HOUSE_DISPATCH_INCOMING_H
 #define DOMI_HOUSE_DISPATCH_INCOMING_H
 

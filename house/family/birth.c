@@ -260,7 +260,7 @@ static void log_refused_behaviour(domi_manager *manager, const domus_behaviour *
     manager->hooks.say(manager, DOMUS_LOG_WARNING, text);
 }
 
-/* Make an actor in a free slot. All counts and lists of the slot are empty, because house_free()
+/* Make an actor in a free slot. All counts and lists of the slot are empty, because free_house()
  * checks that. */
 static int make_actor(domi_manager *manager, domi_house *parent, domi_manager *home,
                       const domus_behaviour *behaviour, const void *state,

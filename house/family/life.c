@@ -50,7 +50,7 @@ static void free_house(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->attached == NULL && domi_house_count_parked(house) == 0);
     domi_family_free(house);
     domi_house_state_fini(house);
-    house->marks = 0; /* a free slot must have no marks: house_init() only adds marks */
+    house->marks = 0; /* a free slot must have no marks: init_house() only adds marks */
     /* A timer of a pooled actor may have been postponed, and was cancelled since. */
     domi_house_slot_set(house, domi_house_slot(house) & DOMI_SLOT_CLASS);
 

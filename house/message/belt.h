@@ -12,7 +12,7 @@
  * ON even then, the sender links the belt to the receiver's `linked` and wakes the receiver if it
  * sleeps.
  *
- * *The receiver* (dispatch/carry.h) polls the belts that are on, and copies what they hold into
+ * *The receiver* (dispatch/incoming.h) polls the belts that are on, and copies what they hold into
  * envelopes of its own. It turns a belt off after some looks that found nothing, and all of them
  * before it parks. So a park has to look at one more word, and at no belt.
  *

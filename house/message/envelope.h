@@ -100,7 +100,7 @@ typedef struct domi_return {
     DOMI_KEEP_PLACE(8) uint64_t until;
 } domi_return;
 
-/* mark: an actor to which the ask was put has forwarded it (passed.h) */
+/* mark: an actor to which the ask was put has forwarded it (asks.h) */
 #define DOMI_PASSED_ON  UINT64_C(1)
 #define DOMI_UNFOLLOWED UINT64_C(2) /* mark: the end of its asker does not cancel the ask */
 #define DOMI_ASK_MARKS  (DOMI_PASSED_ON | DOMI_UNFOLLOWED)

@@ -14,8 +14,8 @@
  *   SCHEDULED -> RUNNING      domi_house_run (dispatch.c)      the runner
  *   RUNNING   -> READY        settle (dispatch.c, settle.c)    home
  *   RUNNING   -> WAITING      settle (dispatch.c, settle.c)    home
- *   RUNNING   -> CREATED      house_free (life.c)              home
- *   MOUNTING  -> CREATED      house_free (life.c)              home, when the system ends
+ *   RUNNING   -> CREATED      free_house (life.c)              home
+ *   MOUNTING  -> CREATED      free_house (life.c)              home, when the system ends
  *
  * A free slot is CREATED, too, so the birth of the next actor there begins without a move.
  * "Stopping" and "in a barrier" are marks beside the state. */

@@ -80,7 +80,7 @@ enum domi_mark {
 
 /* Bits in `slot`; the lower five are the size class. */
 #define DOMI_SLOT_CLASS 0x1fu
-/* the house is exposed, and a belt has brought a message for it (carry.h) */
+/* the house is exposed, and a belt has brought a message for it (incoming.h) */
 #define DOMI_SLOT_HELD    0x20u
 #define DOMI_SLOT_EXPOSED 0x40u /* a thief may take the house, or has it (loan.h) */
 #define DOMI_SLOT_PENDING 0x80u /* home sorts the house's inbox once the house is back (loan.h) */
@@ -89,8 +89,8 @@ enum domi_mark {
 #define DOMI_HOUSE_STATE_INLINE 16u
 
 /* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
- * the next run begins, if runs are too short to keep places (run_short() in run.c). Both share the
- * word because the three cache lines have no other room. */
+ * the next run begins, if runs are too short to keep places (run_few_places() in run.c). Both share
+ * the word because the three cache lines have no other room. */
 #define DOMI_EVENT_STEP 8u
 /* the three bits that name the first source */
 #define DOMI_EVENT_FIRST_MASK (DOMI_EVENT_STEP - 1)

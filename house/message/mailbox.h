@@ -1,5 +1,5 @@
 /* The put: the two lanes into a house, and its five mailboxes (contract: Lanes). Mail goes on from
- * there in dispatch/deliver.h (the inbox is sorted), dispatch/dispatch.c (a run takes it) and
+ * there in dispatch/incoming.h (the inbox is sorted), dispatch/dispatch.c (a run takes it) and
  * conversation/dead.h (nobody handles it).
  *
  * The home lane is for a sender on the house's home, if the house is not exposed and its inbox is

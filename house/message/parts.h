@@ -66,7 +66,7 @@ typedef struct domi_counters {
     domi_counter asks_expired;
     domi_counter late_replies;    /* answers for which nobody waited any more */
     domi_counter cancels;         /* conversations and unbegun asks that were cancelled */
-    domi_counter circles;         /* asks that would have waited for themselves (circle.h) */
+    domi_counter circles;         /* asks that would have waited for themselves (asks.h) */
     domi_counter restarts;        /* actors that have begun anew after a failure */
     domi_counter escalations;     /* failures for which no parent had a rule */
     domi_counter passivations;    /* actors stopped at the end of their idle time */

@@ -10,7 +10,7 @@
 extern const domus_type domi_cancel_type;
 
 /* The event by which an asker learns which actor, the sender of the event, holds an ask that was
- * passed on. Its payload is the domi_return of that ask (passed.h). */
+ * passed on. Its payload is the domi_return of that ask (asks.h). */
 extern const domus_type domi_held_type;
 
 /* The notice of domus_stop_after_mail(): it goes behind the waiting mail, and the actor stops when

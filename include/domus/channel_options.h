@@ -22,7 +22,7 @@ extern "C" {
  * bytes. The structure is copied by each call that takes it. */
 typedef struct domus_channel_options {
     uint64_t send_high_bytes;       /* sendHigh: with more bytes queued the channel is not read */
-    uint64_t send_low_bytes;        /* sendLow: bytes at which reading goes on; DOMUS_NONE: none */
+    uint64_t send_low_bytes;        /* sendLow: bytes at which reading goes on; DOMUS_NONE: 0 */
     uint64_t send_max_bytes;        /* sendMax: most bytes that may be queued for sending */
     uint64_t send_timeout_ns;       /* sendTimeout: time that the peer has to take one send */
     uint64_t idle_timeout_ns;       /* idleTimeout: silence after which the channel is closed */

@@ -50,7 +50,7 @@ DOMUS_API int domus_json_put_object(domus_json_writer *writer);
 DOMUS_API int domus_json_put_array(domus_json_writer *writer);
 DOMUS_API int domus_json_put_end(domus_json_writer *writer);
 
-/* Put the name of the next value in an object. -EILSEQ when it is no UTF-8. */
+/* Put the name of the next value in an object. -EILSEQ when it is no UTF-8, unless `replaces`. */
 DOMUS_API int domus_json_put_key(domus_json_writer *writer, const char *name);
 
 DOMUS_API int domus_json_put_null(domus_json_writer *writer);

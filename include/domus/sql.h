@@ -200,7 +200,8 @@ typedef struct domus_sql_options {
     uint32_t connections_min;               /* least connections, 0..connections_max; 0: none */
     uint32_t connections_max;               /* most connections, 1..64; 0: 4 */
     uint32_t queue_max;                     /* most queries that wait, 1..1,000,000; 0: 1,024 */
-    uint32_t statements_max;                /* most prepared on each connection, 1..65535; 0: 256 */
+    /* most prepared statements of each connection, 1..65535; 0: 256. The oldest one goes */
+    uint32_t statements_max;
     uint32_t result_max;         /* most bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
     uint32_t piece_size;         /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
                                     that is larger is a piece of its own, up to result_max */
@@ -412,7 +413,7 @@ DOMUS_API int domus_sql_close_rows(domus_stack *stack, domus_sql_cursor cursor);
 /* --- transactions ----------------------------------------------------------------------------- */
 
 typedef enum domus_sql_isolation {
-    DOMUS_SQL_ISOLATION_DEFAULT, /* PostgreSQL's is read committed, SQLite's serializable */
+    DOMUS_SQL_ISOLATION_DEFAULT, /* PostgreSQL: read committed. SQLite: always serializable */
     DOMUS_SQL_REPEATABLE_READ,
     DOMUS_SQL_SERIALIZABLE,
 } domus_sql_isolation;

@@ -124,7 +124,7 @@ struct domus_channel {
     uint8_t state;            /* a domi_channel_state; only domi_channel_move() changes it */
     uint8_t cancels;          /* number of cancel operations in flight */
     /* Flags, of which the first seven keep the channel from receiving; domi_channel_is_unhindered()
-     * tests them together. */
+     * tests all of these but `sated` together. */
     bool paused : 1;  /* back-pressure: the channel does not receive */
     bool blocked : 1; /* on_read is not called either, while the channel is paused */
     bool high : 1;    /* more than sendHigh bytes are queued, or not yet at most sendLow again */

@@ -1,4 +1,4 @@
-/* The functions that the io of a thread calls for channels with a pipeline. Owner thread. */
+/* The functions by which io and house reach the pipeline of a channel. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_HOOKS_H
 #define DOMI_IO_PIPELINES_HOOKS_H
 

@@ -74,9 +74,7 @@ static int encode_line(domus_wire *wire, void *state_, uint64_t id, const domus_
     int error = domus_wire_append_slice(wire, packet->bytes);
     if (error != 0)
         return error;
-    /* behind a "\r" that belongs to the line, "
-     * " alone would be read as "\r
-     * " */
+    /* behind a "\r" that belongs to the line, "\n" alone would be read as "\r\n" */
     return state->options->crlf || ends_with_cr(packet->bytes) ? domus_wire_append(wire, "\r\n", 2)
                                                                : domus_wire_append(wire, "\n", 1);
 }

@@ -67,8 +67,7 @@ static bool is_below_proxy_path(const char *path, size_t size, const char *own, 
 }
 
 /* Add a path of the server as a path of the proxy, behind `kept` bytes. It must not turn into
- * something else: "//name" would be a host, and so would "/\
- * ame" for browsers. */
+ * something else: "//name" would be a host, and so would "/\\name" for browsers. */
 static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_slice kept,
                      domus_slice path)
 {

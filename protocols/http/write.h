@@ -9,8 +9,7 @@
 #include <string.h>
 
 #define DOMI_HTTP_DIGITS_MAX 20u /* digits of a number, at most */
-/* bytes of "Date: Sun, 06 Nov 1994 08:49:37 GMT\r
- * " */
+/* bytes of "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
 #define DOMI_HTTP_DATE_SIZE 37u
 
 /* Bytes of a head without its fields, target, host and media type, at most. */
@@ -53,8 +52,7 @@ static inline int domi_http_fail_fields(domus_appender *fields)
 /* Write the field Date for the current second (date.c). */
 char *domi_http_put_date(char *to);
 
-/* Write a status line such as "HTTP/1.1 200 OK\r
- * " for a valid status. */
+/* Write a status line such as "HTTP/1.1 200 OK\r\n" for a valid status. */
 char *domi_http_put_status(char *to, unsigned status);
 
 /* Flags for fields that a message to be sent has. */

@@ -1,5 +1,5 @@
-/* The answers of the observation port, by their paths, but for those of profiles, traces and
- * actors, which are the whole of their files. */
+/* The answers of the observation port, by their paths; viewer.h, live.h, sets.h and site.c have the
+ * others. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_PAGES_H
 #define DOMI_PROTOCOLS_OBSERVE_PAGES_H
 

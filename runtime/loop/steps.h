@@ -1,5 +1,5 @@
 /* The steps of the loop of a thread: its phases, and what it does between two iterations. The
- * thread itself calls these functions, or the test kit in its place. */
+ * thread itself calls these functions, or the test kit in its place, where nothing else is said. */
 #ifndef DOMI_RUNTIME_LOOP_STEPS_H
 #define DOMI_RUNTIME_LOOP_STEPS_H
 

@@ -1,4 +1,4 @@
-/* Lines of the log of a system. Any thread. */
+/* Lines of the log of a system. Any thread, where nothing else is said. */
 #ifndef DOMI_RUNTIME_SYSTEM_LOGS_H
 #define DOMI_RUNTIME_SYSTEM_LOGS_H
 

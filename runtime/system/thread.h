@@ -136,7 +136,7 @@ typedef struct domi_thread {
     domi_manager manager;        /* the houses that run here (house) */
     domi_io io;                  /* the ring and the channels (io) */
     struct domus_system *system; /* the system that the thread belongs to */
-    const domus_config *config;  /* the manager's, which a change replaces (follow_change.c) */
+    const domus_config *config;  /* the manager's, which a change replaces (follow.c) */
     const domi_clock *clock;     /* the system's */
     _Atomic uint32_t orders; /* the orders that the thread has followed (orders.h); only this thread
                                 writes them */

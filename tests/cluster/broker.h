@@ -47,8 +47,7 @@ uint64_t domt_subscribe(domt_member *member, const char *subject, const char *qu
 /* Publish a message by a notice to the client. */
 void domt_publish(domt_member *member, const char *subject, const char *reply, const char *text);
 void domt_publish_bytes(domt_member *member, const char *subject, const void *data, size_t size);
-/* Begin a request. `headers` is lines "Name: value\r
- * ", or NULL. */
+/* Begin a request. `headers` is lines "Name: value\r\n", or NULL. */
 void domt_request(domt_member *member, const char *subject, const char *headers, const char *text);
 /* Return a message, which has to have come already. */
 domt_heard domt_hear(domt_member *member);

@@ -42,8 +42,7 @@ static inline domus_yaml *domt_reader(void)
     return yaml;
 }
 
-/* Returns the errors of a reader without the file's name: lines "3:5: path: message
- * ". */
+/* Returns the errors of a reader without the file's name: lines "3:5: path: message\n". */
 static inline char *domt_errors(const domus_yaml *yaml, const char *name)
 {
     const char *errors = domus_yaml_errors(yaml);

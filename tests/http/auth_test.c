@@ -57,8 +57,7 @@ DOMT_TEST(basic_is_read_strictly)
         {"Authorization: Basic YTpi====\r\n", -EINVAL},
         {"Authorization: Basic YTpj\r\nAuthorization: Basic YTpj\r\n", -EINVAL},
         {"Authorization: Basic YTpj\r\nAuthorization: Bearer a\r\n", -EINVAL},
-        /* credentials "a:
-         * " */
+        /* credentials "a:\n" */
         {"Authorization: Basic YToK\r\n", -EINVAL},
         {"Authorization: Basic ADpi\r\n", -EINVAL}, /* credentials "\0:b" */
     };

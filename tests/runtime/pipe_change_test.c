@@ -331,10 +331,7 @@ DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
         const char *got = domus_peer_got(peer, &size);
         while (at + 2 <= size && memcmp(got + at, "ok", 2) != 0) {
             notes += got[at] == 'n';
-            /* skip "n
-             * " and "b
-             * " */
-            at += 2;
+            at += 2; /* skip "n\n" and "b\n" */
         }
         ck_assert_msg(at + 3 <= size, "no answer in %zu bytes", size);
         for (at += 3, rest = (size - at) % coded.size; at + coded.size <= size; notes++) {

@@ -14,11 +14,9 @@
 
 #define SECOND DOMT_PIPE_SECOND
 
-/* A guard passes no byte on before "hi
- * ". Then '#' is wrong, '~' takes long, and '.' is the end of the peer. It numbers the bytes that
- * it wraps: "1:...". Its own end is "bye
- * ", or "why
- * " if it has failed. */
+/* A guard passes no byte on before "hi\n". Then '#' is wrong, '~' takes long, and '.' is the end of
+ * the peer. It numbers the bytes that it wraps: "1:...". Its own end is "bye\n", or "why\n" if it
+ * has failed. */
 typedef struct guard_state {
     bool greeted;
     bool failed;

@@ -1,10 +1,9 @@
 /* Frames of HTTP/2 (RFC 9113) as a test writes and reads them: without a library, so that it can
  * send frames that no library would. A connection is a plain socket with prior knowledge.
  *
- * Fields are a text of lines "name: value
- * ". In a value "@A" is the address of the server, "@P" the requested path, and "%N" as many bytes
- * as the number N says. The fields become literals without indexing (RFC 7541, 6.2.2), not in
- * Huffman's code. */
+ * Fields are a text of lines "name: value\n". In a value "@A" is the address of the server, "@P"
+ * the requested path, and "%N" as many bytes as the number N says. The fields become literals
+ * without indexing (RFC 7541, 6.2.2), not in Huffman's code. */
 #ifndef DOMT_H2_H
 #define DOMT_H2_H
 

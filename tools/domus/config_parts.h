@@ -95,8 +95,8 @@ const char *config_texts_of(const json_t *texts, const char *list, const char *k
 /* ---- config_kinds.c ---------------------------------------------------------------------------*/
 
 /* JSON Schema for the values of a key: the values that the configuration's reader accepts
- * (config/scalar.c), after a reader of YAML has turned texts that look like numbers or booleans
- * into such. */
+ * (runtime/control/config_read.c), after a reader of YAML has turned texts that look like numbers
+ * or booleans into such. */
 
 /* Returns a schema for the values of a key, whose second row is `second` or NULL. Returns NULL
  * without memory. Ownership: the caller's. */

@@ -7,7 +7,8 @@
 #define LATENCY_LEAST UINT64_C(1000)
 #define LATENCY_MOST  UINT64_C(3600000000000)
 
-/* Check the numbers of a node and a server, either of which may mean all. Returns 0; -EINVAL. */
+/* Check the numbers of a node and a server, either of which may mean all. Returns 0; -EINVAL;
+ * -EBUSY while a handler runs. */
 static int check_pair(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways)
 {
     if (sim->stepping)

@@ -100,8 +100,7 @@ static void print_other_figures(const tune_records *records, FILE *out)
 
 /* --- the values ------------------------------------------------------------------------------- */
 
-/* Print a word in the shell's syntax. A line break would end the comment, so it becomes $'
- * '. */
+/* Print a word in the shell's syntax. A line break would end the comment, so it becomes $'\n'. */
 static void print_word(const char *word, FILE *out)
 {
     if (word[0] != '\0' &&
