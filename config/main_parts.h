@@ -96,7 +96,7 @@ const domus_pipeline_stage *domi_fronts_find_servers(void);
  * way, all further calls together lead to one more. */
 void domi_fronts_reload(domus_system *system);
 
-/* Close all fronts, when the system has stopped. If the system is `stuck`, nothing is freed,
+/* Close all fronts, when the system has stopped. If the system `is_stuck`, nothing is freed,
  * because a thread may still use them. While a helper thread still reads files, all stays as it
  * is. */
 void domi_fronts_close(bool is_stuck);

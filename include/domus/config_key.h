@@ -25,7 +25,7 @@ typedef enum domus_config_kind {
     DOMUS_CONFIG_CPUS,     /* text: "auto", "none", "0-3,8" */
     DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
     DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
-    DOMUS_CONFIG_TEXT, /* any text, of a listener or in a program's own section (domus/section.h) */
+    DOMUS_CONFIG_TEXT,     /* any text, such as the path of a file */
     DOMUS_CONFIG_NETWORKS, /* text, networks: "10.0.0.0/8, ::1, unix"; only of a listener */
     DOMUS_CONFIG_TEXTS,    /* text, a list: "a,b"; in a file also "[a, b]"; only of domus_config */
 } domus_config_kind;

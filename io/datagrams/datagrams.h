@@ -59,7 +59,7 @@ static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
 void domi_datagrams_receive(const domus_channel *channel);
 void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size);
 void domi_datagrams_handle_failure(domus_channel *channel, int error);
-void domi_datagrams_end(domus_channel *channel);
+void domi_datagrams_count_last_losses(domus_channel *channel);
 
 /* Copy the head of a received datagram. Returns false if the buffer is not a received datagram. */
 bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head);

@@ -41,7 +41,7 @@ static void count_lost_datagrams(domus_channel *channel)
     domi_counter_add(&io->counters.datagrams_lost, lost);
 }
 
-void domi_datagrams_end(domus_channel *channel)
+void domi_datagrams_count_last_losses(domus_channel *channel)
 {
     count_lost_datagrams(channel);
 }

@@ -126,11 +126,11 @@ static void answer_writer(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     domi_memory_free(message);
 }
 
-void domi_stream_answer_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = get_part_of_ask(ask);
 
-    if (part->of_request && domi_upload_has_news_for_writer(pipe)) {
+    if (part->of_request && domi_upload_mark_writer_told(pipe)) {
         domi_ask_fail(manager, ask, -EALREADY);
     } else if (may_next_piece_come(pipe, part)) {
         answer_writer(manager, pipe, ask);
@@ -157,7 +157,7 @@ void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelo
     else if (part->kind == DOMI_PART_HEAD)
         domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
     else
-        domi_stream_answer_part(manager, pipe, ask);
+        domi_stream_answer_part_or_wait(manager, pipe, ask);
 }
 
 void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe)
@@ -171,7 +171,7 @@ void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe)
         if (is_stream_over(pipe, get_part_of_ask(ask)))
             domi_ask_fail(manager, ask, -EPIPE);
         else
-            domi_stream_answer_part(manager, pipe, ask);
+            domi_stream_answer_part_or_wait(manager, pipe, ask);
     }
 }
 

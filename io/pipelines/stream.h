@@ -51,7 +51,7 @@ bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part);
 
 /* Let the writer of a part go on, or wait until it may, after the bytes of the part were queued, or
  * if it has none. */
-void domi_stream_answer_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* Let all writes go on that may. */
 void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe);

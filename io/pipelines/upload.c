@@ -224,7 +224,7 @@ void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelo
     if (error != 0)
         domi_ask_fail(manager, ask, error);
     else
-        domi_stream_answer_part(manager, pipe, ask);
+        domi_stream_answer_part_or_wait(manager, pipe, ask);
 }
 
 /* --- what ends it ----------------------------------------------------------------------------- */

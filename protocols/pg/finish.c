@@ -31,7 +31,7 @@ static void forget_statement(domi_pg_connection *connection, domi_pg_query *quer
 /* Returns whether the failure comes from a cancel that was sent, and if so, counts it as the effect
  * of one of its signals. The first signal may have ended the query that the cancel was for, and the
  * second may come when the server works at the next query of the line. */
-static bool count_cancel_signal(domi_pg_connection *connection, const domi_pg_query *query)
+static bool claim_cancel_signal(domi_pg_connection *connection, const domi_pg_query *query)
 {
     if (connection->strays == 0 || strcmp(query->failure.sqlstate, "57014") != 0)
         return false;
@@ -43,7 +43,7 @@ static bool count_cancel_signal(domi_pg_connection *connection, const domi_pg_qu
  * because the queries behind it were sent already. */
 static bool may_send_again(domi_pg_connection *connection, domi_pg_query *query)
 {
-    bool is_hit = count_cancel_signal(connection, query);
+    bool is_hit = claim_cancel_signal(connection, query);
     bool is_repaired = query->is_repaired;
 
     if (query->is_answered || connection->in_transaction || query->job > DOMI_PG_ROWS)

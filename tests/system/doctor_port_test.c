@@ -25,7 +25,7 @@ static int send_request(const char *path)
     return fd;
 }
 
-static void occupies_places(const char *path, unsigned status)
+static void wait_for_status(const char *path, unsigned status)
 {
     for (int i = 0; i < 200; i++) {
         if (domt_site_ask(&web.port, path, "", NULL) == status)
@@ -125,7 +125,7 @@ DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
     for (int i = 0; i < CROWD; i++)
         if (i % 3 != 0)
             close(fds[i]);
-    occupies_places("GET /doctor?seconds=1", 200);
+    wait_for_status("GET /doctor?seconds=1", 200);
     domt_observed_stop(&web);
 }
 
