@@ -129,8 +129,10 @@ struct domi_house {
     alignas(64) uint8_t state;
     _Atomic uint8_t slot; /* size class and DOMI_SLOT_ bits; only home writes it */
     uint16_t marks;       /* marks, each an enum domi_mark */
-    uint32_t mail;        /* number of waiting asks and notices */
-    domi_house *next;     /* the next house in the queue that this house is in */
+    /* number of waiting asks and notices, in the mailboxes and in the strands of an order
+     * (order.h); right whenever a turn runs. The inbox, the stash and kept asks are not counted. */
+    uint32_t mail;
+    domi_house *next; /* the next house in the queue that this house is in */
     /* mailboxes: circular lists, by the last node, whose `next` is the first */
     domi_node *tails[DOMI_MAILBOXES];
     uint32_t replies; /* number of waiting replies */

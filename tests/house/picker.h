@@ -2,7 +2,7 @@
  *
  * The picker writes down what it does as a text. `3` means that note 3 was handled, `u3` an urgent
  * note, `q3` a question (which is answered with its number). A message that a receive took stands
- * in brackets. `-` is a receive that found nothing in its time, and `x125` one that failed with
+ * in parentheses. `-` is a receive that found nothing in its time, and `x125` one that failed with
  * that errno. The answers that the asker gets are written as a text, too: `r3`, `x-5`. */
 #ifndef DOMT_HOUSE_PICKER_H
 #define DOMT_HOUSE_PICKER_H

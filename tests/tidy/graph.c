@@ -209,6 +209,12 @@ uint32_t domt_graph_circles(const domt_graph *graph, const char *folder, uint32_
             is_first &= !is_member || j >= i;
         }
         if (size > 1 && is_first) {
+            printf("%s: circle:", folder);
+            for (uint32_t j = 0; j < graph->count; j++) {
+                if (reach[i][j] && reach[j][i])
+                    printf(" %s", graph->name[j]);
+            }
+            printf("\n");
             ck_assert_uint_lt(count, DOMT_CIRCLES_MAX);
             insert_size(ret_sizes, count++, size);
         }

@@ -34,8 +34,8 @@ void domt_graph_add_includes(domt_graph *graph, const char *root);
 void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols,
                             const char *const *tables);
 
-/* Find the circles of two or more units in `folder`. Returns how many there are; `ret_sizes` gets
- * their sizes, the largest first, and has room for DOMT_CIRCLES_MAX. */
+/* Find the circles of two or more units in `folder`, and print their members. Returns how many
+ * there are; `ret_sizes` gets their sizes, the largest first, and has room for DOMT_CIRCLES_MAX. */
 uint32_t domt_graph_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes);
 
 /* Whether `name` lies in `folder`, at any depth. */

@@ -219,11 +219,15 @@ static void refuse_newer(struct io_uring *uring)
     }
 }
 
-int io_uring_enter2(unsigned fd, unsigned submit, unsigned least, unsigned flags, sigset_t *set,
-                    size_t size)
+/* io_uring_enter2(), by another name: a later liburing declares `set` as a pointer to void. */
+int enter_older(unsigned fd, unsigned submit, unsigned least, unsigned flags, void *set,
+                size_t size) __asm__("io_uring_enter2");
+
+int enter_older(unsigned fd, unsigned submit, unsigned least, unsigned flags, void *set,
+                size_t size)
 {
-    static int (*_Atomic known)(unsigned, unsigned, unsigned, unsigned, sigset_t *, size_t);
-    int (*call)(unsigned, unsigned, unsigned, unsigned, sigset_t *, size_t) = known;
+    static int (*_Atomic known)(unsigned, unsigned, unsigned, unsigned, void *, size_t);
+    int (*call)(unsigned, unsigned, unsigned, unsigned, void *, size_t) = known;
 
     if (call == NULL) {
         *(void **)&call = find_replaced("io_uring_enter2");
