@@ -1,13 +1,13 @@
-/* Connects, departures, arrivals and resets.
+/* Connections of the simulated network: how they are opened, carry bytes, are reset and are closed.
  *
- * A connect is one event that reaches the listener's machine, and one for the answer. The accepted
- * side is there as soon as the connect has reached the listener; nothing that it sends overtakes
- * the answer. A connect that finds the queue of the listener full gets no answer, and is tried
- * again after a time that doubles, as a SYN is.
+ * A connect takes two events: one reaches the listener's machine, the other brings the answer back.
+ * The accepted side exists as soon as the connect has reached the listener; nothing that it sends
+ * overtakes the answer. A connect that finds the queue of the listener full gets no answer, and is
+ * tried again after a delay that doubles each time, as TCP repeats a SYN.
  *
- * A reset follows the bytes that have left before, as a RST does, and is not bound by any
- * window. The side that gets it loses what it has not sent, and what had arrived there can
- * still be read. */
+ * A reset travels behind the bytes that left before, as a RST does, and no window holds it up. The
+ * side that gets the reset loses the bytes that it has not sent, and can still read the bytes that
+ * had arrived. */
 #include "runtime/network/parts.h"
 
 #include "base/check.h"
@@ -15,9 +15,11 @@
 
 #include <errno.h>
 
-#define RETRY_FIRST_NS UINT64_C(1000000000)  /* the first retry of a connect; it then doubles */
-#define RETRY_LAST_NS  (RETRY_FIRST_NS << 6) /* after this one the connect fails */
-#define SECOND_NS      UINT64_C(1000000000)
+/* delay before the first retry of a connect; each further one doubles */
+#define RETRY_FIRST_NS UINT64_C(1000000000)
+/* longest delay between retries; beyond it the connect fails */
+#define RETRY_LAST_NS (RETRY_FIRST_NS << 6)
+#define SECOND_NS     UINT64_C(1000000000)
 
 static void count_lost_bytes(domi_net_connection *connection, uint64_t bytes)
 {
@@ -26,7 +28,7 @@ static void count_lost_bytes(domi_net_connection *connection, uint64_t bytes)
 
 /* --- made and freed -------------------------------------------------------------------------- */
 
-/* Draw the faults of one direction. */
+/* Draw at random the faults of one direction of a connection. */
 static void draw_faults(domi_net *net, domi_net_pipe *pipe)
 {
     const domus_net_faults *faults = &net->faults;
@@ -78,7 +80,8 @@ void domi_net_connection_free(domi_net_connection *connection)
         if (socket != NULL)
             socket->connection = NULL;
         if (socket != NULL && socket->fd < 0 && socket->owner == NULL)
-            domi_net_socket_free(socket); /* nobody has accepted it */
+            /* a socket without a descriptor and an owner was never accepted */
+            domi_net_socket_free(socket);
         count_lost_bytes(connection, domi_net_pipe_drop_all(&connection->pipes[side]));
         domi_memory_free(connection->pipes[side].bytes);
     }
@@ -102,7 +105,8 @@ void domi_net_connection_free_if_over(domi_net_connection *connection)
 
 /* --- departures ------------------------------------------------------------------------------ */
 
-/* Returns when something that leaves for `side` now arrives there, behind all that left before. */
+/* Returns the time at which bytes that leave for `side` now arrive there, after all that left
+ * before. */
 static uint64_t arrival_ns(domi_net_connection *connection, uint8_t side, uint64_t size)
 {
     domi_net *net = connection->net;
@@ -135,7 +139,7 @@ static void send_event_to_peer(domi_net_connection *connection, uint8_t side,
                                         });
 }
 
-/* Returns how many bytes may leave now. */
+/* Returns how many waiting bytes of the pipe may leave now. */
 static uint64_t may_depart(const domi_net_pipe *pipe)
 {
     uint64_t limit = pipe->cut_at < pipe->end_at ? pipe->cut_at : pipe->end_at;
@@ -193,7 +197,8 @@ static void note_changed(domi_net_connection *connection, uint8_t side)
         domi_net_socket_changed(connection->sockets[side]);
 }
 
-/* Nobody reads at `side` any more: what lies there, and what arrives, is thrown away. */
+/* Stop reading at `side`: the bytes that lie there, and those that arrive later, are thrown
+ * away. */
 static void stop_reading(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *in = &connection->pipes[side];
@@ -231,7 +236,8 @@ void domi_net_leave(domi_net_connection *connection, uint8_t side)
     domi_net_connection_free_if_over(connection);
 }
 
-/* `side` has been reset: it cannot send any more, and can read what had arrived. */
+/* Handle a reset that has reached `side`: this side can send nothing more, and can still read the
+ * bytes that had arrived. */
 static void take_reset(domi_net_connection *connection, uint8_t side, int error)
 {
     domi_net_pipe *out = &connection->pipes[!side];
@@ -242,7 +248,8 @@ static void take_reset(domi_net_connection *connection, uint8_t side, int error)
         return;
     connection->was_reset[side] = true;
     domi_net_tell(connection, "reset", side, 0);
-    /* bytes that the other side can read already stay readable, if it still reads */
+    /* bytes that the other side can read already stay readable, unless it has sent a reset
+     * itself */
     count_lost_bytes(connection, connection->has_reset[!side] ? domi_net_pipe_drop_all(out)
                                                               : domi_net_pipe_drop_behind(out));
     count_lost_bytes(connection, domi_net_pipe_drop_behind(in));
@@ -266,7 +273,7 @@ static void answer_connect(domi_net_connection *connection, int error)
                                         });
 }
 
-/* Make the side that a listener will accept. */
+/* Make the socket of side 1, which the listener will accept. */
 static int add_accepted_side(domi_net_connection *connection, domi_net_socket *listener)
 {
     domi_net_socket *socket = domi_net_socket_new(connection->net, listener->local.family);
@@ -294,16 +301,18 @@ static int add_accepted_side(domi_net_connection *connection, domi_net_socket *l
 
 static bool has_room(const domi_net_socket *listener)
 {
-    return listener->waiting_count <= listener->backlog; /* as in Linux, one more */
+    /* as in Linux, the queue holds one connection more than the backlog */
+    return listener->waiting_count <= listener->backlog;
 }
 
-/* A connect has reached the machine that it is meant for. */
+/* Handle a connect that has reached the listener's machine: queue it at the listener, refuse it, or
+ * schedule a retry. */
 static void reach_listener(domi_net_connection *connection)
 {
     domi_net *net = connection->net;
 
     if (connection->has_reset[0] || connection->was_reset[0])
-        return; /* the opener has gone, or was told that nobody answers */
+        return; /* the opener has closed its socket, or its connect has timed out */
     domi_net_socket *listener = domi_net_find_listener(net, &connection->ends[1]);
     if (listener == NULL || domi_net_draw(net, net->faults.refusals)) {
         answer_connect(connection, -ECONNREFUSED);
@@ -328,7 +337,7 @@ static void reach_listener(domi_net_connection *connection)
     }
     answer_connect(connection, 0);
     domi_net_socket_changed(listener);
-    domi_net_push(connection, 0); /* the connection may be cut before the first byte */
+    domi_net_push(connection, 0); /* a fault may cut the connection before its first byte */
 }
 
 static void take_answer(domi_net_connection *connection, int error)
@@ -398,7 +407,7 @@ static void arrive_at_peer(domi_net_connection *connection, uint8_t side, uint32
     domi_net_pipe *in = &connection->pipes[side];
 
     if (connection->was_reset[0] || connection->was_reset[1])
-        return; /* the reset has thrown the bytes away */
+        return; /* the bytes were thrown away by the reset */
     in->arrived += size;
     if (is_end) {
         in->end_arrived = true;
@@ -412,7 +421,7 @@ static void arrive_at_peer(domi_net_connection *connection, uint8_t side, uint32
         return;
     }
     note_changed(connection, side);
-    note_changed(connection, !side); /* the other side's send buffer has room */
+    note_changed(connection, !side); /* the arrival has made room in the sender's buffer */
 }
 
 static void cut_connection(domi_net_connection *connection)
@@ -443,7 +452,7 @@ void domi_net_connection_carry_out(const domi_net_event *event)
         cut_connection(connection);
         break;
     default:
-        DOMI_CHECK(false); /* the event is about a datagram */
+        DOMI_CHECK(false); /* this kind of event is about a datagram */
     }
     connection->events--;
     domi_net_connection_free_if_over(connection);

@@ -1,9 +1,9 @@
-/* Datagrams are sent, travel, and arrive (parts.h).
+/* This file sends datagrams, carries them over the simulated network, and delivers them (parts.h).
  *
- * The send buffer of a UDP socket holds what the wire has not taken yet, so it fills only where the
- * network has a bandwidth. In the receive buffer a datagram counts COST bytes more than it has. As
- * in Linux, each buffer takes a datagram as long as it is not full, however long the datagram is,
- * and the queue of a Unix socket is bounded by the number of datagrams. */
+ * The send buffer of a UDP socket holds what the wire has not taken yet, so the buffer fills only
+ * if the network has a limited bandwidth. In the receive buffer a datagram counts its size and COST
+ * bytes more. As in Linux, a buffer that is not full takes one more datagram of any length, and the
+ * queue of a Unix socket is bounded by the number of datagrams. */
 #include "runtime/network/parts.h"
 
 #include "base/memory.h"
@@ -12,12 +12,14 @@
 #include <poll.h>
 #include <string.h>
 
-#define COST           256u   /* bytes that each received datagram counts besides its own */
-#define UNIX_QUEUE_MAX 10u    /* datagrams that wait at a Unix socket */
-#define UDP_BYTES_MAX  65507u /* most bytes of a datagram over IPv4, */
-#define UDP6_BYTES_MAX 65527u /* and over IPv6 */
-#define REORDER_NS     UINT64_C(1000000) /* a datagram is held up for at most this long */
-#define SECOND_NS      UINT64_C(1000000000)
+/* bytes that a datagram counts in the receive buffer besides its size */
+#define COST           256u
+#define UNIX_QUEUE_MAX 10u    /* most datagrams in the queue of a Unix socket */
+#define UDP_BYTES_MAX  65507u /* most bytes of a UDP datagram over IPv4 */
+#define UDP6_BYTES_MAX 65527u /* most bytes of a UDP datagram over IPv6 */
+/* longest extra delay of a datagram that a fault reorders */
+#define REORDER_NS UINT64_C(1000000)
+#define SECOND_NS  UINT64_C(1000000000)
 
 /* --- made and ended -------------------------------------------------------------------------- */
 
@@ -87,8 +89,8 @@ static bool has_room(const domi_net_socket *socket)
     return peer == NULL || peer->mail.inbox_count < UNIX_QUEUE_MAX;
 }
 
-/* Returns when a datagram that is sent now has left the socket. If that fills the send buffer, an
- * event will tell that there is room again. */
+/* Returns the time at which a datagram that is sent now has left the socket. If the datagram fills
+ * the send buffer, an event is scheduled for when there is room again. */
 static uint64_t leave_ns(domi_net_socket *socket, uint32_t size)
 {
     domi_net *net = socket->net;
@@ -131,7 +133,7 @@ static void let_datagram_travel(domi_net *net, domi_net_datagram *datagram, uint
         end_datagram(net, datagram, &net->datagrams.lost, "is lost");
 }
 
-/* Send a datagram: by chance the network loses it, or brings it twice. */
+/* Send a datagram over the network, which may lose or double it by chance. */
 static void send_over_network(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
 {
     net->datagrams.sent++;
@@ -152,7 +154,8 @@ static void send_over_network(domi_net *net, domi_net_datagram *datagram, uint64
     let_datagram_travel(net, datagram, start_ns);
 }
 
-/* Returns 0 if the socket can send `size` bytes to `to`; the socket then has a name. */
+/* Check that the socket can send `size` bytes to `to`, and bind the socket if it has no name.
+ * Returns 0; a negative errno. */
 static int prepare_send(domi_net_socket *socket, const domus_endpoint *to, uint32_t size)
 {
     uint32_t fault_max = socket->net->faults.datagram_bytes_max;
@@ -168,8 +171,8 @@ static int prepare_send(domi_net_socket *socket, const domus_endpoint *to, uint3
     return domi_net_bind_for(socket, to);
 }
 
-/* Returns the sender that the receiver will see: a socket of every address sends from the address
- * that it sends to, as if both were on one machine. */
+/* Returns the address that the receiver sees as the sender. A socket bound to 0.0.0.0 or [::]
+ * appears to send from the receiver's own address, as if both were on one machine. */
 static domus_endpoint sender_of(const domi_net_socket *socket, const domus_endpoint *to)
 {
     domus_endpoint from = socket->local;
@@ -199,7 +202,7 @@ static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const voi
     return 0;
 }
 
-/* Let the sender of a datagram without a receiver know of it. */
+/* Schedule a refusal, which tells the sender that the datagram found no receiver. */
 static void refuse_datagram(domi_net *net, domi_net_datagram *datagram)
 {
     net->datagrams.unclaimed++;
@@ -227,7 +230,8 @@ static void arrive_at_receiver(domi_net *net, domi_net_datagram *datagram)
     }
 }
 
-/* Let a connected sender know that its datagram had no receiver. */
+/* Deliver a refusal: a connected sender gets the error ECONNREFUSED, and any other sender
+ * nothing. */
 static void take_refusal(domi_net *net, domi_net_datagram *datagram)
 {
     domi_net_socket *sender = domi_net_find_receiver(net, &datagram->to, &datagram->from);
@@ -242,13 +246,13 @@ static void take_refusal(domi_net *net, domi_net_datagram *datagram)
 
 /* --- Unix ------------------------------------------------------------------------------------ */
 
-/* True if the receiver is connected to another socket than this one. */
+/* True if the receiver is connected, but not to `socket`. */
 static bool is_taken_by_another(const domi_net_socket *receiver, const domi_net_socket *socket)
 {
     return receiver->mail.peer_number != 0 && receiver->mail.peer_number != socket->number;
 }
 
-/* Find the socket of a name. Returns 0; a negative errno. */
+/* Find the Unix socket with the name `to`. Returns 0; a negative errno. */
 static int find_unix(const domi_net_socket *socket, const domus_endpoint *to,
                      domi_net_socket **ret_receiver)
 {
@@ -262,8 +266,8 @@ static int find_unix(const domi_net_socket *socket, const domus_endpoint *to,
     return is_taken_by_another(receiver, socket) ? -EPERM : 0;
 }
 
-/* Find the peer of a connected socket. When it is gone, the socket hears that once, and is not
- * connected any more. */
+/* Find the peer of a connected Unix socket. If the peer is gone, the first call returns
+ * -ECONNREFUSED and disconnects the socket. */
 static int find_peer(domi_net_socket *socket, domi_net_socket **ret_receiver)
 {
     domi_net_mail *mail = &socket->mail;
@@ -358,7 +362,7 @@ int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
     socket->mail.peer = *to;
     socket->mail.peer_number = receiver != NULL ? receiver->number : 0;
     if (receiver == NULL)
-        socket->local = sender_of(socket, to); /* the socket has one address from now on */
+        socket->local = sender_of(socket, to); /* connect(2) fixes the socket's own address */
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* The heap of events, and chance. connection.c carries events out (domi_net.carry_out). */
+/* The heap of future events, and random numbers. Events are carried out by connection.c and
+ * datagram.c, through the pointer domi_net.carry_out. */
 #include "runtime/network/parts.h"
 
 #include "base/check.h"
@@ -6,7 +7,7 @@
 
 #include <errno.h>
 
-#define HEAP_FIRST 64u /* events for which the first heap has room */
+#define HEAP_FIRST 64u /* number of events for which the first heap has room */
 
 /* --- events ---------------------------------------------------------------------------------- */
 
@@ -30,7 +31,8 @@ static bool grow_heap(domi_net *net)
     return true;
 }
 
-/* Put an event into the heap, and move it up to its place. */
+/* Put an event into the heap, and move the event up to its place. Returns false if there is no
+ * memory. */
 static bool push_event(domi_net *net, domi_net_event *event)
 {
     if (net->heap_count == net->heap_capacity && !grow_heap(net))
@@ -45,7 +47,7 @@ static bool push_event(domi_net *net, domi_net_event *event)
     return true;
 }
 
-/* Take the first event out; the last one moves down from its place. */
+/* Remove the first event from the heap and return it; the last event of the heap fills the gap. */
 static domi_net_event *pop_event(domi_net *net)
 {
     domi_net_event *first = net->heap[0];
@@ -114,7 +116,8 @@ void domi_net_release_held(domi_net_connection *connection)
 
         if (event->due_ns < net->now_ns)
             event->due_ns = net->now_ns;
-        event->number = net->event_count++; /* equal times keep the order of their numbers */
+        /* events with one due time keep the order of their numbers */
+        event->number = net->event_count++;
         if (!push_event(net, event)) {
             net->is_out_of_memory = true;
             connection->events--;

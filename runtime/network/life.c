@@ -1,5 +1,5 @@
-/* A network is made and freed here, and each event that is due goes to the file that knows what it
- * means: connection.c or datagram.c. */
+/* This file makes and frees a network, and hands each due event to the file that handles it:
+ * connection.c or datagram.c. */
 #include "runtime/network/parts.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* Links between machines, which may be broken. Events of a connection that would pass meanwhile
- * wait there; datagrams are lost. */
+/* Links between machines, which a test may break. While a link is broken, events of its connections
+ * wait there, and its datagrams are lost. */
 #include "runtime/network/parts.h"
 
 #include <errno.h>

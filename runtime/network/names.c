@@ -1,8 +1,8 @@
-/* Names of sockets. All sockets with a name are in one list, which is short in a test.
+/* Names (addresses) of sockets. All bound sockets are in one list, which is short in a test.
  *
  * Any address can be bound. A socket that is bound to 0.0.0.0 gets the connects to every IPv4
- * address at which nobody else listens, and one that is bound to [::] those to every address, as
- * one of Linux does that is not IPV6_V6ONLY. */
+ * address at which no other socket listens. A socket that is bound to [::] gets the connects to
+ * every IPv4 and IPv6 address at which no other socket listens, as in Linux without IPV6_V6ONLY. */
 #include "runtime/network/parts.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PORTS (65536u - DOMI_NET_FIRST_PORT) /* ports that the network chooses from */
+#define PORTS (65536u - DOMI_NET_FIRST_PORT) /* number of ports that the network chooses from */
 
 bool domi_net_is_any(const domus_endpoint *at)
 {
@@ -19,7 +19,8 @@ bool domi_net_is_any(const domus_endpoint *at)
     return at->family != AF_UNIX && memcmp(at->bytes, zeros, at->size) == 0;
 }
 
-/* Could one connect reach both? */
+/* True if one connect could reach a socket at either endpoint, so that the two names are in
+ * conflict. */
 static bool may_one_connect_reach_both(const domus_endpoint *one, const domus_endpoint *other)
 {
     if (one->family == AF_UNIX || other->family == AF_UNIX)
@@ -63,7 +64,7 @@ static int choose_port(domi_net_socket *socket, domus_endpoint *at)
     return -EADDRINUSE;
 }
 
-/* Give a Unix socket an abstract name that no other one has. */
+/* Choose an abstract name for a Unix socket that no other socket has. */
 static void choose_name(const domi_net_socket *socket, domus_endpoint *ret_at)
 {
     char text[24];
@@ -101,7 +102,8 @@ int domi_net_bind_for(domi_net_socket *socket, const domus_endpoint *to)
 
     if (socket->is_bound || to->family == AF_UNIX)
         return 0;
-    memcpy(from.bytes, to->bytes, sizeof from.bytes); /* as if both were on one machine */
+    /* the socket gets its peer's address, as if both were on one machine */
+    memcpy(from.bytes, to->bytes, sizeof from.bytes);
     return domi_net_bind(socket, &from);
 }
 
@@ -117,7 +119,7 @@ void domi_net_unbind(domi_net_socket *socket)
     socket->is_bound = false;
 }
 
-/* Returns how well a listener fits: 0: not at all; a connect takes the highest. */
+/* Returns how well a listener fits the address `at` of a connect: 0 (not at all) to 3 (best). */
 static int rate_fit_of_listener(const domi_net_socket *listener, const domus_endpoint *at)
 {
     if (listener->state != DOMI_NET_LISTENING || !may_one_connect_reach_both(&listener->local, at))
@@ -139,15 +141,15 @@ domi_net_socket *domi_net_find_listener(domi_net *net, const domus_endpoint *at)
             continue;
         count = now > best ? 1 : count + 1;
         best = now;
-        /* each of `count` listeners is kept with the same chance */
+        /* each of the `count` best listeners is chosen with the same chance */
         if (count == 1 || domi_random_below(&net->random, count) == 0)
             found = one;
     }
     return found;
 }
 
-/* Returns how well a socket fits a datagram; 0: not at all. One that is connected to the sender is
- * better than any other. */
+/* Returns how well a socket fits a datagram; 0: not at all. A socket that is connected to the
+ * sender fits better than any other. */
 static int fit_datagram(const domi_net_socket *socket, const domus_endpoint *from,
                         const domus_endpoint *to)
 {

@@ -8,12 +8,12 @@
 
 /* ---- life.c -----------------------------------------------------------------------------------*/
 
-/* The life of a network as a whole. */
+/* Life of a network as a whole. */
 
-/* Make a network at the time `now_ns`. Returns NULL if there is no memory. */
+/* Make a network whose time is `now_ns`. Returns NULL if there is no memory. */
 domi_net *domi_net_new(uint64_t seed, uint64_t now_ns);
 
-/* Free the network with everything in it. All rings are closed. NULL is allowed. */
+/* Free the network with everything in it. All its rings must be closed before. NULL is allowed. */
 void domi_net_free(domi_net *net);
 
 /* Break the link between two machines, or repair it (domus_testkit_net_part). */
@@ -22,7 +22,8 @@ int domi_net_part(domi_net *net, const domus_endpoint *one, const domus_endpoint
 
 /* ---- socket.c ---------------------------------------------------------------------------------*/
 
-/* Sockets of the network, and their descriptors. stream.c has what programs do with them. */
+/* Sockets of the network, and their descriptors. The calls of programs on sockets are in
+ * stream.c. */
 
 /* Make a socket without a descriptor. Returns NULL if there is no memory. */
 domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family);
@@ -30,76 +31,78 @@ domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family);
 /* Free a socket that nothing refers to any more. */
 void domi_net_socket_free(domi_net_socket *socket);
 
-/* Give a socket a descriptor. Returns it; -ENOMEM. */
+/* Give a socket a descriptor. Returns the descriptor; -ENOMEM. */
 int domi_net_socket_open(domi_net_socket *socket);
 
 /* Returns the socket of a descriptor; NULL: there is none. */
 domi_net_socket *domi_net_socket_find(const domi_net *net, int fd);
 
-/* Tell the ring or the peer that the socket may have become readable or writable. */
+/* Call the socket's `changed`: the socket may have become readable or writable. */
 void domi_net_socket_changed(domi_net_socket *socket);
 
-/* Drop the operations that wait at the socket, and take it out of the list in which it is. */
+/* Drop the operations that wait at the socket, and remove the socket from the list of ready
+ * sockets. */
 void domi_net_socket_forget(domi_net_socket *socket);
 
 /* ---- sockets.c --------------------------------------------------------------------------------*/
 
-/* The calls on sockets, for the backend of the network (ring.h). */
+/* Functions for the calls on sockets, which the backend of the network offers to io (ring.h). */
 
 extern const domi_sockets domi_net_sockets;
 
 /* ---- names.c ----------------------------------------------------------------------------------*/
 
-/* Names of sockets: who listens where, and which ports are taken. */
+/* Names (addresses) of sockets: which socket listens where, and which ports are in use. */
 
-/* Give a socket its name; port 0 chooses one, and a Unix socket whose endpoint has no name gets an
- * abstract one. Returns 0; -EINVAL if it has one already;
+/* Bind a socket to a name. Port 0 means a port that the network chooses, and a Unix endpoint
+ * without a name an abstract name. Returns 0; -EINVAL if the socket has a name already;
  * -EADDRINUSE. */
 int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at);
 
-/* Give a socket that is about to connect to `to` a name, if it has none. Returns 0; -EADDRINUSE. */
+/* Bind a socket that is about to connect to `to`, if it has no name. Returns 0; -EADDRINUSE. */
 int domi_net_bind_for(domi_net_socket *socket, const domus_endpoint *to);
 
-/* Take the name of a socket away, if it has one. */
+/* Remove the socket's name, if it has one. */
 void domi_net_unbind(domi_net_socket *socket);
 
-/* Returns the socket that gets a connect to `at`; NULL: nobody listens there. Among listeners that
- * share a port the seed chooses. */
+/* Returns the listener that gets a connect to `at`; NULL: no socket listens there. Among listeners
+ * that share a port one is drawn at random. */
 domi_net_socket *domi_net_find_listener(domi_net *net, const domus_endpoint *at);
 
-/* Returns the socket that gets a datagram; NULL: there is none. One that is connected gets only
- * what its peer sends. Among sockets that share a port the sender decides, so that all that one
- * sender sends comes to one socket. */
+/* Returns the socket that receives a datagram; NULL: there is none. A connected socket receives
+ * only what its peer sends. Among sockets that share a port the sender's address decides, so that
+ * all datagrams of one sender come to one socket. */
 domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoint *from,
                                         const domus_endpoint *to);
 
-/* True for 0.0.0.0 and [::]. */
+/* True if the address is 0.0.0.0 or [::]. */
 bool domi_net_is_any(const domus_endpoint *at);
 
 /* ---- links.c ----------------------------------------------------------------------------------*/
 
 /* Links between machines, which a test may break. */
 
-/* True if both endpoints are on one machine: the ports may differ. */
+/* True if both endpoints are on one machine; their ports may differ. */
 bool domi_net_is_same_host(const domus_endpoint *one, const domus_endpoint *other);
 
-/* True if the link between the machines of these endpoints is broken. */
+/* True if the link between the machines of the two endpoints is broken. */
 bool domi_net_is_link_broken(const domi_net *net, const domus_endpoint *one,
                              const domus_endpoint *other);
 
-/* True if nothing passes on the link of this connection now. */
+/* True if nothing passes on this connection now: its link is broken, or a test holds it. */
 bool domi_net_is_blocked(const domi_net_connection *connection);
 
 /* Break the link between two machines; NULL: every machine. Returns 0; -ENOSPC. */
 int domi_net_break_link(domi_net *net, const domus_endpoint *one, const domus_endpoint *other);
 
-/* Repair such a link; the caller lets go on what was held up. Returns 0; -ENOENT. */
+/* Repair a broken link; the caller then releases the events that were held up. Returns 0;
+ * -ENOENT. */
 int domi_net_repair_link(domi_net *net, const domus_endpoint *one, const domus_endpoint *other);
 
 /* ---- events.c ---------------------------------------------------------------------------------*/
 
-/* The events of a network, in a heap by the time at which they are due; chance; and the notes that
- * a trace shows. */
+/* Events of a network, in a heap by the time at which they are due; random draws; and entries for
+ * the trace. */
 
 /* Set the time to `now_ns`, and carry out the events that are due by then. */
 void domi_net_advance(domi_net *net, uint64_t now_ns);
@@ -107,30 +110,31 @@ void domi_net_advance(domi_net *net, uint64_t now_ns);
 /* Returns when the next event is due; UINT64_MAX: there is none. */
 uint64_t domi_net_due_ns(const domi_net *net);
 
-/* Add an event that is due at `due_ns`. Returns whether there was memory; if not, the network notes
- * it, and what the event owns stays with the caller. */
+/* Add a copy of the event, which is due at its `due_ns`. Returns false if there is no memory; then
+ * the network records that, and the caller still owns what the event owns. */
 bool domi_net_add_event(domi_net *net, const domi_net_event *event);
 
-/* The link of a connection works again: what was held up goes on. */
+/* Put the held events of a connection back into the heap, because its link works again. */
 void domi_net_release_held(domi_net_connection *connection);
 
-/* Returns true as often as `of_a_million` says. */
+/* Returns true with a probability of `of_a_million` / 1,000,000. */
 bool domi_net_draw(domi_net *net, uint32_t of_a_million);
 
-/* Draw the errno with which a call that makes a socket fails by a fault; 0: none. */
+/* Draw a fault for a call that makes a socket. Returns the negative errno with which the call
+ * fails; 0: it does not fail. */
 int domi_net_draw_failure(domi_net *net);
 
-/* Draw the time that something takes from one side to the other. */
+/* Draw the time that a packet takes from one side to the other. */
 uint64_t domi_net_draw_latency(domi_net *net);
 
-/* Tell the trace. */
+/* Write an entry about a connection or a datagram to the trace. */
 void domi_net_tell(const domi_net_connection *connection, const char *what, uint8_t side,
                    uint64_t amount);
 
 void domi_net_tell_datagram(const domi_net *net, const char *what,
                             const domi_net_datagram *datagram);
 
-/* Returns how many datagrams were sent or doubled, and have not come to an end yet. */
+/* Returns how many datagrams are on their way or wait to be received. */
 uint64_t domi_net_datagrams_in_flight(const domi_net *net);
 
 /* Check that every byte and every datagram is accounted for. */
@@ -138,7 +142,7 @@ void domi_net_check(const domi_net *net);
 
 /* ---- connection.c -----------------------------------------------------------------------------*/
 
-/* The life of connections: connects, what goes to and fro, ends, resets. */
+/* Life of a connection: it is opened, carries bytes both ways, ends or is reset. */
 
 /* Begin a connect from `socket`, whose `local` is set, to `to`. Returns 0; -ENOMEM. */
 int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to);
@@ -147,69 +151,73 @@ int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to);
  * -ECONNREFUSED; -EAGAIN when the queue of the listener is full; -ENOMEM. */
 int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to);
 
-/* Let bytes that wait leave for `side`, as far as there is room, and the end behind them. */
+/* Send the bytes that wait in the pipe to `side`, as far as the window allows, and the end of the
+ * stream behind them. */
 void domi_net_push(domi_net_connection *connection, uint8_t side);
 
-/* `side` sends no more: the end follows behind all bytes. */
+/* Finish the stream that `side` sends: its end follows behind all bytes. */
 void domi_net_finish(domi_net_connection *connection, uint8_t side);
 
-/* `side` resets the connection. Bytes that it has not sent are thrown away. */
+/* Reset the connection from `side`. Bytes that this side has not sent are thrown away. */
 void domi_net_reset(domi_net_connection *connection, uint8_t side);
 
-/* The socket of `side` is closed in order, and is freed by the caller. Bytes that wait are sent. */
+/* Close `side` of a connection in order: bytes that wait are still sent. The caller frees the
+ * side's socket. */
 void domi_net_leave(domi_net_connection *connection, uint8_t side);
 
-/* Do what an event that is due says about its connection. */
+/* Carry out a due event of a connection. */
 void domi_net_connection_carry_out(const domi_net_event *event);
 
-/* Free the connection if both sides are closed and nothing is on its way. */
+/* Free the connection if both sides are closed and no event of it is left. */
 void domi_net_connection_free_if_over(domi_net_connection *connection);
 void domi_net_connection_free(domi_net_connection *connection);
 
 /* ---- stream.c ---------------------------------------------------------------------------------*/
 
-/* Calls that programs make on sockets of the network, without any ring. */
+/* Calls that programs make on sockets of the network; they need no ring. */
 
-/* Close a socket, and free it. */
+/* Close and free a socket. */
 void domi_net_socket_close(domi_net_socket *socket);
 
-/* Reset the connections that wait at a listener. */
+/* Reset the connections that wait in a listener's queue. */
 void domi_net_socket_drop_waiting(domi_net_socket *listener);
 
-/* Listen, or change the backlog. Returns 0; -EINVAL. */
+/* Begin to listen, or change the backlog of a listener. Returns 0; -EINVAL. */
 int domi_net_socket_listen(domi_net_socket *socket, int backlog);
 
-/* Take the oldest connection that waits, without a descriptor. NULL: none waits. */
+/* Accept the oldest waiting connection of a listener. Returns its socket, which has no descriptor
+ * yet; NULL: none waits. */
 domi_net_socket *domi_net_socket_accept(domi_net_socket *listener);
 
-/* Begin a connect. Returns 0 if it is under way or done; a negative errno. */
+/* Begin a connect. Returns 0 if the connect is under way or done; a negative errno. */
 int domi_net_socket_connect(domi_net_socket *socket, const domus_endpoint *to);
 
-/* Receive up to `size` bytes. Returns how many; 0 at the end; -EAGAIN; another negative errno. */
+/* Receive up to `size` bytes. Returns how many; 0 at the end of the stream; -EAGAIN; another
+ * negative errno. */
 int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size);
 
 /* Send up to `size` bytes. Returns how many; -EAGAIN when there is no room; another
  * negative errno. */
 int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t size);
 
-/* Returns what a poll(2) of the socket would tell now: POLLIN, POLLOUT and others. */
+/* Returns the events that poll(2) of the socket would report now: POLLIN, POLLOUT and others. */
 uint32_t domi_net_socket_events(const domi_net_socket *socket);
 
-/* Returns and clears the error of the socket, a positive errno. */
+/* Returns and clears the pending error of the socket, a positive errno. */
 int domi_net_socket_take_error(domi_net_socket *socket);
 
 /* ---- datagram.c -------------------------------------------------------------------------------*/
 
 /* Datagrams of the simulated network: UDP, and Unix sockets of type SOCK_DGRAM.
  *
- * A UDP datagram is an event that is due when it arrives. It may be lost, doubled or held up on its
- * way, and it finds its receiver when it arrives. If there is none, a word about that goes back,
- * which only a connected sender hears. A Unix datagram is with its receiver at once, or the send
+ * A UDP datagram is an event that is due when the datagram arrives. The network may lose, double or
+ * delay it, and looks for the receiver when it arrives. If there is no receiver, a refusal goes
+ * back, which only a connected sender is told of. A Unix datagram arrives at once, or the send
  * fails, as in the kernel.
  *
  * Each datagram comes to one of four ends: it is received, lost, overflows (the receiver has no
- * room) or is unclaimed (there is no receiver, or it was closed). So sent + doubled == received +
- * lost + overflowed + unclaimed + in flight. */
+ * room) or is unclaimed (there is no receiver, or the receiver was closed). So sent + doubled ==
+ * received + lost + overflowed + unclaimed + in flight. */
 
 /* Send a datagram to `to`; NULL: to the peer of the socket. The bytes are copied. Returns 0;
  * -EAGAIN when there is no room; -EMSGSIZE; -EDESTADDRREQ or -ENOTCONN if there is no peer;
@@ -218,21 +226,22 @@ int domi_net_socket_take_error(domi_net_socket *socket);
 int domi_net_datagram_send(domi_net_socket *socket, const domus_endpoint *to, const void *data,
                            uint32_t size);
 
-/* Take the oldest datagram that has arrived, which the caller frees with domi_memory_free().
- * Returns 0; the error of a datagram that was sent; -ESHUTDOWN after a shutdown; -EAGAIN. */
+/* Receive the oldest datagram that has arrived; the caller frees it with domi_memory_free().
+ * Returns 0; the error of a datagram that was sent before; -ESHUTDOWN after a shutdown; -EAGAIN. */
 int domi_net_datagram_receive(domi_net_socket *socket, domi_net_datagram **ret_datagram);
 
-/* Connect a socket to `to`, or (family 0) to nobody. Returns 0; the errors of the send that are
- * about the receiver. */
+/* Connect a socket to `to`, or disconnect it if the family of `to` is 0. Returns 0; the errors of a
+ * send that concern the receiver. */
 int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to);
 
-/* Returns what a poll(2) of the socket would tell now. */
+/* Returns the events that poll(2) of the socket would report now. */
 uint32_t domi_net_datagram_events(const domi_net_socket *socket);
 
-/* Tell the sockets that are connected to this Unix socket that it has room, or is gone. */
+/* Notify the sockets that are connected to this Unix socket that it has room again, or is
+ * closed. */
 void domi_net_datagram_tell_senders(const domi_net_socket *receiver);
 
-/* Do what an event that is due says about a datagram, or about room for one. */
+/* Carry out a due event about a datagram, or about room in a send buffer. */
 void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event);
 
 #endif

@@ -1,14 +1,14 @@
-/* The bytes of a pipe lie in a ring that doubles when it is full. How many there are is bounded by
- * the buffers of both sides. */
+/* The bytes of a pipe lie in a ring buffer, which doubles when it is full. The buffer sizes of both
+ * sides bound how many bytes a pipe holds. */
 #include "runtime/network/pipe.h"
 
 #include "base/memory.h"
 
 #include <string.h>
 
-#define CAPACITY_FIRST 256u /* bytes of the first ring */
+#define CAPACITY_FIRST 256u /* size of the first ring in bytes */
 
-/* Copy `size` bytes from the ring, from the position `from` on. */
+/* Copy `size` bytes out of the ring, beginning at the position `from`. */
 static void copy_bytes_out(const domi_net_pipe *pipe, uint64_t from, char *data, uint64_t size)
 {
     uint32_t mask = pipe->capacity - 1;
@@ -53,7 +53,8 @@ static bool make_room(domi_net_pipe *pipe, uint64_t bytes)
     domi_net_pipe now = *pipe;
     now.bytes = grown;
     now.capacity = (uint32_t)capacity;
-    for (uint64_t at = pipe->head; at != pipe->tail;) { /* piece by piece of the old ring */
+    /* the old ring may have wrapped, so its bytes are copied piece by piece */
+    for (uint64_t at = pipe->head; at != pipe->tail;) {
         uint64_t left = pipe->capacity - (at & (pipe->capacity - 1));
         uint64_t part = left < pipe->tail - at ? left : pipe->tail - at;
 

@@ -15,31 +15,36 @@
 #include <stdint.h>
 
 typedef struct domi_net_pipe {
-    char *bytes;          /* a ring of `capacity` bytes; NULL while `capacity` is 0 */
-    uint32_t capacity;    /* 0, or a power of two */
-    uint32_t send_max;    /* bytes that wait to leave or are on their way, at most */
-    uint32_t receive_max; /* bytes that are on their way or can be received, at most */
-    uint64_t head;        /* position of the next byte to be received */
-    uint64_t arrived;     /* bytes before this position can be received */
-    uint64_t departed;    /* bytes before this position have left */
-    uint64_t tail;        /* position of the next byte to be sent */
-    uint64_t taken;       /* bytes that were sent in all */
-    uint64_t received;    /* bytes that were received in all */
-    uint64_t lost;        /* bytes that were thrown away */
-    uint64_t clear_ns;    /* when the wire has taken all that has left (bandwidth) */
-    uint64_t last_ns;     /* nothing that leaves now arrives before this time */
+    char *bytes;       /* a ring of `capacity` bytes; NULL while `capacity` is 0 */
+    uint32_t capacity; /* 0, or a power of two */
+    /* size of the send buffer: most bytes that wait to leave or are on their way */
+    uint32_t send_max;
+    /* size of the receive buffer: most bytes that are on their way or can be received */
+    uint32_t receive_max;
+    uint64_t head;     /* position of the next byte to be received */
+    uint64_t arrived;  /* bytes before this position can be received */
+    uint64_t departed; /* bytes before this position have left */
+    uint64_t tail;     /* position of the next byte that the sender will add */
+    uint64_t taken;    /* number of bytes sent so far */
+    uint64_t received; /* number of bytes received so far */
+    uint64_t lost;     /* number of bytes thrown away so far */
+    /* time at which the wire has taken all bytes that have left, by its bandwidth */
+    uint64_t clear_ns;
+    /* arrival time of what left last; nothing that leaves later arrives before it */
+    uint64_t last_ns;
     uint64_t cut_at;      /* a fault: the connection is reset when this position departs */
     uint64_t end_at;      /* a fault: the stream ends at this position */
     bool is_finished;     /* the sender has finished; the end follows behind all bytes */
     bool end_departed;    /* the end of the stream is on its way, or has arrived */
-    bool end_arrived;     /* the reader has come to know the end, behind all bytes */
+    bool end_arrived;     /* the reader has read the end of the stream, behind all bytes */
     bool has_ended_early; /* the stream has ended at `end_at`: more bytes cause a reset */
-    bool has_cut;         /* the reset at `cut_at` is on its way */
-    bool is_dead;         /* nothing moves in it any more */
+    bool has_cut;         /* the reset that was drawn for `cut_at` is on its way */
+    bool is_dead;         /* a reset has ended the pipe: no byte moves any more */
     bool reader_gone;     /* the reader is gone: arriving bytes are thrown away */
 } domi_net_pipe;
 
-/* Returns how many bytes can be received, and for how many there is room. */
+/* domi_net_pipe_readable() returns how many bytes can be received; domi_net_pipe_room() how many
+ * more bytes the sender may add. */
 static inline uint64_t domi_net_pipe_readable(const domi_net_pipe *pipe)
 {
     return pipe->arrived - pipe->head;
@@ -52,13 +57,15 @@ static inline uint64_t domi_net_pipe_room(const domi_net_pipe *pipe)
     return waiting < pipe->send_max ? pipe->send_max - waiting : 0;
 }
 
-/* Append bytes; there is room for them. Returns false if there is no memory. */
+/* Append bytes, for which the caller has checked that there is room. Returns false if there is no
+ * memory. */
 bool domi_net_pipe_put(domi_net_pipe *pipe, const void *data, uint32_t size);
 
-/* Take bytes that can be received. */
+/* Receive bytes: copy them out and remove them from the pipe. */
 void domi_net_pipe_take(domi_net_pipe *pipe, void *data, uint32_t size);
 
-/* Throw away bytes: those that can be received; those that have not left; all. Returns how many. */
+/* Throw away bytes: `drop_readable` those that can be received, `drop_unsent` those that have not
+ * left, `drop_all` all bytes. Each returns how many. */
 uint64_t domi_net_pipe_drop_readable(domi_net_pipe *pipe);
 uint64_t domi_net_pipe_drop_unsent(domi_net_pipe *pipe);
 uint64_t domi_net_pipe_drop_all(domi_net_pipe *pipe);

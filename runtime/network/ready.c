@@ -1,8 +1,8 @@
-/* Operations go on at their sockets.
+/* This file carries out the operations on sockets of the simulated network.
  *
- * A receive brings at most 16 pieces in an enter, and an accept as many connections, so that one
- * socket cannot hold up the others. If the completion queue is full, or a fault says so, a
- * multishot operation ends with the completion that found no room, as in an io_uring. */
+ * One enter brings at most 16 completions of a multishot receive or accept, so that one socket
+ * cannot hold up the others. If the completion queue is full, or a fault says so, a multishot
+ * operation ends with the completion that found no room, as in an io_uring. */
 #include "runtime/network/ready.h"
 
 #include "base/check.h"
@@ -17,7 +17,7 @@
 
 #define INPUT_EVENTS  (POLLIN | POLLERR | POLLHUP)
 #define OUTPUT_EVENTS (POLLOUT | POLLERR | POLLHUP)
-#define PIECES_MAX    16 /* completions of one multishot operation in an enter */
+#define PIECES_MAX    16 /* most completions of one multishot operation in one enter */
 
 void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint32_t flags,
                        uint16_t buffer)
@@ -27,11 +27,11 @@ void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint
         (domi_completion){
             .user_data = user_data, .result = result, .flags = (uint16_t)flags, .buffer = buffer});
 
-    DOMI_CHECK(was_put); /* a test kit that has no memory cannot go on */
+    DOMI_CHECK(was_put); /* the put fails only without memory, and then a test kit cannot go on */
 }
 
-/* Complete the operation that waits for input. It goes on if it is multishot, unless the queue is
- * full. Returns whether it goes on. */
+/* Complete the operation that waits for input. A multishot operation goes on, unless the queue is
+ * full or a fault ends it. Returns true if the operation goes on. */
 static bool complete_input(domi_net_ring *ring, domi_net_socket *socket, int result, uint32_t flags,
                            uint16_t buffer)
 {
@@ -62,7 +62,7 @@ static void end_output(domi_net_ring *ring, domi_net_socket *socket, int result)
     domi_net_complete(ring, user_data, result, 0, 0);
 }
 
-/* Draw a smaller number from 1 to `size`, if the fault comes about. */
+/* Returns `size`, or, if the fault happens, a random number from 1 to `size`. */
 static uint32_t draw_size(domi_net *net, uint32_t of_a_million, uint32_t size)
 {
     return size > 1 && domi_net_draw(net, of_a_million)
@@ -70,7 +70,7 @@ static uint32_t draw_size(domi_net *net, uint32_t of_a_million, uint32_t size)
                : size;
 }
 
-/* Receive one piece. Returns whether there may be more. */
+/* Receive one piece of a stream. Returns true if the operation goes on and may receive more. */
 static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
 {
     domi_net *net = ring->net;
@@ -95,8 +95,8 @@ static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
     return complete_input(ring, socket, result, DOMI_BUFFERED, index);
 }
 
-/* Write a datagram behind its head into a buffer, as far as there is room. Returns the
- * bytes of both. */
+/* Write a head and the datagram into a buffer; what finds no room is cut. Returns how many bytes
+ * were written. */
 static int write_datagram(const domi_net_datagram *datagram, const domi_net_buffer *buffer)
 {
     domi_datagram_head head = {0};
@@ -113,8 +113,8 @@ static int write_datagram(const domi_net_datagram *datagram, const domi_net_buff
     return (int)(sizeof head + head.size);
 }
 
-/* Receive one datagram. An empty one may end the operation, as in an io_uring. Returns whether
- * there may be more. */
+/* Receive one datagram. An empty datagram ends the operation by chance, as it may in an io_uring.
+ * Returns true if the operation goes on and may receive more. */
 static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
 {
     domi_net *net = ring->net;
@@ -188,7 +188,8 @@ static void take_input(domi_net_ring *ring, domi_net_socket *socket)
     }
 }
 
-/* Returns how many bytes the socket took; -EAGAIN when it is full; another negative errno. */
+/* Send bytes by the socket. Returns how many the socket took; -EAGAIN when it is full; another
+ * negative errno. */
 static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net_output *output)
 {
     uint32_t limit = 0;
@@ -213,8 +214,8 @@ static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net
     return sent != 0 ? sent : result;
 }
 
-/* Go on with a send that has waited. A gathered one may be done again by its caller, as the epoll
- * backend wants it, or go on, as in an io_uring. */
+/* Continue a send that has waited for room. By chance a gathered send (send_message) ends with
+ * -EAGAIN, as in the epoll backend, whose caller repeats it, or goes on, as in an io_uring. */
 static void go_on_sending(domi_net_ring *ring, domi_net_socket *socket)
 {
     bool is_again = socket->output.is_gathered && domi_random_below(&ring->net->random, 2) == 0;
@@ -266,7 +267,7 @@ static bool can_continue_operations(const domi_net_socket *socket)
     return false;
 }
 
-/* A socket has changed: list it as ready if one of its operations can go on. */
+/* Add a changed socket to the list of ready sockets if one of its operations can go on. */
 static void list_if_ready(domi_net_socket *socket)
 {
     if (socket->ring == NULL || socket->is_listed || !can_continue_operations(socket))
@@ -329,7 +330,8 @@ static int begin_output(domi_net_ring *ring, domi_net_socket *socket, const domi
     return 0;
 }
 
-/* A datagram never waits, and one that is empty is sent, too; so this always completes. */
+/* Send a datagram and complete the operation at once, because a datagram never waits. An empty one
+ * is sent, too. */
 static void send_datagram(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
 {
     const domi_datagram_out *datagram = &entry->datagram;
@@ -358,7 +360,7 @@ static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
     return 0;
 }
 
-/* End the operations on a socket whose user_data is `target`. Returns how many. */
+/* Cancel the operations on a socket whose user_data is `target`. Returns how many there were. */
 static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint64_t target)
 {
     int count = 0;
@@ -386,7 +388,8 @@ static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint6
     return count;
 }
 
-/* The completion of a cancel comes before or after those of the operations that it hit. */
+/* Cancel operations. By chance the completion of the cancel comes before or after those of the
+ * cancelled operations. */
 static void carry_out_cancel(domi_net_ring *ring, domi_net_socket *socket,
                              const domi_net_entry *entry)
 {

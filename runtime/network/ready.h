@@ -1,4 +1,4 @@
-/* Operations on sockets, and how they become completions (ring.h). */
+/* Operations on sockets of the simulated network, and their completions (ring.h). */
 #ifndef DOMI_RUNTIME_NETWORK_READY_H
 #define DOMI_RUNTIME_NETWORK_READY_H
 
@@ -17,50 +17,52 @@ typedef enum domi_net_op {
     DOMI_NET_OP_CANCEL,
 } domi_net_op;
 
-/* An operation that is not carried out yet. */
+/* An operation that is queued and not carried out yet. */
 typedef struct domi_net_entry {
     uint64_t user_data; /* number that comes back with the completion */
-    /* user_data of the operation that has to be cancelled, in a cancel */
+    /* for a cancel: user_data of the operation to cancel */
     uint64_t target;
-    domi_net_output output;     /* the bytes to write, in a send */
-    domi_datagram_out datagram; /* the datagram to send */
-    domi_net_op op;             /* the operation */
-    int fd;                     /* the descriptor of the operation */
-    uint32_t events;            /* the events that a one-shot poll waits for */
+    domi_net_output output;     /* for a send: the bytes to write */
+    domi_datagram_out datagram; /* for a send of a datagram: the datagram */
+    domi_net_op op;             /* kind of the operation */
+    int fd;                     /* descriptor on which the operation works */
+    uint32_t events;            /* for a one-shot poll: the events that it waits for */
 } domi_net_entry;
 
 typedef struct domi_net_buffer {
     void *data;    /* start of the memory of a provided buffer */
-    uint32_t size; /* bytes of that memory */
+    uint32_t size; /* size of that memory in bytes */
 } domi_net_buffer;
 
 struct domi_net_ring {
     domi_net *net;
-    domi_net_entry *entries; /* operations that are queued */
-    uint32_t entry_count;    /* entries in use */
-    uint32_t entry_capacity; /* io.ringEntries */
+    domi_net_entry *entries; /* queue of operations that the next enter carries out */
+    uint32_t entry_count;    /* number of operations in the queue */
+    uint32_t entry_capacity; /* most operations in the queue: io.ringEntries */
 
     domi_completion_queue queue;
-    uint32_t visible_max; /* io.completionEntries: so many can be shown at once */
+    uint32_t visible_max; /* most completions that one enter can show: io.completionEntries */
 
     domi_net_buffer *buffers; /* all provided buffers, by index */
-    uint16_t *free;           /* a ring of the buffers that receives may take, oldest first */
-    uint32_t buffer_mask;     /* places in `free`, minus 1 */
-    uint32_t free_head;       /* the buffer that is taken next; it wraps */
-    uint32_t free_tail;       /* buffers before this one were published; it wraps */
-    uint32_t given_tail;      /* where the next buffer is given; it wraps */
+    /* ring of indexes of the free buffers, which receives take, oldest first */
+    uint16_t *free;
+    uint32_t buffer_mask; /* number of places in `free`, minus 1 */
+    uint32_t free_head;   /* position in `free` of the next buffer to take; it wraps */
+    uint32_t free_tail;   /* position in `free` behind the last published buffer; it wraps */
+    uint32_t given_tail;  /* position in `free` where the next buffer is returned; it wraps */
 
     domi_net_ready ready; /* sockets on which an operation can go on */
 };
 
-/* Queue a completion. `flags` without DOMI_MORE if the operation has ended. */
+/* Queue a completion. `flags` has DOMI_MORE unless the operation has ended. */
 void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint32_t flags,
                        uint16_t buffer);
 
-/* Begin an operation, or cancel some. */
+/* Begin the operation of an entry; an entry that cancels ends other operations. */
 void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry);
 
-/* Let the sockets that are listed as ready go on, each within a bound. */
+/* Continue the operations of all sockets that are listed as ready, each with a bounded number of
+ * completions. */
 void domi_net_go_on(domi_net_ring *ring);
 
 #endif

@@ -1,4 +1,5 @@
-/* The table of the backend (ring.h). ready.c carries operations out. */
+/* The table of functions of the simulated backend (ring.h). The operations are carried out in
+ * ready.c. */
 #include "runtime/network/ring.h"
 
 #include "base/check.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local domi_net *opening; /* the network of rings that are opened now */
+static _Thread_local domi_net *opening; /* the network for rings that this OS thread opens */
 
 domi_net *domi_net_open_rings_in(domi_net *net)
 {
@@ -82,7 +83,7 @@ static void carry_out_all_entries(domi_net_ring *ring)
     ring->entry_count = 0;
 }
 
-/* Queue an operation. If the queue is full, it is carried out first. */
+/* Queue an operation. If the queue is full, its operations are carried out first. */
 static domi_net_entry *begin_entry(void *ring_, domi_net_op op, int fd, uint64_t user_data)
 {
     domi_net_ring *ring = ring_;
@@ -126,7 +127,7 @@ static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint6
 static void ring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
 {
     domi_net_output *output = &begin_entry(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
-    size_t count = (size_t)message->msg_iovlen; /* an int where the C library is musl */
+    size_t count = (size_t)message->msg_iovlen; /* the type of msg_iovlen is int in musl */
 
     DOMI_CHECK(count <= DOMI_PIECES_MAX);
     memcpy(output->pieces, message->msg_iov, count * sizeof *output->pieces);
@@ -184,7 +185,7 @@ bool domi_net_ring_is_due(const void *ring_)
     return domi_completion_queue_count(&ring->queue) != 0 || ring->ready.head != NULL;
 }
 
-/* Show completions, as many as the queue has room for. */
+/* Show completions to the thread, up to the size of its queue. */
 static void show_completions(domi_net_ring *ring)
 {
     uint32_t count = domi_completion_queue_count(&ring->queue);
@@ -198,7 +199,8 @@ void domi_net_ring_wake(void *ring)
     show_completions(ring);
 }
 
-/* Without a test kit: let time pass until something can complete, or until the time-out. */
+/* Let the network's time pass until an operation can complete, or until the time-out. Used only
+ * without a test kit. */
 static void wait_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
 {
     domi_net *net = ring->net;
@@ -212,8 +214,8 @@ static void wait_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
     }
 }
 
-/* Draws the errno with which an enter finds no room; 0: it finds some. With completions to be
- * reaped it may also be that the kernel waits for that. */
+/* Draw a fault of an enter: the errno with which the kernel refuses operations; 0: no fault. If
+ * completions wait to be reaped, the errno may also be the one that asks for that. */
 static int draw_refusal(domi_net_ring *ring)
 {
     static const int errors[] = {-EAGAIN, -ENOMEM, -EBUSY};
@@ -232,7 +234,7 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
         return result;
     show_completions(ring);
     if (ring->queue.tail != ring->queue.shown)
-        return -EBUSY; /* the queue overflows: the thread has to reap first */
+        return -EBUSY; /* the completion queue is full: the thread has to reap first */
     carry_out_all_entries(ring);
     domi_net_go_on(ring);
     if (ring->net->is_alone && min_complete != 0 &&

@@ -1,5 +1,5 @@
-/* Sockets. Descriptors are given out as by a kernel, the lowest free one first, so that a program
- * that uses one after its close meets another socket soon. */
+/* Sockets and descriptors of the simulated network. The lowest free descriptor is given out first,
+ * as by a kernel, so a program that uses a descriptor after its close soon meets another socket. */
 #include "runtime/network/parts.h"
 
 #include "base/check.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define TABLE_FIRST 64u /* descriptors for which the first table has room */
+#define TABLE_FIRST 64u /* number of descriptors for which the first table has room */
 
 domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family)
 {

@@ -1,5 +1,5 @@
-/* The calls on sockets, as io makes them: each does what the system call of its name does, as far
- * as io relies on it. */
+/* The calls on sockets that io makes. Each does what the system call of its name does, as far as io
+ * relies on that. */
 #include "runtime/network/parts.h"
 
 #include "base/check.h"
@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define TYPE_MASK 0xf /* the bits of a socket's type without its flags */
+#define TYPE_MASK 0xf /* mask of the bits of a socket's type, without flags such as SOCK_NONBLOCK  \
+                       */
 
 static domi_net *net_of(void *ring)
 {
@@ -77,7 +78,7 @@ static int net_listen(void *ring, int fd, int backlog)
     return socket != NULL ? domi_net_socket_listen(socket, backlog) : -EBADF;
 }
 
-/* Reset the connection; the socket is as if it were new. */
+/* Reset the connection of a socket, which can then be used like a new one. */
 static int disconnect_socket(domi_net_socket *socket)
 {
     domi_net_connection *connection = socket->connection;
@@ -144,8 +145,8 @@ static int net_shutdown(void *ring, int fd, int how)
     return 0;
 }
 
-/* A descriptor is closed only when nothing is in flight on it, or a completion would come for the
- * socket that gets the descriptor next. */
+/* Close a descriptor. The check makes sure that no operation on it is in flight, or its completion
+ * would reach the socket that gets the same descriptor next. */
 static int net_close(void *ring, int fd)
 {
     domi_net_socket *socket = find_socket(ring, fd);
@@ -160,7 +161,8 @@ static int net_close(void *ring, int fd)
 
 /* --- options --------------------------------------------------------------------------------- */
 
-/* As the kernel does, this refuses to give more bytes than the name has. */
+/* Get the peer's name for SO_PEERNAME. Returns -EINVAL, as the kernel does, if more bytes are asked
+ * for than the name has. */
 static int get_peer_name(const domi_net_socket *socket, void *value, socklen_t size)
 {
     struct sockaddr_storage address = {.ss_family = socket->local.family};
@@ -177,7 +179,8 @@ static int get_peer_name(const domi_net_socket *socket, void *value, socklen_t s
     return 0;
 }
 
-/* For a listener `tcpi_unacked` is the number of connections that wait to be accepted. */
+/* For a listener `tcpi_unacked` is the number of connections that wait to be accepted, as in
+ * Linux. */
 static int get_tcp_info(const domi_net_socket *socket, void *value, socklen_t *size)
 {
     struct tcp_info info = {.tcpi_unacked = socket->waiting_count};
@@ -190,7 +193,7 @@ static int get_tcp_info(const domi_net_socket *socket, void *value, socklen_t *s
     return 0;
 }
 
-/* SO_MEMINFO: only the number of datagrams that were thrown away is told. */
+/* Fill the figures of SO_MEMINFO; only the number of dropped datagrams is simulated. */
 static int get_memory_figures(const domi_net_socket *socket, void *value, socklen_t *size)
 {
     const uint32_t figures[SK_MEMINFO_VARS] = {[SK_MEMINFO_DROPS] = socket->mail.dropped};
@@ -255,7 +258,7 @@ static void set_socket_option(domi_net_socket *socket, int name, const void *val
     }
 }
 
-/* Options that have no effect here are taken. */
+/* Options without an effect in the simulation are accepted. */
 static int net_option_set(void *ring, int fd, int level, int name, const void *value,
                           socklen_t size)
 {
@@ -288,7 +291,7 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
     if (request == FIONREAD) {
         *ret_value = (int)domi_net_pipe_readable(in);
     } else if (request == SIOCOUTQ) {
-        /* an end that is on its way counts as one byte */
+        /* the end of the stream, while it is on its way, counts as one byte */
         bool has_end = socket->local.family != AF_UNIX && out->is_finished && !out->end_arrived;
         *ret_value = socket->is_dead ? 0 : (int)(out->tail - out->arrived) + has_end;
     } else {
@@ -297,7 +300,7 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
     return 0;
 }
 
-/* Returns the endpoint to which a socket is connected; NULL: it is not connected. */
+/* Returns the address of the socket's peer; NULL: the socket is not connected. */
 static const domus_endpoint *find_peer(const domi_net_socket *socket)
 {
     if (socket->state == DOMI_NET_DATAGRAMS)
@@ -349,13 +352,13 @@ static void net_wake(void *ring, int fd)
     domi_net_socket_changed(socket);
 }
 
-/* The test kit knows when a thread sleeps, and when it is woken. */
+/* Return at once: the test kit itself knows when a thread sleeps and when it is woken. */
 static void net_wake_wait(void *ring, int fd, uint64_t timeout_ns)
 {
     (void)ring, (void)fd, (void)timeout_ns;
 }
 
-/* A refused enter is tried again in the next step, which takes no time. */
+/* Return at once: a refused enter is tried again in the next step, and waiting takes no time. */
 static void net_pause(void *ring, uint64_t ns)
 {
     (void)ring, (void)ns;

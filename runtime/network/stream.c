@@ -11,7 +11,8 @@ static void end_socket(domi_net_socket *socket)
     if (socket->connection != NULL)
         domi_net_leave(socket->connection, socket->side);
     socket->connection = NULL;
-    domi_net_unbind(socket); /* nobody finds it any more */
+    /* a closed socket gives up its name, so no connect or datagram finds it */
+    domi_net_unbind(socket);
     if (socket->state == DOMI_NET_DATAGRAMS)
         domi_net_datagram_tell_senders(socket);
     domi_net_socket_free(socket);
@@ -74,7 +75,8 @@ int domi_net_socket_take_error(domi_net_socket *socket)
     return error;
 }
 
-/* The pipe to this socket, or from it; NULL if it has no connection. */
+/* Returns the pipe whose bytes go to this socket, or come from it; NULL if the socket has no
+ * connection. */
 static domi_net_pipe *get_pipe_to_socket(const domi_net_socket *socket)
 {
     return socket->connection != NULL ? &socket->connection->pipes[socket->side] : NULL;
@@ -95,7 +97,8 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
 
         domi_net_pipe_take(in, data, count);
         socket->net->totals.received += count;
-        domi_net_push(socket->connection, socket->side); /* the window is open again */
+        /* the reader has made room, so waiting bytes can leave */
+        domi_net_push(socket->connection, socket->side);
         return (int)count;
     }
     if (socket->error != 0)
@@ -104,11 +107,12 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
         return 0;
     if (socket->state != DOMI_NET_CONNECTED)
         return socket->state == DOMI_NET_CONNECTING ? -EAGAIN : -ENOTCONN;
-    DOMI_CHECK(in != NULL); /* a socket that is connected has a connection */
+    DOMI_CHECK(in != NULL); /* a socket in the state CONNECTED has a connection */
     return in->end_arrived ? 0 : -EAGAIN;
 }
 
-/* True if nobody is left who could read from a Unix socket. */
+/* True if the peer of a Unix socket has stopped reading or has closed, so that nobody can read what
+ * is sent. */
 static bool has_lost_its_reader(const domi_net_socket *socket, const domi_net_pipe *out)
 {
     return socket->local.family == AF_UNIX &&
