@@ -1,7 +1,7 @@
 /* This file lets helper threads do blocking work; domus/blocking.h is the manual.
  *
- * The job lies in the envelope in which its answer will travel. That envelope is paid for when the
- * work is asked for, so the end of the work allocates nothing, and the job lives until its answer
+ * The job lies in the envelope in which its answer will travel. That envelope is allocated when the
+ * work is asked for, so the end of the work allocates nothing, and the job exists until its answer
  * was handled. The helper thread puts the answer as any foreign thread would. */
 #include "runtime/outside/blocking.h"
 
@@ -22,20 +22,21 @@
 const domus_type domus_blocking_type = {.name = "blocking", .size = sizeof(int)};
 
 typedef struct work {
-    int result;              /* first, because it is the payload of the answer */
+    int result;              /* the answer's payload; must be the first field */
     domus_address asker;     /* the actor that waits for the result */
     domus_system *system;    /* the system whose pool runs the job */
-    domi_envelope *envelope; /* becomes the answer */
+    domi_envelope *envelope; /* envelope that becomes the answer */
     domi_job job;            /* the job that the helper threads run */
 } work;
 
-/* Returns the work that lies in the envelope as its payload. */
+/* Returns the work that is the payload of the envelope. */
 static work *work_of(domi_envelope *envelope)
 {
     return (work *)(void *)((char *)envelope + DOMI_ASK_HEAD);
 }
 
-/* Send the answer. Called on a helper thread, or on the thread that stops the pool. */
+/* Send the answer of a job that has ended or was cancelled. Called on a helper thread, or on the
+ * thread that stops the pool. */
 static void send_answer(domi_job *job)
 {
     work *ended = (work *)(void *)((char *)job - offsetof(work, job));
@@ -44,7 +45,7 @@ static void send_answer(domi_job *job)
     uint32_t kind = DOMI_REPLY;
 
     domi_system_check_not_forked(
-        system); /* the function may have forked and returned in the child */
+        system); /* the user's function may have forked and returned in the child */
     ended->result = job->result;
     if (job->result < 0) {
         envelope->type = NULL;
@@ -117,7 +118,7 @@ bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
     domi_envelope *envelope = promise->work;
 
     if (envelope == NULL)
-        return true; /* the work never began, and its promise fails for another reason */
+        return true; /* the work has never begun, and its promise ends with another error */
     if (!domi_workers_withdraw(system->workers, &work_of(envelope)->job))
         return false;
     promise->work = NULL;

@@ -1,6 +1,7 @@
-/* In this file detached actors run, receive and stop. Each thread has a loop of its own: follow a
- * stop, take arrivals and timers, run one house, and sleep on the park word if nothing is left.
- * Everything in `domi_detached` belongs to that thread, except `busy`. */
+/* This file starts, runs and stops detached actors, and lets them receive. Each has a thread with a
+ * loop of its own: the loop follows a stop of the system, receives arrivals and fires timers, runs
+ * the house, and sleeps on the park word if nothing is left to do. Only this thread uses its
+ * `domi_detached`, except `busy`. */
 #include "runtime/outside/detached.h"
 
 #include "base/check.h"
@@ -46,7 +47,8 @@ static uint32_t read_orders(const domi_detached *detached)
     return atomic_load_explicit(&detached->system->orders, memory_order_seq_cst);
 }
 
-/* Follow the system's orders. Returns true if the thread has to leave its loop. */
+/* Follow the system's new orders, if there are any. Returns true if the thread has to leave its
+ * loop. */
 static bool follow_new_orders(domi_detached *detached)
 {
     uint32_t orders = read_orders(detached);
@@ -56,7 +58,7 @@ static bool follow_new_orders(domi_detached *detached)
     return orders >= domi_orders_of(DOMI_STOP_END);
 }
 
-/* Sleep until something was put, a timer is due, or `until_ns` has come, by the steps
+/* Sleep until another thread puts something, a timer is due, or `until_ns` has come, by the steps
  * of base/park.h. */
 static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
 {
@@ -90,7 +92,7 @@ static void look_at_memory(domi_detached *detached)
         (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
-/* Take arrivals from other threads, and fire timers that are due. */
+/* Receive what other threads have put, and fire timers that are due. */
 static void take_events(domi_detached *detached)
 {
     domi_system_check_not_forked(detached->system);
@@ -99,7 +101,7 @@ static void take_events(domi_detached *detached)
     (void)domi_manager_take_arrivals(&detached->manager);
     (void)domi_manager_fire_timers(&detached->manager);
     if (detached->manager.pool.chained >=
-        DOMI_CHAINED_MAX) /* a busy thread may never come to sleep_until_due() */
+        DOMI_CHAINED_MAX) /* a busy thread may never call sleep_until_due() */
         domi_pool_flush_returns(&detached->manager);
 }
 
@@ -112,13 +114,13 @@ static void set_busy(domi_detached *detached, bool busy)
     pthread_mutex_unlock(&detached->system->mutex);
 }
 
-/* Tell a stop of the system which actors have been mounted. */
+/* Publish how many actors this thread has mounted; a stop of the system reads the number. */
 static void note_mounts(domi_detached *detached)
 {
     uint32_t mounts = (uint32_t)domi_counter_read(&detached->manager.counters.spawns);
 
-    /* release: whoever reads this also sees what on_mount has done, as for the list of processes.
-     */
+    /* release: a thread that reads the number also sees what on_mount has done, such as entries in
+     * the list of processes. */
     if (atomic_load_explicit(&detached->mounted, memory_order_relaxed) != mounts)
         atomic_store_explicit(&detached->mounted, mounts, memory_order_release);
 }
@@ -179,9 +181,9 @@ static int start_thread(domi_detached *detached)
                                &detached->system->all_cpus);
 }
 
-/* The stop does not wait for a detached actor's handler. So a spawn holds the system's mutex and
- * fails once detached actors are closed: an actor that is in its handler for long must not spawn on
- * a thread that walks its slots or has ended. */
+/* Lock the system's mutex for a spawn. Returns false, and locks nothing, once detached actors are
+ * closed: the stop does not wait for the handler of a detached actor, and such a handler must not
+ * spawn on a thread whose slots are being walked or which has ended. */
 static bool begin_spawn(domi_manager *manager)
 {
     domus_system *system = manager->system;
@@ -238,8 +240,8 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
     return 0;
 }
 
-/* Find a detached thread that has no actor, or make one, and mark it busy. Called under the
- * system's mutex. */
+/* Find a detached thread without an actor, or make one, and mark it busy. Called under the system's
+ * mutex. */
 static int reserve_thread(domus_system *system, domi_detached **ret_detached)
 {
     domi_detached *detached = NULL;
@@ -266,7 +268,7 @@ static int reserve_thread(domus_system *system, domi_detached **ret_detached)
     return 0;
 }
 
-/* The actor for which the thread was chosen was not made. */
+/* Make a reserved thread free again, because the spawn of its actor has failed. */
 static void give_thread_back(domi_detached *detached)
 {
     pthread_mutex_lock(&detached->system->mutex);
@@ -300,13 +302,15 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
 
 /* --- a receive that returns ------------------------------------------------------------------- */
 
-/* True if the actor has to stop or to restart. A restart waits for the end of this handler, too. */
+/* True if the actor was asked to stop or to restart. A restart begins only when the running handler
+ * has ended. */
 static bool has_actor_to_stop(const domi_house *house)
 {
     return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
 }
 
-/* A message that was taken makes room in the mailbox, so FULL is cleared as at the end of a run. */
+/* Clear the life bit FULL, as the end of a run does, because a received message has made room in
+ * the mailbox. */
 static void make_room(domi_manager *manager, domi_house *house)
 {
     uint64_t life = domi_house_life(house);
@@ -337,11 +341,11 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     domi_house *house = domi_stack_house(stack);
     domi_node *seen[2] = {NULL, NULL};
 
-    /* The home of a pool has no thread, and is its actors' manager when the system ends them. */
+    /* In a stop of the system a pool's home, which has no thread, is the manager of its actors. */
     if (stack->manager->index <= stack->manager->threads || house->home != stack->manager ||
         stack->manager->pooled != NULL || ((domi_detached *)(void *)stack->manager)->foreign)
         return -EOPNOTSUPP;
-    /* a pooled stack, because its end releases what was received */
+    /* the stack has to be a pooled one, because its end releases the received message */
     if (domi_stack_make_pooled(stack) == NULL)
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;

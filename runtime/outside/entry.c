@@ -1,5 +1,5 @@
-/* Entry points of a system (domus/entry.h). They are a plain list: a program has few, and a spawn
- * costs more than a look at all of them. */
+/* Entry points of a system (domus/entry.h). They are a plain list, because a program has few, and a
+ * spawn costs more than a search of the list. */
 #include "base/memory.h"
 #include "house/family/processes.h"
 #include "runtime/outside/visit.h"
@@ -17,7 +17,7 @@ static const domus_entry *find_entry(const domus_system *system, const char *nam
     return NULL;
 }
 
-/* Make room for one more entry. Returns 0; -ENOMEM. */
+/* Make room for one more entry point. Returns 0; -ENOMEM. */
 static int make_room(domus_system *system)
 {
     if (system->entries != NULL)
@@ -49,7 +49,7 @@ int domus_entry_add(domus_system *system, const domus_entry *entry)
     return result;
 }
 
-/* The arguments of a spawn, for the actor. */
+/* The arguments with which an actor for an entry point is spawned. */
 typedef struct order {
     domus_system *system;
     const domus_spawn_options *options;
@@ -71,7 +71,7 @@ int domus_outside_process_spawn(domus_system *system, const char *name, const do
     order given = {system, options != NULL ? options->spawn : NULL};
     domi_visit visit;
 
-    /* Until the system has started the list may grow. */
+    /* Entry points can be added only until the system has started. */
     int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
     if (result != 0)
         return result;

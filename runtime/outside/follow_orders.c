@@ -1,5 +1,5 @@
-/* In this file a manager outside of the loop follows the orders of the system: that of a detached
- * actor, or of a foreign thread that is an actor (seat.h). */
+/* This file lets a manager without a thread of the loop follow the orders of the system: the
+ * manager of a detached actor, or of a seat (seat.h). */
 #include "runtime/outside/follow_orders.h"
 
 #include "house/dispatch/manage.h"

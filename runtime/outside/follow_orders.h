@@ -1,11 +1,12 @@
-/* How threads that are not of the loop follow the orders of the system. */
+/* Orders of the system, for threads that do not run the loop. */
 #ifndef DOMI_RUNTIME_OUTSIDE_FOLLOW_ORDERS_H
 #define DOMI_RUNTIME_OUTSIDE_FOLLOW_ORDERS_H
 
 #include "runtime/system/system.h"
 
-/* Let a manager follow `orders`: take the newest configuration, stop its actors. `followed` are the
- * orders that it has followed before, and become these. The thread that uses the manager. */
+/* Let a manager follow `orders`: it uses the newest configuration, and stops its actors if that is
+ * ordered. `followed` holds the orders that were followed before, and is set to `orders`. Called by
+ * the thread that uses the manager. */
 void domi_outside_follow(domus_system *system, domi_manager *manager, uint32_t orders,
                          uint32_t *followed);
 

@@ -1,6 +1,6 @@
-/* This file makes and ends the outside's manager, has the verbs for foreign threads, and serves
- * listeners. No other actor's home is this manager, so all that foreign threads put goes by the
- * inbox lane. */
+/* This file makes and ends the outside's manager, holds most of the functions for foreign threads,
+ * and serves listeners. No other actor's home is this manager, so all that foreign threads put goes
+ * by the inbox lane. */
 #include "runtime/outside/outside.h"
 
 #include "base/check.h"
@@ -34,7 +34,8 @@
 static const domus_behaviour asker = {.name = "outside"};
 
 const domi_runtime_hooks domi_hooks_of_outside = {
-    .wake = domi_futex_park_wake, /* its owners sleep as leaders (outside_ask.c) */
+    /* its owner sleeps as the leader of the asking threads (outside_ask.c) */
+    .wake = domi_futex_park_wake,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
     .read_memory = domi_pressure_read,
@@ -140,7 +141,7 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
 
     if (result != 0) {
         if (type->release != NULL)
-            /* a publication consumes its payload also when it fails */
+            /* domus_publish() consumes the payload also when it fails */
             type->release((void *)(uintptr_t)payload);
         return result;
     }
@@ -150,8 +151,8 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
     return result;
 }
 
-/* Send a notice, while the caller is inside. With `passes` it is put even if the
- * mailbox is full. */
+/* Send a notice from a thread that has entered the outside. With `passes` the notice is put even
+ * into a full mailbox. */
 static int send_notice(domi_manager *outside, domus_address to, const domus_type *type,
                        const void *payload, bool passes)
 {
@@ -240,7 +241,7 @@ static int find_listener(domus_system *system, const char *name, size_t *ret_ind
     return -ENOENT;
 }
 
-/* Spawn one actor on each thread, and the acceptor that gives connections to them. */
+/* Spawn one channels actor on each thread, and the acceptor that hands connections to them. */
 static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t listener,
                          const domus_behaviour *behaviour, const void *state)
 {
@@ -266,7 +267,7 @@ static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t l
     return result;
 }
 
-/* Make the acceptor of a listener, which does not listen yet. NULL: no memory. */
+/* Make the acceptor of a listener; it has no socket yet. Returns NULL if there is no memory. */
 static domi_acceptor *make_acceptor(domus_system *system, size_t index)
 {
     const domus_listener_config *listener = &system->listeners[index];
@@ -280,13 +281,13 @@ static domi_acceptor *make_acceptor(domus_system *system, size_t index)
     acceptor->name = listener->name;
     acceptor->settings = &system->listener_settings[index];
     int result = domi_networks_parse(listener->proxy_from, &acceptor->proxies, NULL, 0);
-    DOMI_CHECK(result == 0); /* the configuration was checked */
+    DOMI_CHECK(result == 0); /* the networks were checked with the configuration */
     acceptor->targets[0].io = &system->threads[0].io;
     return acceptor;
 }
 
-/* Returns which two of a listener's settings, its behaviour and what stands in front of it do not
- * go together; NULL: all do. */
+/* Returns the reason why a listener's settings, its behaviour and the stages in front of it do not
+ * fit together; NULL: they fit. */
 static const char *find_contradiction(const domus_listener_config *listener,
                                       const domus_behaviour *behaviour,
                                       const domus_pipeline_stage *front)
@@ -303,8 +304,8 @@ static const char *find_contradiction(const domus_listener_config *listener,
     return NULL;
 }
 
-/* Check that a listener can be served in this way. Returns 0; -EINVAL; what `check` of a stage
- * returned. With an error `ret_why` gets the reason. */
+/* Check that a listener can be served with this behaviour and these stages. Returns 0; -EINVAL; the
+ * errno of a stage's `check`. On failure `ret_why` is set to the reason. */
 static int check_serving(const domus_listener_config *listener, const domus_behaviour *behaviour,
                          const domus_pipeline_stage *front, const char **ret_why)
 {
@@ -325,7 +326,8 @@ static int check_serving(const domus_listener_config *listener, const domus_beha
     return result;
 }
 
-/* Note where a socket that was passed listens, for whoever asks for the listener. */
+/* Store the address of a listening socket that the program has passed, for queries about the
+ * listener. */
 static int note_passed(domus_system *system, size_t index, const domus_endpoint *at)
 {
     size_t size = domus_endpoint_text(at, NULL, 0) + 1;
@@ -340,8 +342,8 @@ static int note_passed(domus_system *system, size_t index, const domus_endpoint 
     return 0;
 }
 
-/* Give the acceptor its socket: `listening`, or with 0 one that is made. Returns 0; a negative
- * errno. */
+/* Give the acceptor its socket: the descriptor `listening`, or a new socket if `listening` is 0.
+ * Returns 0; a negative errno. */
 static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t index, int listening,
                        uint16_t *ret_port)
 {
@@ -350,7 +352,7 @@ static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t ind
     domi_io *io = acceptor->targets[0].io;
     domus_endpoint at;
 
-    domi_memory_free(system->passed_at[index]); /* left by an earlier call that has failed */
+    domi_memory_free(system->passed_at[index]); /* a text that an earlier failed call has left */
     system->passed_at[index] = NULL;
     if (listening == 0) {
         acceptor->fd = domi_acceptor_listen(io, listener->address, &plan, ret_port);
@@ -367,7 +369,7 @@ static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t ind
     return 0;
 }
 
-/* Say which socket cannot be had, and why. */
+/* Write to the system's error which socket could not be used, and why. */
 static void explain_socket(domus_system *system, size_t index, int listening, int error)
 {
     const domus_listener_config *listener = &system->listeners[index];
@@ -406,7 +408,8 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
     int result = domi_system_is_forked(system) ? -ECHILD : find_listener(system, name, &index);
 
     if (result == 0 && system->stage == DOMI_STAGE_NEW)
-        result = -ESHUTDOWN; /* the threads have no rings yet, by which sockets are made */
+        /* sockets are made by the rings of the threads, which do not exist yet */
+        result = -ESHUTDOWN;
     const char *why = result != -ENOENT ? NULL
                       : system->config.listener_count != 0
                           ? "the key listeners of the configuration does not have it"
@@ -422,7 +425,7 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
     domi_acceptor *acceptor = make_acceptor(system, index);
     if (acceptor == NULL)
         return -ENOMEM;
-    acceptor->settings->front = front; /* before any other thread reads these settings */
+    acceptor->settings->front = front; /* no other thread reads these settings yet */
     result = find_socket(system, acceptor, index, listening, &port);
     if (result != 0) {
         explain_socket(system, index, listening, result);
@@ -430,7 +433,7 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
         return result;
     }
     acceptor->held = &system->unmounted[index];
-    /* set before the spawn, because the acceptor's thread writes this from then on */
+    /* the pointer is set before the spawn, because afterwards the acceptor's thread writes it */
     system->unmounted[index] = acceptor;
     result = spawn_servers(system, acceptor, index, behaviour, state);
     if (result != 0) {

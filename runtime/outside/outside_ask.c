@@ -1,20 +1,21 @@
-/* Foreign threads ask actors, and wait for the answers, by the functions of this file.
+/* This file lets foreign threads ask actors, and wait for the answers.
  *
  * They ask in the name of one actor that lives on the outside's manager, by the same promises as
- * any actor. Whichever foreign thread is inside runs this actor, so it sorts what has come and also
- * completes asks for which other threads wait. One of the waiting threads leads: it sleeps on the
- * manager's park word, and a put to the actor wakes it as it wakes a thread of the loop (contract:
- * Park and wake). The others sleep on conditions of their own, until their answer comes or they are
- * given the lead. The leader hands the lead on when it leaves.
+ * any actor. The foreign thread that has entered the outside runs this actor, so it handles all
+ * arrived answers, also those for which other threads wait. One of the waiting threads is the
+ * leader: it sleeps on the manager's park word, and a put to the actor wakes it as it wakes a
+ * thread of the loop (contract: Park and wake). The other waiting threads sleep on conditions of
+ * their own, until their answer comes or they become the leader. A leader that leaves wakes another
+ * waiting thread, which becomes the leader. So this always holds:
  *
- *     a thread waits  =>  a thread leads, or is about to
+ *   a thread waits  =>  a thread leads, or is about to
  *
  * The leader and the senders follow the steps of base/park.h. The mutex is unlocked while the
  * leader sleeps. Another foreign thread may complete the leader's ask meanwhile:
  * 1. The leader looks at its ask under the mutex, and becomes SLEEPING under it.
  * 2. The other thread completes the ask under the mutex, and then notifies the leader as a sender
- *    does. The word is SLEEPING or NOTIFIED then, because the leader leaves these states under the
- *    mutex. */
+ * does. The word is SLEEPING or NOTIFIED then, because the leader leaves these states under the
+ * mutex. */
 #include "runtime/outside/outside_ask.h"
 
 #include "base/check.h"
@@ -42,13 +43,13 @@ static void wake_asker(domus_system *system, domi_asking *asking)
         domi_futex_park_wake(outside);
 }
 
-/* Give the reply to the thread that asked. It also gets what the payload owns, but only together
- * with a copy of the payload. */
+/* Copy the reply into the buffer of the asking thread. What the payload owns passes to that thread
+ * only if the payload was copied. */
 static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
 {
     uint32_t size = answer->type->size;
 
-    if (reply == NULL) /* a caller without a buffer wants to know only that the ask was answered */
+    if (reply == NULL) /* a caller without a buffer only wants to know that the ask was answered */
         return 0;
     reply->type = answer->type;
     reply->length = size;
@@ -59,7 +60,8 @@ static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outs
     return domus_take(stack);
 }
 
-/* The asking actor is resumed with an answer. This runs on any foreign thread that is inside. */
+/* Complete an ask whose answer has come. The asking actor is resumed by this function, on any
+ * foreign thread that has entered the outside. */
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_system *system = stack->manager->system;
@@ -153,16 +155,16 @@ int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_a
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* How long the thread has to wait at most. */
+/* Returns how long the asking thread may still wait, in nanoseconds. */
 static uint64_t get_time_left(const domus_system *system, const domi_asking *asking)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
 
-    /* When the time is over, the timer wheel may still need a moment to complete the ask. */
+    /* After the end of the wait the timer wheel may need one more tick to complete the ask. */
     return asking->until_ns > now_ns ? asking->until_ns - now_ns : DOMI_WHEEL_TICK_NS;
 }
 
-/* The leader sleeps until something is put, or its time is over. */
+/* Let the leader sleep on the park word until something is put, or its time is over. */
 static void park_leader(domus_system *system, const domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
@@ -178,7 +180,8 @@ static void park_leader(domus_system *system, const domi_asking *asking)
     (void)domi_park_end(&outside->park);
 }
 
-/* Another thread sleeps until its ask is complete, the lead is free, or its time is over. */
+/* Let a thread that does not lead sleep until its ask is complete, the lead is free, or its time is
+ * over. */
 static void wait_for_lead(domus_system *system, domi_asking *asking)
 {
     const struct timespec until = domi_clock_deadline_after(get_time_left(system, asking));
@@ -196,7 +199,7 @@ static void hand_lead_on(domus_system *system, const domi_asking *asking)
         system->leader = NULL;
     if (system->leader != NULL)
         return;
-    /* A thread that does not sleep on its condition takes the free lead itself before it sleeps. */
+    /* A waiting thread that is awake takes the free lead itself before it sleeps. */
     for (domi_asking *next = system->askings; next != NULL; next = next->next) {
         if (next->sleeps) {
             pthread_cond_signal(&next->woken);
@@ -226,7 +229,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
 void domi_outside_close(domus_system *system)
 {
     for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
-        /* otherwise the promise completes anyway */
+        /* a promise in another state completes without this */
         if (asking->promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
     }
@@ -246,9 +249,9 @@ int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_
     if (type->size > DOMUS_PAYLOAD_MAX)
         result = -EMSGSIZE;
     else if (domi_thread_manager != NULL && domi_thread_manager->system == system)
-        result = -EDEADLK; /* a thread of the system would wait for itself */
+        result = -EDEADLK; /* a thread of the system that waits here could never handle the ask */
     else if (system->simulator != NULL)
-        result = -EOPNOTSUPP; /* while the caller waits, nobody takes a step */
+        result = -EOPNOTSUPP; /* in a test kit no step is taken while the caller waits */
     else
         result = domi_outside_enter_to_send(system, &visit);
     if (result != 0) {

@@ -1,24 +1,25 @@
-/* Asks of foreign threads, which wait for the answer. */
+/* Asks of foreign threads, which wait for their answers. */
 #ifndef DOMI_RUNTIME_OUTSIDE_OUTSIDE_ASK_H
 #define DOMI_RUNTIME_OUTSIDE_OUTSIDE_ASK_H
 
 #include "house/conversation/promise.h"
 #include "runtime/system/system.h"
 
-/* An ask; on the stack of the thread that asks. Under outside_mutex. */
+/* An ask under way, on the stack of the foreign thread that asks. Protected by outside_mutex. */
 struct domi_asking {
-    domi_asking *next;          /* the next ask that waits */
-    domi_asking *previous;      /* the ask that waits before it */
-    domi_promise *promise;      /* gets the answer */
-    pthread_cond_t woken;       /* signalled when the answer is there, or the thread has to lead */
-    domus_outside_reply *reply; /* the caller's; gets the answer */
-    uint64_t until_ns;          /* the end of the wait */
-    int result;                 /* 0, or a negative errno */
+    domi_asking *next;     /* next ask in the list of waiting asks */
+    domi_asking *previous; /* previous ask in that list */
+    domi_promise *promise; /* promise that the answer completes */
+    /* signalled when the answer has come, or the thread has to become the leader */
+    pthread_cond_t woken;
+    domus_outside_reply *reply; /* buffer of the caller for the answer */
+    uint64_t until_ns;          /* time at which the thread stops waiting */
+    int result;                 /* result of the ask: 0, or a negative errno */
     bool sleeps; /* the asking thread sleeps on `woken`, so it may become the leader */
-    bool done;   /* the answer is there, or the ask was ended */
+    bool done;   /* the answer has come, or the ask has failed */
 };
 
-/* The receiver of an ask of a foreign thread: the actor at `address`, or a grain. */
+/* Receiver of a foreign thread's ask: the actor at `address`, or a grain. */
 typedef struct domi_asked {
     domus_address address;
     bool is_grain;
@@ -26,8 +27,9 @@ typedef struct domi_asked {
     const char *key;
 } domi_asked;
 
-/* Send the ask and return. Called between enter and leave. Everything that the payload owns is
- * consumed in every case. If this returns 0, domi_asking_wait() has to follow. */
+/* Send an ask and return at once. Called between domi_outside_enter() and domi_outside_leave().
+ * What the payload owns is consumed in every case. After a return of 0 the caller has to call
+ * domi_asking_wait(). */
 int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply);
@@ -41,11 +43,11 @@ int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_a
 int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_type *type,
                      const void *payload, uint64_t timeout_ns, domus_outside_reply *reply);
 
-/* Wait for the answer. Called between enter and leave; other foreign threads can
- * enter meanwhile. */
+/* Wait for the answer of an ask. Called between domi_outside_enter() and domi_outside_leave();
+ * other foreign threads can enter meanwhile. Returns the result of the ask. */
 int domi_asking_wait(domus_system *system, domi_asking *asking);
 
-/* End all asks of foreign threads with -ESHUTDOWN. Returns when all of these threads have left. */
+/* Fail all asks of foreign threads with -ESHUTDOWN, and wait until all asking threads have left. */
 void domi_outside_close(domus_system *system);
 
 #endif

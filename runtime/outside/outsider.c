@@ -28,7 +28,7 @@
 static const domus_type *const no_types[] = {NULL};
 static const domus_pattern nothing = {.types = no_types};
 
-/* The receive that takes nothing ends only with the actor. */
+/* Handle the end of the receive that accepts nothing, which comes only with the actor's end. */
 static int on_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self, (void)answer;
@@ -41,7 +41,7 @@ static int on_mount(domus_stack *stack, void *self)
     return domus_receive(stack, &nothing, on_end);
 }
 
-/* Returns the place that was paid for when this watch was made; NULL: there is none. */
+/* Returns the place for an event that was allocated when `watch` was made; NULL: there is none. */
 domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const void *watch)
 {
     domi_outside_mail *mail = seat->spares.first;
@@ -51,7 +51,8 @@ domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const vo
     return mail;
 }
 
-/* Make a place for an event that no watch has paid for. Returns 0; -ENOBUFS; -ENOMEM. */
+/* Allocate a place for an event for which no watch has allocated one. Returns 0; -ENOBUFS;
+ * -ENOMEM. */
 static int make_place(domus_outsider *seat, uint32_t bytes, domi_outside_mail **ret_mail)
 {
     uint32_t own_max = domi_house_mail_max(seat->address.house);
@@ -67,7 +68,7 @@ static int make_place(domus_outsider *seat, uint32_t bytes, domi_outside_mail **
     return 0;
 }
 
-/* An event has come: it waits until it is received. */
+/* Store an event that the actor has got in the seat's list, until the owner receives it. */
 static int on_event(domus_stack *stack, void *self, const void *payload)
 {
     domus_outsider *seat = domi_outsider_of(stack);
@@ -105,7 +106,7 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(void *),
     .on_mount = on_mount,
-    /* a link needs a row of its own for its event */
+    /* a link (domus/family.h) needs a row with the type of its event */
     .on = (const domus_on[]){{&domus_down_type, on_event, 0}, {NULL, on_event, 0}},
 };
 
@@ -119,7 +120,8 @@ int domi_outsider_enter(domus_outsider *seat, domi_visit *ret_visit)
 
     if (domi_system_is_forked(system))
         return -ECHILD;
-    /* Relaxed: only the thread that sits here can find its own mark. */
+    /* Relaxed: only the thread that sits here has written this mark, so no other thread finds its
+     * own. */
     if (atomic_load_explicit(&seat->owner, memory_order_relaxed) != &domi_here)
         return -EPERM;
     if (seat->acting)
@@ -147,8 +149,7 @@ void domi_outsider_leave(domus_outsider *seat, const domi_visit *visit)
     domi_outsider_leave_unlocked(visit);
 }
 
-/* Do the same as domi_outsider_enter(), for a verb that an actor which was stopped does not have
- * any more. */
+/* Do the same as domi_outsider_enter(), but return -ESTALE if the actor was stopped. */
 int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
 {
     int result = domi_outsider_enter(seat, ret_visit);
@@ -160,7 +161,7 @@ int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
     return result;
 }
 
-/* Do the same as domi_outsider_enter_alive(), for a verb that sends. While memory is short it
+/* Do the same as domi_outsider_enter_alive(), for a function that sends: while memory is short it
  * returns -EBUSY, as for all foreign threads. */
 int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
 {
@@ -178,8 +179,8 @@ int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
     return -EBUSY;
 }
 
-/* Make a stack in the caller's frame, for a verb that does not wait. It has the message that was
- * received last; domi_outsider_end_verb() takes that back. */
+/* Make a stack in the caller's frame, for a function that does not wait. The stack gets the message
+ * that was received last; domi_outsider_end_verb() gives the message back to the seat. */
 void domi_outsider_begin_verb(domus_outsider *seat, domus_stack *stack)
 {
     domi_stack_begin(stack, &seat->detached.manager, seat->address.house);
@@ -194,7 +195,8 @@ void domi_outsider_end_verb(domus_outsider *seat, domus_stack *stack)
     stack->received = NULL;
 }
 
-/* The message that was received last is done with. Inside. */
+/* End the message that was received last: an unanswered ask fails with -ENOMSG. The caller has
+ * locked the seat. */
 void domi_outsider_end_shown(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
@@ -222,7 +224,7 @@ static int check_may_attach(domus_system *system, const domus_outsider_options *
     if (options != NULL && options->mailbox_max > UINT16_MAX)
         return -EINVAL;
     if (system->simulator != NULL)
-        return -EOPNOTSUPP; /* while the caller waits, nobody takes a step */
+        return -EOPNOTSUPP; /* in a test kit no step is taken while the caller waits */
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
     int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
@@ -231,7 +233,7 @@ static int check_may_attach(domus_system *system, const domus_outsider_options *
     return result;
 }
 
-/* Make the actor. Inside. */
+/* Spawn the outsider's actor on its seat. The caller has locked the seat. */
 static int make_actor(domus_outsider *seat, const domus_outsider_options *options)
 {
     domi_manager *manager = &seat->detached.manager;
@@ -245,7 +247,7 @@ static int make_actor(domus_outsider *seat, const domus_outsider_options *option
                                         &seat->address);
     if (result != 0)
         return result;
-    /* The slot may have late mail, behind which the actor is mounted. */
+    /* The slot may hold late mail, and the actor is mounted only behind it. */
     const domi_house *house = seat->address.house;
     do
         domi_seat_serve(seat, NULL);
@@ -286,7 +288,7 @@ int domus_outside_detach(domus_outsider *outsider)
         return 0;
     int result = domi_outsider_enter(outsider, &visit);
     if (result == -ESHUTDOWN) {
-        /* the seat is closed; domi_seats_release() ends what was received last */
+        /* the seat is closed, and domi_seats_release() ends the last received message */
         atomic_store_explicit(&outsider->owner, NULL, memory_order_relaxed);
         return 0;
     }
@@ -306,13 +308,13 @@ domus_address domus_outsider_address(const domus_outsider *outsider)
 void domi_outsiders_detach_own(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
-    uint32_t count = system->detached_count; /* the list only grows */
+    uint32_t count = system->detached_count; /* the list of detached actors and seats only grows */
     pthread_mutex_unlock(&system->mutex);
 
     for (uint32_t i = 0; i < count; i++) {
         domus_outsider *seat =
             system->detached[i]->foreign ? (domus_outsider *)(void *)system->detached[i] : NULL;
-        /* Relaxed: only this thread writes its own mark. */
+        /* Relaxed: only this thread writes its own mark into `owner`. */
         if (seat != NULL && atomic_load_explicit(&seat->owner, memory_order_relaxed) == &domi_here)
             (void)domus_outside_detach(seat);
     }

@@ -1,4 +1,5 @@
-/* Outsiders watch actors, and have turns, in which they use all verbs. */
+/* Outsiders watch other actors, and run functions that may do all that an actor's handler may
+ * (domus_outsider_act()). */
 #include "runtime/outside/outsider.h"
 
 #include "base/memory.h"
@@ -8,7 +9,7 @@
 
 /* --- watching --------------------------------------------------------------------------------- */
 
-/* Watch, with a place for the event. Inside. */
+/* Watch an actor, and allocate a place for the watch's event. The caller has locked the seat. */
 static int watch_inside(domus_outsider *seat, domus_address address, domus_watch *ret_watch)
 {
     domi_outside_mail *spare = domi_memory_new(sizeof *spare + sizeof(domus_down));

@@ -1,4 +1,4 @@
-/* Outsiders receive by choice, and do something with the message that they have received. */
+/* Outsiders receive messages, and answer, fail or take the message that they have received last. */
 #include "runtime/outside/outsider.h"
 
 #include "house/conversation/receive.h"
@@ -24,7 +24,7 @@ static bool does_pattern_accept(const domus_outsider *seat, const domus_pattern 
                                                         mail->message.type, mail->message.payload);
 }
 
-/* Receive the first of these that the pattern takes. False: none. */
+/* Receive the first message of a list that the pattern accepts. Returns false if there is none. */
 static bool receive_listed(domus_outsider *seat, domi_outside_mails *list,
                            const domus_pattern *pattern, domus_outside_message *ret_message)
 {
@@ -58,7 +58,8 @@ static bool receive_event(domus_outsider *seat, const domus_pattern *pattern,
     return true;
 }
 
-/* Receive the first ask, or else the first notice, that the pattern takes. False: none. */
+/* Receive the first ask, or else the first notice, that the pattern accepts. Returns false if there
+ * is none. */
 static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, domi_node *seen[2],
                          domus_outside_message *ret_message)
 {
@@ -66,7 +67,7 @@ static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, dom
     domi_house *house = seat->address.house;
     domi_envelope *envelope = domi_receive_find(manager, house, pattern, NULL, seen);
 
-    /* A message that was taken, or has expired, makes room in the mailbox. */
+    /* A message that was received or has expired has made room in the mailbox. */
     if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
         domi_watch_fire_room(manager, house);
     if (envelope == NULL)
@@ -83,7 +84,8 @@ static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, dom
     return true;
 }
 
-/* Returns 0 if the actor goes on; -ESHUTDOWN; -ECANCELED. */
+/* Check whether the outsider may go on receiving. Returns 0; -ESHUTDOWN if the system stops;
+ * -ECANCELED if the actor has to stop. */
 static int check_outsider_goes_on(domus_outsider *seat)
 {
     if (domi_seat_has_to_stop(seat))
@@ -94,7 +96,8 @@ static int check_outsider_goes_on(domus_outsider *seat)
     return 0;
 }
 
-/* Receive, inside. With -ESHUTDOWN and `*ret_closed` the seat was closed, and nothing is locked. */
+/* Receive a message in a locked seat. If the seat was closed meanwhile, this returns -ESHUTDOWN
+ * with `*ret_closed` true, and nothing is locked. */
 static int receive_inside(domus_outsider *seat, const domus_pattern *pattern, uint64_t within_ns,
                           domus_outside_message *ret_message, bool *ret_closed)
 {
@@ -175,7 +178,7 @@ int domus_outsider_fail(domus_outsider *outsider, int error)
     return result;
 }
 
-/* Take what an answer or an event owns. */
+/* Hand what a received answer or event owns over to the caller. Returns 0; -EINVAL; -EALREADY. */
 static int take_of_shown(domi_outside_mail *shown)
 {
     if (shown->envelope != NULL)

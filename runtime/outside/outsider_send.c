@@ -1,4 +1,4 @@
-/* Outsiders send, and ask: they wait for the answer, or receive it later. */
+/* Outsiders send notices and asks. After an ask they wait for the answer, or receive it later. */
 #include "runtime/outside/outsider.h"
 
 #include "base/memory.h"
@@ -40,7 +40,7 @@ static uint64_t bounded_timeout(uint64_t timeout_ns)
     return timeout_ns < DOMUS_OUTSIDE_ASK_MAX_NS ? timeout_ns : DOMUS_OUTSIDE_ASK_MAX_NS;
 }
 
-/* Enter to ask. If this fails, what the payload owns is released. */
+/* Enter the seat for an ask. If this fails, what the payload owns is released. */
 static int enter_to_ask(domus_outsider *seat, const domus_type *type, const void *payload,
                         domi_visit *ret_visit)
 {
@@ -54,9 +54,10 @@ static int enter_to_ask(domus_outsider *seat, const domus_type *type, const void
     return result;
 }
 
-/* Begin a conversation that asks and is resumed with the answer; its frame holds `pointer`.
- * `alone` raises a barrier until then: who works on this ask and asks this actor gets -EDEADLK.
- * Returns 0; a negative errno, and then the payload is released. */
+/* Begin a conversation that sends an ask and is resumed with the answer; its frame holds `pointer`.
+ * With `alone` the conversation raises a barrier, so an ask to this outsider that would wait for
+ * the same answer fails with -EDEADLK. Returns 0; a negative errno, and then the payload is
+ * released. */
 static int begin_ask(domus_outsider *seat, domus_address to, const domus_type *type,
                      const void *payload, uint64_t timeout_ns, void *pointer, bool alone,
                      domus_resumed *then)
@@ -78,9 +79,9 @@ static int begin_ask(domus_outsider *seat, domus_address to, const domus_type *t
     return result == DOMUS_PARKED ? 0 : result;
 }
 
-/* An ask for which the thread waits; on its stack. */
+/* An ask whose sender waits for the answer; it lies on the sender's stack. */
 typedef struct waiting {
-    domus_outside_reply *reply; /* the caller's */
+    domus_outside_reply *reply; /* buffer of the caller for the answer */
     int result;
     bool done;
 } waiting;
@@ -107,7 +108,8 @@ static int on_reply(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Wait for the answer. Returns false if the seat was closed meanwhile; nothing is locked then. */
+/* Wait for the answer of an ask. Returns false if the seat was closed meanwhile; then nothing is
+ * locked. */
 static bool wait_for_reply(domus_outsider *seat, waiting *ask)
 {
     for (;;) {
@@ -141,8 +143,8 @@ int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_t
     return result;
 }
 
-/* The answer to an ask of domus_outsider_ask_add(). It takes the envelope with it, so it needs no
- * memory. */
+/* Store the answer to an ask of domus_outsider_ask_add() in the seat's list. The answer's envelope
+ * is kept, so no memory is needed. */
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_outsider *seat = domi_outsider_of(stack);

@@ -1,4 +1,4 @@
-/* Pools that foreign threads open (domus/system.h). */
+/* Pools of runners that foreign threads open (domus/system.h). */
 #include "io/connectors/pool.h"
 
 #include <domus/router.h>

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define UNKNOWN_SHARE 5u /* a name without addresses is remembered for 1/5 of the time */
+#define UNKNOWN_SHARE 5u /* a name without addresses is remembered for 1/5 of cacheTime */
 
 typedef enum record_state {
     QUEUED,
@@ -30,22 +30,22 @@ typedef enum record_state {
 } record_state;
 
 typedef struct record {
-    struct record *next; /* in the order in which they were made */
+    struct record *next; /* next record, in the order in which they were made */
     record_state state;
-    domi_lookup *lookups; /* the lookups of actors that wait for this name */
-    uint64_t expires_ns;  /* KNOWN: when it is forgotten */
-    int result;           /* KNOWN: entries of `found`, or a negative errno */
+    domi_lookup *lookups; /* list of the lookups of actors that wait for this name */
+    uint64_t expires_ns;  /* time at which a KNOWN record is forgotten */
+    int result;           /* number of entries in `found`, or a negative errno, if KNOWN */
     char name[DOMI_HOST_MAX + 1];
-    domus_endpoint found[DOMI_FOUND_MAX]; /* KNOWN; RUNNING: its thread writes here */
+    domus_endpoint found[DOMI_FOUND_MAX]; /* addresses, which the RUNNING thread writes */
 } record;
 
 struct domi_resolver {
     pthread_mutex_t mutex;
-    domus_system *system; /* NULL: closed */
-    uint32_t users;       /* the system, and the threads */
-    uint32_t running;     /* threads that look up names now */
-    uint32_t queued;      /* records that are QUEUED */
-    uint32_t known;       /* records that are KNOWN */
+    domus_system *system; /* system of the resolver; NULL: the resolver is closed */
+    uint32_t users;       /* number of users: the system, and each thread that looks up names */
+    uint32_t running;     /* number of threads that look up names now */
+    uint32_t queued;      /* number of QUEUED records */
+    uint32_t known;       /* number of KNOWN records */
     record *records;
     domi_look_up *look_up;
     void *context;
@@ -102,7 +102,7 @@ static int look_up_by_libc(void *context, const char *name, domus_endpoint *ret_
     return count != 0 ? (int)count : -ENODATA;
 }
 
-/* A simulation has no threads and no names, but those that its test gives it. */
+/* Fail a lookup in a simulation whose test has set no function for it (domi_resolver_use()). */
 static int look_up_nothing(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
     (void)context, (void)name, (void)ret_found, (void)max;
@@ -144,13 +144,13 @@ static void remove_record(domi_resolver *resolver, record *old)
     *place = old->next;
     resolver->queued -= old->state == QUEUED;
     resolver->known -= old->state == KNOWN;
-    /* a thread of the system may be here, whose memory the record does not count as */
+    /* the calling thread may be one of the system, whose meter does not count records */
     domi_meter *counted = domi_memory_set_meter(NULL);
     domi_memory_free(old);
     (void)domi_memory_set_meter(counted);
 }
 
-/* Returns the record of a name that is not too old; NULL: there is none. */
+/* Returns the record of a name that has not expired; NULL: there is none. */
 static record *find_fresh_record(domi_resolver *resolver, const char *name, uint64_t now_ns)
 {
     record *next;
@@ -165,7 +165,7 @@ static record *find_fresh_record(domi_resolver *resolver, const char *name, uint
     return NULL;
 }
 
-/* Returns the oldest record in this state; NULL: there is none. */
+/* Returns the oldest record in the given state; NULL: there is none. */
 static record *find_oldest_record(const domi_resolver *resolver, record_state state)
 {
     record *one = resolver->records;
@@ -190,7 +190,7 @@ static record *add_record(domi_resolver *resolver, const char *name)
     return one;
 }
 
-/* Remove the waiting names for which no actor waits any more. */
+/* Remove the QUEUED records for which no actor waits any more. */
 static void remove_unwanted_names(domi_resolver *resolver)
 {
     record *next;
@@ -204,7 +204,7 @@ static void remove_unwanted_names(domi_resolver *resolver)
 
 /* --- results, under the mutex ----------------------------------------------------------------- */
 
-/* Give the result to a lookup, whose memory is that of the system. */
+/* Copy the result of a record into a lookup; the copy is memory of the system. */
 static void fill_lookup(domi_lookup *lookup, const record *known)
 {
     uint32_t count = known->result > 0 ? (uint32_t)known->result : 0;
@@ -221,15 +221,15 @@ static void fill_lookup(domi_lookup *lookup, const record *known)
     lookup->count = count;
 }
 
-/* Tell every actor that waits for the name. An actor that gets no event, because there is no memory
- * for it, waits for its time-out. */
+/* Send the result to every actor that waits for the name. If there is no memory for an actor's
+ * event, the actor waits until its time-out. */
 static void tell_waiting_actors(domi_resolver *resolver, record *known)
 {
     domi_manager *outside = &resolver->system->outside;
     domi_visit visit;
 
     if (domi_outside_enter(resolver->system, DOMI_LAST_TO_SEND, &visit) != 0) {
-        unlink_all_lookups(known); /* the system ends, and so do the actors that wait */
+        unlink_all_lookups(known); /* the waiting actors end together with the system */
         return;
     }
     while (known->lookups != NULL) {
@@ -244,7 +244,7 @@ static void tell_waiting_actors(domi_resolver *resolver, record *known)
         envelope->type = &domi_resolved_type;
         envelope->sender = NULL;
         envelope->sender_lease = 0;
-        /* from here on the lookup belongs to the actor */
+        /* from here on the lookup belongs to the actor that gets the event */
         if (domi_mailbox_put(outside, asker, &envelope->node, DOMI_EVENT) != 0)
             domi_pool_free(outside, &envelope->node);
     }
@@ -265,8 +265,7 @@ static void finish_lookup(domi_resolver *resolver, record *done, int result)
     resolver->known++;
     tell_waiting_actors(resolver, done);
     if (result < 0 && result != -ENODATA)
-        remove_record(resolver,
-                      done); /* nothing is known of the name: the next connect asks again */
+        remove_record(resolver, done); /* failures are not remembered: the next connect retries */
     else if (resolver->known > DOMI_LIVE(resolver->system, connect.resolve.cache_max))
         remove_record(resolver, find_oldest_record(resolver, KNOWN));
 }
@@ -293,7 +292,7 @@ static void *run_look_ups(void *argument)
     pthread_mutex_lock(&resolver->mutex);
     for (record *one = find_oldest_record(resolver, QUEUED); one != NULL;
          one = find_oldest_record(resolver, QUEUED)) {
-        if (one->lookups == NULL) { /* the actors that waited for it have gone */
+        if (one->lookups == NULL) { /* the actors that waited for this name have given up */
             remove_record(resolver, one);
             continue;
         }
@@ -309,7 +308,7 @@ static void *run_look_ups(void *argument)
     return NULL;
 }
 
-/* Make one more thread. Returns 0; -EAGAIN when the kernel makes none. */
+/* Start one more thread that looks up names. Returns 0; -EAGAIN if the kernel makes none. */
 static int add_thread(domi_resolver *resolver)
 {
     pthread_attr_t attributes;
@@ -331,8 +330,8 @@ static int add_thread(domi_resolver *resolver)
 
 /* --- names of this machine -------------------------------------------------------------------- */
 
-/* "localhost", and each name below it, is loopback in every case, without a look at a file or a
- * server, which may be missing, or say otherwise (RFC 6761, 6.3). */
+/* True for "localhost" and each name below it. These names are loopback addresses without a look at
+ * a file or a name server, which may be missing or say otherwise (RFC 6761, 6.3). */
 static bool is_localhost_name(const char *name)
 {
     static const char local[] = "localhost";
@@ -344,7 +343,7 @@ static bool is_localhost_name(const char *name)
            (size == length || name[size - length - 1] == '.');
 }
 
-/* IPv6 comes first, as getaddrinfo(3) has it on a machine with both (RFC 6724). */
+/* Answer a lookup of a localhost name, with IPv6 first as getaddrinfo(3) does (RFC 6724). */
 static int resolve_local(domi_lookup *lookup)
 {
     const record loopback = {.state = KNOWN,
@@ -358,7 +357,7 @@ static int resolve_local(domi_lookup *lookup)
 
 /* --- what actors ask for ---------------------------------------------------------------------- */
 
-/* Returns the record of `name`, on which the caller may wait; NULL with `ret_error`. */
+/* Queue a name for a lookup. Returns its record; NULL with the negative errno in `ret_error`. */
 static record *queue_name(domi_resolver *resolver, const char *name, int *ret_error)
 {
     record *one = NULL;
@@ -369,7 +368,7 @@ static record *queue_name(domi_resolver *resolver, const char *name, int *ret_er
         *ret_error = -ENOBUFS;
         return NULL;
     }
-    /* records that outlive the system do not use its allocator, and do not count as its memory */
+    /* records may outlive the system, so its allocator and meter are not used for them */
     const domus_allocator *before = domi_memory_set_allocator(NULL);
     domi_meter *counted = domi_memory_set_meter(NULL);
     one = add_record(resolver, name);

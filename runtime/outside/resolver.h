@@ -1,12 +1,13 @@
-/* The resolver: getaddrinfo() in threads that can be abandoned.
+/* The resolver looks names up by getaddrinfo(), in threads that can be abandoned.
  *
- * A look-up may take minutes when a name server is silent, and a stop must not wait for it. So the
- * threads belong to the resolver and not to a system: they are detached, what they use is theirs
- * and the resolver's, and the last of them or the system frees it. At most
- * connect.resolve.threadsMax names are looked up at a time, and connect.resolve.queueMax wait;
- * connects to the same name share one look-up. The addresses of a name are remembered for
- * connect.resolve.cacheTime, and a fifth of it that a name has none; that a look-up has failed is
- * not. At most connect.resolve.cacheMax names are remembered.
+ * A lookup may take minutes when a name server is silent, and a stop must not wait for it. So the
+ * threads belong to the resolver and not to a system: they are detached, they use only memory of
+ * their own and of the resolver, and its last user (a thread or the system) frees the resolver. At
+ * most connect.resolve.threadsMax names are looked up at a time, and connect.resolve.queueMax names
+ * wait; connects to the same name share one lookup. The addresses of a name are remembered for
+ * connect.resolve.cacheTime. That a name has no address is remembered for a fifth of this time, and
+ * that a lookup has failed is not remembered. At most connect.resolve.cacheMax names are
+ * remembered.
  *
  * Thread-safety: any thread, unless a function says something else. */
 #ifndef DOMI_RUNTIME_OUTSIDE_RESOLVER_H
@@ -17,29 +18,32 @@
 
 typedef struct domi_resolver domi_resolver;
 
-/* Look a name up. Returns how many addresses it has written to `ret_found`, at most `max`; -ENODATA
- * if the name has none; another negative errno if it is not known. */
+/* Look a name up. Returns how many addresses were written to `ret_found`, at most `max`; -ENODATA
+ * if the name has none; another negative errno if the lookup has failed. */
 typedef int domi_look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max);
 
 /* Make the resolver of a system. Returns 0; -ENOMEM. */
 int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver);
 
-/* Look names up by `look_up` from now on; NULL: by the C library, or in a simulation not at all. In
- * a simulation the thread that asks calls the function. Call this before the first look-up. */
+/* Set the function by which names are looked up from now on. NULL: by the C library, or in a
+ * simulation not at all. In a simulation the thread that asks calls the function. Call this before
+ * the first lookup. */
 void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context);
 
-/* Give up all look-ups, because the system stops. From here on the resolver does not
- * touch the system. */
+/* Close the resolver, because the system stops: all lookups are given up, and the resolver does not
+ * use the system any more. */
 void domi_resolver_close(domi_resolver *resolver);
 
-/* The system is freed; look-ups that still run free the resolver after them. NULL is allowed. */
+/* Release the system's use of the resolver; threads that still look names up free the resolver
+ * after them. NULL is allowed. */
 void domi_resolver_free(domi_resolver *resolver);
 
-/* Count the names that are looked up, and those that wait for that. Thread-safety: any
- * thread. */
+/* Count the names that are looked up now, and the names that wait to be looked up. Thread-safety:
+ * any thread. */
 void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued);
 
-/* These functions are domi_runtime_hooks.resolve and unresolve. */
+/* Begin and withdraw a lookup. These functions are domi_runtime_hooks.resolve and
+ * domi_runtime_hooks.unresolve. */
 int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, const char *name);
 void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup);
 

@@ -1,4 +1,4 @@
-/* Seats and their caretaker; see the header. */
+/* Seats of outsiders, and the caretaker of vacant seats (seat.h). */
 #include "runtime/outside/seat.h"
 
 #include "base/check.h"
@@ -23,11 +23,12 @@
 
 #include <errno.h>
 
-#define CARE_ROUNDS 16u /* rounds at one seat without a pause for others */
+#define CARE_ROUNDS 16u /* most rounds at one seat before the caretaker goes on to the next */
 
 /* --- mail ------------------------------------------------------------------------------------- */
 
-/* The actor has ended, so no conversation of it has a place in these lists any more. */
+/* Free all entries of a seat's lists, after the actor has ended and none of its conversations uses
+ * them. */
 static void clear_lists(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
@@ -46,7 +47,8 @@ static domus_outsider *seat_of(domi_detached *detached)
     return detached->foreign ? (domus_outsider *)(void *)detached : NULL;
 }
 
-/* Begin and end the use of the manager, with the mutex. */
+/* Begin and end the use of a seat's manager by the calling thread, which has locked the seat's
+ * mutex. */
 static void begin_use(domus_outsider *seat)
 {
     domi_manager_own(&seat->detached.manager);
@@ -96,7 +98,7 @@ bool domi_seat_has_to_stop(const domus_outsider *seat)
 bool domi_seat_is_over(const domus_outsider *seat)
 {
     if (seat->address.house == NULL)
-        return true; /* there was none */
+        return true; /* no actor was ever made on this seat */
     uint64_t life = domi_house_life(seat->address.house);
 
     return (life & DOMI_LIFE_CLOSED) != 0 || DOMI_LIFE_LEASE(life) != seat->address.lease;
@@ -122,9 +124,10 @@ static void look_at_memory(domus_outsider *seat)
         (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
-/* Before a run: the places up to which a receive has looked stay only if nothing can be taken out
- * of the mailboxes. A cancel, which is an event, takes an ask out; a conversation that receives
- * takes anything. If there is none of these, no receive looks at the mail in a run, either. */
+/* Before a run, forget the places in the mailboxes up to which a receive has looked, unless the run
+ * can remove nothing from the mailboxes. A cancel, which is an event, removes an ask; a
+ * conversation that receives removes any message. If neither can happen in the run, no receive
+ * looks at the mailboxes, and the mark FRESH is cleared. */
 static void forget_seen_places(domi_house *house, domi_node *seen[2])
 {
     const domi_family *family = house->family;
@@ -181,7 +184,7 @@ void domi_seat_settle(domus_outsider *seat)
         domi_house_make_ready(&seat->detached.manager, house);
 }
 
-/* The time of the next timer, and of the next look that has to come in any case. */
+/* Returns the time of the next timer, or of the longest sleep if that is sooner. */
 static uint64_t get_next_due_time(domi_manager *manager)
 {
     uint64_t due_ns[] = {domi_wheel_next_ns(&manager->timing.wheel),
@@ -220,18 +223,20 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
 
 void domi_seats_call(domus_system *system)
 {
-    /* seq_cst: the caretaker reads this word before it looks, and the kernel compares it. */
+    /* seq_cst: the caretaker reads this word before it looks at the seats, and the kernel compares
+     * it before the caretaker sleeps. */
     (void)atomic_fetch_add_explicit(&system->seats_calls, 1, memory_order_seq_cst);
     domi_futex_wake(&system->seats_calls);
 }
 
-/* The hook `wake` of a seat's manager. */
+/* Wake the owner of a seat, or, if the seat is vacant, the caretaker. This function is the hook
+ * `wake` of a seat's manager. */
 static void wake_seat(domi_manager *manager)
 {
     domus_outsider *seat = (domus_outsider *)(void *)manager;
 
     domi_futex_park_wake(manager);
-    /* seq_cst: see the header. */
+    /* seq_cst: the load is step 3 of seat.h. */
     if (atomic_load_explicit(&seat->owner, memory_order_seq_cst) == NULL)
         domi_seats_call(seat->detached.system);
 }
@@ -245,8 +250,8 @@ static void set_busy(domus_outsider *seat, bool busy)
     pthread_mutex_unlock(&system->mutex);
 }
 
-/* Leave a seat that is vacant now: set its park word for senders, and look once more for work that
- * came meanwhile. */
+/* Let a vacant seat rest: set its park word to SLEEPING for senders, and call the caretaker if work
+ * has come meanwhile. */
 static void rest_vacant_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
@@ -262,13 +267,13 @@ static void rest_vacant_seat(domus_outsider *seat)
         domi_seats_call(seat->detached.system);
 }
 
-/* Look after one seat. Returns when to look again. */
+/* Do the work of a vacant seat. Returns the time at which the caretaker has to look at it again. */
 static uint64_t look_after_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
     uint64_t due_ns = UINT64_MAX;
 
-    /* Relaxed: it is read again under the mutex. */
+    /* Relaxed: `owner` is read again under the mutex. */
     if (atomic_load_explicit(&seat->owner, memory_order_relaxed) != NULL)
         return due_ns;
     pthread_mutex_lock(&seat->mutex);
@@ -284,7 +289,7 @@ static uint64_t look_after_seat(domus_outsider *seat)
     return due_ns;
 }
 
-/* Returns how many seats and detached actors there are. Their list only grows. */
+/* Returns how many seats and detached actors the system has. Their list only grows. */
 static uint32_t count_places(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
@@ -306,8 +311,8 @@ static uint64_t look_after_all_seats(domus_system *system)
     return due_ns;
 }
 
-/* Close all seats: from here on nobody but the thread that stops the system uses them. A seat whose
- * owner is in a function of domus_outsider_act() is waited for, as a handler is. */
+/* Close all seats: from here on only the thread that stops the system uses them. If a seat's owner
+ * is in a function of domus_outsider_act(), this waits for the function's end. */
 static void close_all_seats(domus_system *system)
 {
     uint32_t seats = 0;
@@ -338,7 +343,7 @@ static void *run_caretaker(void *system_)
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
     for (;;) {
-        /* seq_cst: as in domi_seats_call(). */
+        /* seq_cst: pairs with the addition in domi_seats_call(). */
         uint32_t calls = atomic_load_explicit(&system->seats_calls, memory_order_seq_cst);
         domi_system_check_not_forked(system);
         if (read_orders(system) >= domi_orders_of(DOMI_STOP_END))
@@ -359,7 +364,7 @@ static void *run_caretaker(void *system_)
 
 /* --- taking and leaving ----------------------------------------------------------------------- */
 
-/* Make a seat, which nobody may see yet. Under the system's mutex. */
+/* Make a seat, which is in no list yet. Called under the system's mutex. */
 static int make_seat(domus_system *system, domus_outsider **ret_seat)
 {
     uint32_t place = system->detached_count;
@@ -379,14 +384,15 @@ static int make_seat(domus_system *system, domus_outsider **ret_seat)
     }
     seat->detached.system = system;
     seat->detached.foreign = true;
-    seat->detached.joined = true; /* no thread of the library runs it */
+    /* the library has made no thread for a seat, so none has to be joined */
+    seat->detached.joined = true;
     seat->detached.bytes = sizeof *seat;
     pthread_mutex_init(&seat->mutex, NULL);
     *ret_seat = seat;
     return 0;
 }
 
-/* See that there is a caretaker. Under the system's mutex. */
+/* Start the caretaker, unless there is one. Called under the system's mutex. */
 static int start_caretaker(domus_system *system)
 {
     if (system->seats_cared)
@@ -397,7 +403,7 @@ static int start_caretaker(domus_system *system)
     return result;
 }
 
-/* Find a seat that is free, or make one, and mark it busy. Under the system's mutex. */
+/* Find a free seat, or make one, and mark it busy. Called under the system's mutex. */
 static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
 {
     domus_outsider *seat = NULL;
@@ -425,7 +431,7 @@ static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
     return 0;
 }
 
-/* The mutex is taken while the seat belongs to nobody, and stays locked. */
+/* The mutex of the seat is locked while the seat has no owner, and stays locked. */
 int domi_seat_take(domus_system *system, domus_outsider **ret_seat)
 {
     domus_outsider *seat;
@@ -454,7 +460,7 @@ void domi_seat_leave(domus_outsider *seat)
     if (!domi_seat_is_over(seat))
         (void)domi_house_stop(manager, seat->address);
     domi_seat_finish(seat);
-    /* seq_cst: see the header. */
+    /* seq_cst: the store is step 1 of seat.h. */
     atomic_store_explicit(&seat->owner, NULL, memory_order_seq_cst);
     seat->leaving = true;
     rest_vacant_seat(seat);

@@ -1,4 +1,4 @@
-/* Lists of answers and events, and the end of one. */
+/* Lists of answers and events of a seat, and the end of an entry. */
 #include "runtime/outside/seat_mail.h"
 
 #include "base/memory.h"

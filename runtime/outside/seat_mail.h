@@ -6,28 +6,31 @@
 
 #include <domus/outsider.h>
 
-/* An answer or an event that waits to be received. */
+/* An answer or an event that waits to be received, or a place for one. */
 typedef struct domi_outside_mail domi_outside_mail;
 
 struct domi_outside_mail {
     domi_outside_mail *next;
     domi_outside_mail *previous;
     domus_outside_message message;
-    domus_watch watch;       /* for a spare: the watch whose event will use it */
-    domi_envelope *envelope; /* holds the payload of a reply; NULL: the payload is below, or none */
-    bool counted;            /* an event that counts for the bound, as no watch has paid for it */
-    bool owned;              /* the payload of an event owns something that was taken for it */
-    int error;               /* the payload of a failure */
-    alignas(8) unsigned char payload[]; /* the payload of an event */
+    domus_watch watch; /* in a place for an event: the watch whose event will use it */
+    /* envelope with the payload of a reply; NULL: the payload is below, or there is none */
+    domi_envelope *envelope;
+    /* the event counts towards the bound on events, because no watch has allocated its place */
+    bool counted;
+    /* the payload of the event owns something that is still to be released */
+    bool owned;
+    int error;                          /* payload of a failed ask: its negative errno */
+    alignas(8) unsigned char payload[]; /* payload of an event */
 };
 
-/* A list of them, the oldest first. */
+/* List of answers or events, the oldest first. */
 typedef struct domi_outside_mails {
     domi_outside_mail *first;
     domi_outside_mail *last;
 } domi_outside_mails;
 
-/* Lists of mail, and the end of one piece of it. */
+/* Add an entry to a list, remove it, free it with what it owns, or free all entries of a list. */
 void domi_outside_mail_add(domi_outside_mails *list, domi_outside_mail *mail);
 void domi_outside_mail_remove(domi_outside_mails *list, domi_outside_mail *mail);
 void domi_outside_mail_free(domi_manager *manager, domi_outside_mail *mail);

@@ -1,6 +1,6 @@
-/* The door of the outside: one mutex, and the manager behind it. Foreign threads enter one at a
- * time, and use this manager as a thread of the loop uses its own. Whoever is inside also handles
- * what has come for the others.
+/* The way into the outside: one mutex, and the manager that it protects. Foreign threads enter one
+ * at a time, and use this manager as a thread of the loop uses its own. The thread that is inside
+ * also handles what has arrived for other foreign threads.
  *
  * Thread-safety: any thread of this process. */
 #ifndef DOMI_RUNTIME_OUTSIDE_VISIT_H
@@ -9,18 +9,18 @@
 #include "runtime/system/system.h"
 
 /* Foreign threads may spawn until the drain begins, because a stop needs fewer actors and not more.
- * They may send notices, asks and stops during the drain, too, because conversations that have to
+ * During the drain they may still send notices, asks and stops, because conversations that have to
  * end may wait for these. */
 /* the last stage in which a foreign thread may spawn */
 #define DOMI_LAST_TO_SPAWN DOMI_STAGE_RUNNING
 /* the last stage in which a foreign thread may send */
 #define DOMI_LAST_TO_SEND DOMI_STAGE_DRAINING
 
-/* The allocator and the meter that a foreign thread had before it entered; it gets them back when
- * it leaves. */
+/* The allocator and the meter that a foreign thread had before it entered; domi_outside_leave()
+ * restores them. */
 typedef struct domi_visit {
-    const domus_allocator *before; /* the allocator that the thread had */
-    domi_meter *counted_before;    /* the meter that it had */
+    const domus_allocator *before; /* allocator of the thread before it entered */
+    domi_meter *counted_before;    /* meter of the thread before it entered */
 } domi_visit;
 
 /* Lock the mutex of the outside, and own the outside's manager while it is locked. */
@@ -38,7 +38,7 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit);
 void domi_outside_leave(domus_system *system, const domi_visit *visit);
 
-/* Handle what has arrived for the outside: answers and time-outs. */
+/* Handle the answers and time-outs that have arrived for the outside. */
 void domi_outside_handle_arrivals(domus_system *system);
 
 #endif
