@@ -1,5 +1,5 @@
-/* Each stack is a mapping of its own, behind a page that cannot be touched: an overflow of this
- * stack, too, is a fault and spoils nothing. */
+/* Alternate stacks for the handlers of signals. Each is a mapping of its own, behind a page that
+ * cannot be touched, so an overflow of this stack is a fault, too, and overwrites nothing. */
 #include "runtime/os/threads.h"
 
 #include <signal.h>
@@ -15,7 +15,8 @@
 
 static atomic_bool are_wanted;
 
-/* The kernel stores the registers of the CPU there, too, and knows how many bytes these take. */
+/* Returns the size of an alternate stack. The kernel stores the registers of the CPU there, too,
+ * and AT_MINSIGSTKSZ tells how many bytes these take. */
 static size_t bytes_of_stack(size_t page)
 {
     unsigned long least = getauxval(AT_MINSIGSTKSZ);
@@ -47,7 +48,7 @@ void domi_alternate_stack_begin(domi_alternate_stack *stack)
 
 void domi_alternate_stacks_want(void)
 {
-    /* relaxed: threads that look are made later. */
+    /* Relaxed: the threads that read this are made later. */
     atomic_store_explicit(&are_wanted, true, memory_order_relaxed);
 }
 

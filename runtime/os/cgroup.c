@@ -1,5 +1,5 @@
-/* This file finds the cgroups of this process. /proc/self/cgroup names them, and their files stand
- * under /sys/fs/cgroup.
+/* This file finds the cgroups of this process. The file /proc/self/cgroup names them, and their
+ * directories are under /sys/fs/cgroup.
  *
  * Version 2 is mounted at /sys/fs/cgroup itself, or in the hybrid form at `unified` beside
  * controllers of version 1. A controller of version 1 is mounted under its own name, or under the
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The most that is read of /proc/self/cgroup, which has one line for each controller. */
+/* Most bytes that are read of /proc/self/cgroup, which has one line for each controller. */
 #define CGROUP_FILE_BYTES 16384
 
 /* Read as much of a file as fits, and end it with a NUL. Returns false if there is
@@ -53,7 +53,7 @@ bool domi_cgroup_number(const char **text, char after, uint64_t *ret_value)
     char *end;
 
     if (**text < '0' || **text > '9')
-        return false; /* strtoull would accept blanks and signs, too */
+        return false; /* strtoull would also accept blanks and signs */
     errno = 0;
     *ret_value = strtoull(*text, &end, 10);
     if (errno != 0 || *end != after)
@@ -63,8 +63,8 @@ bool domi_cgroup_number(const char **text, char after, uint64_t *ret_value)
 }
 
 /* Call `visit` for the directory `path` below the mount point, and for each directory above it up
- * to the mount point. Inside a container `path` may be one of the host's; then only the mount point
- * itself exists. */
+ * to the mount point. Inside a container `path` may be a path of the host; then only the mount
+ * point itself exists. */
 static void visit_directories_upwards(const domi_cgroup_walk *walk, int version, const char *mount,
                                       const char *path)
 {
@@ -89,7 +89,7 @@ static void visit_directories_upwards(const domi_cgroup_walk *walk, int version,
             return;
         do
             length--;
-        while (directory[length] != '/'); /* a '/' follows the mount point */
+        while (directory[length] != '/'); /* the loop ends, because a '/' follows the mount point */
         directory[length] = '\0';
     }
 }
@@ -108,8 +108,8 @@ static bool names_controller(const char *controllers, const char *controller)
     }
 }
 
-/* `line` is one of /proc/self/cgroup, "number:controllers:path". The line of version 2 names
- * no controllers. */
+/* Visit the directories that a line of /proc/self/cgroup may mean. The line is
+ * "number:controllers:path"; that of version 2 names no controllers. */
 static void visit_ancestors_of_line(const domi_cgroup_walk *walk, char *line)
 {
     char *controllers = strchr(line, ':');
@@ -143,7 +143,8 @@ void domi_cgroup_visit(const domi_cgroup_walk *walk)
 
     if (length < 0 || (size_t)length >= sizeof path)
         return;
-    /* Without /proc, what is mounted is taken for the own cgroup, as it is in most containers. */
+    /* Without /proc, the mounted cgroup is taken for that of this process, as it is in most
+     * containers. */
     if (!read_text(path, text, sizeof text))
         snprintf(text, sizeof text, "0::/\n1:%s:/\n", walk->controller);
 

@@ -1,7 +1,8 @@
-/* The cgroups of this process, v1 and v2: their directories, and the numbers in their files.
+/* The cgroups of this process, in versions 1 and 2: their directories, and the numbers in their
+ * files.
  *
- * If a file is missing, cannot be read or makes no sense, the caller is told, and decides what that
- * means. Thread-safety: any thread. */
+ * If a file is missing, cannot be read or makes no sense, the functions report this to the caller,
+ * who decides what it means. Thread-safety: any thread. */
 #ifndef DOMI_RUNTIME_OS_CGROUP_H
 #define DOMI_RUNTIME_OS_CGROUP_H
 
@@ -10,13 +11,13 @@
 #include <stdint.h>
 
 typedef struct domi_cgroup_walk {
-    const char *root;       /* goes before `/proc` and `/sys`; "" in production */
-    const char *controller; /* the controller's name in version 1: "cpu", "memory" */
-    /* Called for each directory that may be of a cgroup that this process is in: first its own,
-     * then those above it, up to the mount point. Some of them do not exist. */
-    /* called for each directory */
+    const char *root;       /* prefix of `/proc` and `/sys`; "" in production */
+    const char *controller; /* name of the controller in version 1: "cpu", "memory" */
+    /* Called for each directory that may be a cgroup of this process: first its own, then those
+     * above it, up to the mount point. Some of them do not exist. */
+    /* callback for each directory */
     void (*visit)(const char *directory, int version, void *context);
-    void *context; /* handed to `visit` */
+    void *context; /* argument of `visit` */
 } domi_cgroup_walk;
 
 void domi_cgroup_visit(const domi_cgroup_walk *walk);

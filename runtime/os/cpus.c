@@ -16,11 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* No configuration of Linux has more CPUs. An id of a CPU fits into 16 bits. */
+/* One more than the largest id of a CPU; no configuration of Linux has more CPUs. An id fits into
+ * 16 bits. */
 #define CPU_IDS_MAX 8192
 
 struct cpu_mask {
-    /* one bit for each CPU that the kernel may have */
+    /* bits for all CPUs that the kernel may have */
     cpu_set_t sets[CPU_IDS_MAX / CPU_SETSIZE];
 };
 
@@ -35,9 +36,10 @@ static bool take_cpu(const char **list, unsigned *ret_cpu)
     char *end;
 
     if (**list < '0' || **list > '9')
-        return false; /* strtoul would accept blanks and signs, too */
+        return false; /* strtoul would also accept blanks and signs */
 
-    unsigned long cpu = strtoul(*list, &end, 10); /* ULONG_MAX if it is out of range */
+    /* strtoul returns ULONG_MAX for a number out of range */
+    unsigned long cpu = strtoul(*list, &end, 10);
     if (cpu >= CPU_IDS_MAX)
         return false;
     *list = end;
@@ -91,14 +93,16 @@ static int walk_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
     return (int)count;
 }
 
-/* Returns 0; -EPERM, -EACCES or -ENOSYS if a filter of system calls refuses it. */
+/* Read the affinity mask. Returns 0; -EPERM, -EACCES or -ENOSYS if a filter refuses the system
+ * call. */
 static int read_affinity(struct cpu_mask *ret_mask)
 {
     return sched_getaffinity(0, sizeof ret_mask->sets, ret_mask->sets) < 0 ? -errno : 0;
 }
 
-/* Nothing names the usable CPUs, so threads are not pinned, and as many CPUs as the machine has are
- * counted. A list of CPUs cannot be checked, so it is an error. Returns 0, or `failure`. */
+/* Choose CPUs without an affinity mask. Threads are not pinned, and all CPUs of the machine are
+ * counted as usable. A configured list of CPUs cannot be checked, so it is an error. Returns 0;
+ * `failure`. */
 static int do_without_affinity(domi_cpus *cpus, bool is_list, int failure, char *error,
                                size_t error_size)
 {
@@ -152,12 +156,11 @@ static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char 
     return 0;
 }
 
-/* If there are at least this many CPUs, one spinning thread leaves most of them to the kernel and
- * to other threads. */
+/* Number of CPUs from which on a spinning thread does not hinder the kernel and other threads. */
 #define FEW_CPUS 8u
 
-/* Add to the warning that there is, as the line is the only one, that the threads are more than the
- * quota. */
+/* Append to an existing warning that there are more threads than the quota allows; both share the
+ * only line. */
 static void warn_of_quota_too(domi_cpus *cpus)
 {
     size_t said = strlen(cpus->warning);
@@ -168,8 +171,8 @@ static void warn_of_quota_too(domi_cpus *cpus)
                  cpus->quota);
 }
 
-/* `places` is the number of CPUs that threads may be pinned to, by the list or by the
- * affinity mask. */
+/* Choose the number of threads. `places` is the number of CPUs to which threads may be pinned, by
+ * the list or by the affinity mask. */
 static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
 {
     uint32_t automatic = cpus->quota != 0 && cpus->quota < places ? cpus->quota : places;

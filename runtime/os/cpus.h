@@ -1,9 +1,9 @@
-/* Which CPUs this process may use, and how many threads `auto` means.
+/* The choice of the CPUs that this process uses, and of the number of threads for `auto`.
  *
- * The usable CPUs are those of the affinity mask (which the kernel keeps within the cpuset). A CPU
- * quota of the process's cgroup (v2 `cpu.max`, v1 `cpu.cfs_quota_us`/`cpu.cfs_period_us`, the
- * smallest on the way to the root) bounds the count: `auto` is min(usable, quota rounded up). Runs
- * before the threads start. */
+ * The usable CPUs are those of the affinity mask, which the kernel keeps within the cpuset. `auto`
+ * is the number of usable CPUs, or, if it is less, the CPU quota of the process's cgroup, rounded
+ * up (v2 `cpu.max`, v1 `cpu.cfs_quota_us` and `cpu.cfs_period_us`, the smallest on the way to the
+ * root). Called before the threads start. */
 #ifndef DOMI_RUNTIME_OS_CPUS_H
 #define DOMI_RUNTIME_OS_CPUS_H
 
@@ -13,32 +13,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most entries in a list of CPUs; the numbers in the list may be larger. */
+/* Most entries in a list of CPUs; the numbers in the list may be larger. */
 #define DOMI_CPUS_MAX 1024
 
 typedef struct domi_cpus {
-    uint32_t threads; /* threads to start */
-    uint32_t count;   /* entries in `cpu`; 0: threads are not pinned */
-    uint32_t quota;   /* CPUs that the cgroup's quota allows, rounded up; 0: no quota */
-    /* true: there are so few CPUs that a spinning thread would hinder the others */
+    uint32_t threads; /* number of threads to start */
+    uint32_t count;   /* number of entries in `cpu`; 0: threads are not pinned */
+    uint32_t quota;   /* number of CPUs that the cgroup's quota allows, rounded up; 0: no quota */
+    /* there are so few CPUs that a spinning thread would hinder the others */
     bool few;
-    bool is_unpinned; /* the kernel does not tell the usable CPUs, so threads are not pinned */
-    uint16_t cpu[DOMI_CPUS_MAX]; /* thread i is pinned to cpu[i % count] */
-    /* one line for the program to print, such as "more threads than CPUs"; "": none */
+    bool is_unpinned; /* threads are not pinned, because the kernel does not tell the usable CPUs */
+    uint16_t cpu[DOMI_CPUS_MAX]; /* ids of the CPUs; thread i is pinned to cpu[i % count] */
+    /* one line for the program to print, such as "more threads than CPUs"; "": no warning */
     char warning[256];
 } domi_cpus;
 
 /* Choose threads and CPUs by `config->system`. `root` is "" in production; tests give a directory
  * that holds a `proc/self/cgroup` and a `sys/fs/cgroup` of their own.
  *
- * Returns 0; -EINVAL if the list names a CPU that is not usable or is malformed; the kernel's
- * negative errno if it does not tell the affinity and the configuration has a list. On failure one
- * line is in `error`, which may be NULL with size 0. */
+ * Returns 0; -EINVAL if the list is malformed or names a CPU that is not usable; the kernel's
+ * negative errno if it does not tell the affinity and the configuration has a list. On failure
+ * `error` gets one line of text; `error` may be NULL with size 0. */
 int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *ret_cpus, char *error,
                      size_t error_size);
 
-/* Read a list such as "8,0-3" into `ret_cpu`, in its order; duplicates are ignored. Returns how
- * many CPUs it names, or -EINVAL. */
+/* Read a list of CPUs such as "8,0-3" into `ret_cpu`, in its order; duplicates are ignored. Returns
+ * how many CPUs the list names; -EINVAL. */
 int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max);
 
 #endif

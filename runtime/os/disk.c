@@ -1,6 +1,6 @@
-/* The calls for files, as the kernel has them. A name beneath a directory is found in two steps for
- * calls that have no flag for it: openat2(2) finds the directory that holds the name, and the call
- * gets the last part of the path. Any thread. */
+/* Operations on files, by system calls. If a system call has no flag that keeps a name beneath a
+ * directory, two steps are needed: openat2(2) finds the directory that holds the name, and the
+ * system call gets the last part of the path. Any thread. */
 #include "runtime/os/disk.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define TRIES_MAX  16 /* how often a path is looked up again when it was renamed meanwhile */
+#define TRIES_MAX  16 /* most tries to look up a path while something is renamed */
 #define LIST_BYTES 8192u
 
 #define NS_OF_SECOND INT64_C(1000000000)
@@ -33,7 +33,8 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how)
 {
     long fd = -1;
 
-    /* -EAGAIN: something was renamed while the kernel made sure that the path stays beneath */
+    /* -EAGAIN: something was renamed while the kernel checked that the path stays beneath the
+     * directory */
     for (int tries = 0; tries < TRIES_MAX && fd < 0; tries++) {
         fd = syscall(SYS_openat2, directory, path, how, sizeof *how);
         if (fd < 0 && errno == ENOSYS)
@@ -78,7 +79,7 @@ int domi_disk_stat_now(int fd, domus_file_status *ret_status)
 
 void domi_disk_close(int fd)
 {
-    (void)close(fd); /* the descriptor is free also after an error */
+    (void)close(fd); /* the descriptor is closed even if close(2) fails */
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -159,11 +160,11 @@ int domi_disk_stat(int fd, domus_file_status *ret_status)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A name whose last part stands alone. */
+/* The directory and the last part of a name. */
 typedef struct place {
     int directory;
     const char *last;
-    bool opened; /* `directory` has to be closed */
+    bool opened; /* the directory was opened for this, and has to be closed */
 } place;
 
 static void close_place(const place *left)
@@ -172,7 +173,8 @@ static void close_place(const place *left)
         domi_disk_close(left->directory);
 }
 
-/* Find where a name stands. Returns 0; -EINVAL if its last part is not a name. */
+/* Split a name into its directory and its last part. Returns 0; -EINVAL if the last part is no name
+ * of a file; another negative errno. */
 static int find_place(domi_disk_name name, place *ret_place)
 {
     const struct open_how how = {
@@ -223,8 +225,8 @@ int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive)
     return result;
 }
 
-/* Before Linux 6.10 linkat(2) with AT_EMPTY_PATH wants a capability; by the name in /proc it wants
- * none. Where there is no /proc, it is tried all the same. */
+/* Link by the descriptor's name in /proc, which needs no capability; linkat(2) with AT_EMPTY_PATH
+ * needs one before Linux 6.10, and is used only where there is no /proc. */
 int domi_disk_link(int fd, domi_disk_name to)
 {
     char link[sizeof "/proc/self/fd/" + 10];
@@ -270,10 +272,10 @@ int domi_disk_make_directory(domi_disk_name name, uint32_t mode)
 
 /* --- listings --------------------------------------------------------------------------------- */
 
-/* An entry as getdents64(2) writes it. */
+/* A directory entry as getdents64(2) writes it. */
 typedef struct entry {
     uint64_t inode;
-    int64_t next; /* the position behind this entry */
+    int64_t next; /* position in the directory behind this entry */
     uint16_t size;
     uint8_t type;
     char name[];
@@ -295,7 +297,7 @@ static domus_file_kind get_kind_of_entry(uint8_t type)
     }
 }
 
-/* Add an entry. Returns false if it finds no room. */
+/* Add a directory entry to the list. Returns false if the list has no room for it. */
 static bool add_entry(domi_disk_list *list, const entry *one)
 {
     uint32_t length = (uint32_t)strlen(one->name) + 1;
@@ -313,7 +315,8 @@ static bool add_entry(domi_disk_list *list, const entry *one)
     return true;
 }
 
-/* Returns 1 if there is room for more, 0 if not, or a negative errno. */
+/* Add the next entries of a directory to the list. Returns 1 if the list has room for more; 0 if it
+ * has none; a negative errno. */
 static int list_entries(int fd, domi_disk_list *list)
 {
     alignas(entry) char bytes[LIST_BYTES];

@@ -1,7 +1,8 @@
-/* Files of the kernel, by calls that may wait for a disk: helper threads make them, and the test
- * kit. They know neither actors nor handles. Any thread.
+/* Operations on files by system calls that may wait for a disk. Helper threads and the test kit
+ * call them. They know neither actors nor handles. Any thread.
  *
- * Functions return 0 or what they say, or a negative errno. An interrupted call is made again. */
+ * Functions return 0, or what their comments say; or a negative errno. An interrupted system call
+ * is repeated. */
 #ifndef DOMI_RUNTIME_OS_DISK_H
 #define DOMI_RUNTIME_OS_DISK_H
 
@@ -10,26 +11,27 @@
 #include <linux/openat2.h>
 #include <stddef.h>
 
-/* Returns a new descriptor; with RESOLVE_CACHED -EAGAIN if that would wait. `how` is as for
- * openat2(2); a kernel without that call opens by openat(2), unless `how->resolve` asks for what
- * this cannot (-EOPNOTSUPP). */
+/* Open a file. Returns its descriptor; with RESOLVE_CACHED -EAGAIN if the open would wait; another
+ * negative errno. `how` is as for openat2(2). On a kernel without this call openat(2) is used, or,
+ * if `how->resolve` is not 0, -EOPNOTSUPP is returned. */
 int domi_disk_open(int directory, const char *path, const struct open_how *how);
 
-/* Set `ret_is_directory` to what the descriptor is, by what the kernel has in memory. Returns 0;
- * -EINVAL if it is neither a regular file nor a directory. */
+/* Set `ret_is_directory` to whether the descriptor is of a directory, without waiting for a disk.
+ * Returns 0; -EINVAL if it is of neither a regular file nor a directory. */
 int domi_disk_look(int fd, bool *ret_is_directory);
 
-/* Set `ret_status` to what the kernel has in memory of a regular file or a directory. Returns
- * as domi_disk_look(). */
+/* Set `ret_status` to the status of a regular file or a directory that the kernel has in memory.
+ * Returns 0; -EINVAL as domi_disk_look() does. */
 int domi_disk_stat_now(int fd, domus_file_status *ret_status);
 
 void domi_disk_close(int fd);
 
-/* Read or write up to `size` bytes. Reading returns fewer only at the end of the file. Writing
- * returns how many were written, and sets `ret_error` if these are not all. */
+/* Read or write up to `size` bytes at a position. domi_disk_read() returns fewer only at the end of
+ * the file. domi_disk_write() returns how many bytes were written, and sets `ret_error` if these
+ * are not all. */
 int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position);
-/* Read what the kernel has in memory. Returns how many bytes these are; -EAGAIN if
- * there are none. */
+/* Read bytes that the kernel has in memory. Returns how many were read; -EAGAIN if the kernel has
+ * none. */
 int domi_disk_read_now(int fd, void *data, uint32_t size, uint64_t position);
 uint32_t domi_disk_write(int fd, const void *data, uint32_t size, uint64_t position,
                          int *ret_error);
@@ -38,36 +40,36 @@ int domi_disk_sync(int fd, bool data_only);
 int domi_disk_truncate(int fd, uint64_t size);
 int domi_disk_stat(int fd, domus_file_status *ret_status);
 
-/* A name, as far as these functions need it. */
+/* A name of a file: a path and the directory from which it is looked up. */
 typedef struct domi_disk_name {
-    int directory; /* descriptor, or AT_FDCWD */
+    int directory; /* descriptor of the directory, or AT_FDCWD */
     const char *path;
-    bool beneath; /* the path has to stay beneath the directory */
+    bool beneath; /* the path must not lead out of the directory */
 } domi_disk_name;
 
 int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive);
-/* Give a file that has no name one, which is not there yet. */
+/* Link an open file, also one without a name, under the name `to`, which must not exist yet. */
 int domi_disk_link(int fd, domi_disk_name to);
 int domi_disk_remove(domi_disk_name name, bool is_directory);
 int domi_disk_make_directory(domi_disk_name name, uint32_t mode);
 
-/* One entry of a directory is written as its inode (8 bytes), its domus_file_kind (1 byte), and its
- * name with a NUL. */
+/* Bytes of a listed directory entry before its name: its inode (8 bytes) and its domus_file_kind (1
+ * byte). The name with a NUL follows. */
 #define DOMI_DISK_ENTRY_HEAD 9u
 
-/* The room into which a directory is listed, and what came of it. */
+/* A buffer into which a part of a directory is listed, and the result of the listing. */
 typedef struct domi_disk_list {
-    char *bytes;        /* room for the entries */
-    uint32_t room;      /* bytes of it, at least DOMI_DISK_ENTRY_HEAD + NAME_MAX + 1 */
-    uint32_t count_max; /* entries that may be listed */
-    uint32_t size;      /* bytes that were written */
-    uint32_t count;     /* entries that were written */
-    uint64_t position;  /* where to begin; then where the next piece begins */
-    bool last;          /* nothing follows */
+    char *bytes;        /* memory for the entries */
+    uint32_t room;      /* size of `bytes`, at least DOMI_DISK_ENTRY_HEAD + NAME_MAX + 1 */
+    uint32_t count_max; /* most entries to be listed */
+    uint32_t size;      /* number of bytes that were written */
+    uint32_t count;     /* number of entries that were written */
+    uint64_t position;  /* position at which the listing begins; afterwards that of the next part */
+    bool last;          /* the listing has reached the end of the directory */
 } domi_disk_list;
 
-/* List some entries. The description that `fd` stands for stays as it is: the directory is opened
- * anew, so that several pieces may be listed at a time. */
+/* List a part of a directory. The position of `fd` itself does not change, because the directory is
+ * opened anew; so several listings of it may run at a time. */
 int domi_disk_list_some(int fd, domi_disk_list *list);
 
 #endif

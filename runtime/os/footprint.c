@@ -1,5 +1,5 @@
-/* This file finds and reads the gauges of footprint.h. Their files stay open, so to read one of
- * them is one system call, which takes some microseconds. */
+/* This file finds and reads the gauges of a footprint (footprint.h). The files of the gauges stay
+ * open, so reading one is one system call, which takes some microseconds. */
 #include "runtime/os/footprint.h"
 
 #include "runtime/os/cgroup.h"
@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NUMBER_BYTES 64                  /* bytes of a file that holds one number */
-#define STAT_BYTES   8192                /* memory.stat has some 50 lines */
-#define KIB          UINT64_C(1024)      /* bytes of a KiB */
-#define UNLIMITED    (UINT64_C(1) << 60) /* version 1 says 2^63 minus a page for "no limit" */
+#define NUMBER_BYTES 64             /* most bytes of a file that holds one number */
+#define STAT_BYTES   8192           /* room for memory.stat, which has some 50 lines */
+#define KIB          UINT64_C(1024) /* bytes of a KiB */
+/* limits from here on mean "no limit": version 1 shows 2^63 minus a page for it */
+#define UNLIMITED (UINT64_C(1) << 60)
 
-/* Open a file of a directory for reading. Returns its descriptor or -1. */
+/* Open a file of a directory for reading. Returns its descriptor; -1. */
 static int open_file_of_directory(const char *directory, const char *name)
 {
     char path[PATH_MAX];
@@ -33,7 +34,8 @@ static void close_fd(int fd)
         (void)close(fd);
 }
 
-/* Read the file from its start, and end the text with a NUL. */
+/* Read the file from its start, and end the text with a NUL. Returns false if there is nothing to
+ * read. */
 static bool read_fd(int fd, char *ret_text, size_t size)
 {
     ssize_t length;
@@ -55,7 +57,7 @@ static bool read_number(int fd, uint64_t *ret_value)
     return read_fd(fd, text, sizeof text) && domi_cgroup_number(&at, '\n', ret_value);
 }
 
-/* Returns the number behind `name`, which stands at the start of a line; 0: no line has it. */
+/* Returns the number behind `name` in the line that begins with it; 0: there is no such line. */
 static uint64_t find_number(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -70,16 +72,16 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
-/* The two parts of the used memory that memory.stat tells. */
+/* Two parts of the used memory, as memory.stat shows them. */
 typedef struct parts {
     uint64_t file_cache;   /* bytes of file pages that the kernel can take back */
     uint64_t socket_bytes; /* bytes of the kernel's socket buffers */
 } parts;
 
-/* Version 1 has lines for the cgroup alone, and lines that begin with "total_" for the cgroup and
- * all below it. Its limit counts the latter. Version 2 has only the latter, under names without
- * "total_". Socket buffers count against the limit in version 2 only, and only version 2 has a line
- * for them. */
+/* Read the parts from memory.stat. Version 1 has lines for the cgroup alone, and lines that begin
+ * with "total_" for the cgroup and all cgroups below it, which its limit counts. Version 2 has only
+ * lines for all of them, without "total_". Socket buffers count against the limit in version 2
+ * only, and only version 2 has a line for them. */
 static parts read_parts(int stat_fd)
 {
     char text[STAT_BYTES];
@@ -96,7 +98,8 @@ static parts read_parts(int stat_fd)
     };
 }
 
-/* The file is /proc/self/statm: "size resident shared" and further numbers, in pages. */
+/* Read the resident set from /proc/self/statm, which has "size resident shared" and further
+ * numbers, in pages. */
 static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret_bytes)
 {
     char text[NUMBER_BYTES * 4];
@@ -110,7 +113,7 @@ static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret
     return true;
 }
 
-/* True if the number bounds anything. */
+/* True if the number is a limit and does not mean "no limit". */
 static bool is_real_limit(uint64_t limit)
 {
     return limit != 0 && limit < UNLIMITED;
@@ -122,7 +125,8 @@ static void add_cgroup(domi_footprint *footprint, const char *directory, const c
     domi_gauge gauge = {.usage_fd = -1, .stat_fd = -1};
     uint64_t used;
 
-    if (footprint->count == DOMI_GAUGES_MAX - 1) /* the last gauge is kept for the process alone */
+    /* the last gauge is reserved for the process alone */
+    if (footprint->count == DOMI_GAUGES_MAX - 1)
         return;
     gauge.limit_fd = open_file_of_directory(directory, limit_name);
     if (gauge.limit_fd >= 0 && read_number(gauge.limit_fd, &gauge.limit) &&
@@ -149,8 +153,8 @@ static void read_memory_of_cgroup(const char *directory, int version, void *foot
     }
 }
 
-/* Returns the memory of the machine, from the line "MemTotal: 24683648 kB" of
- * /proc/meminfo, but no more than a process has addresses for; 0: unknown. */
+/* Returns the memory of the machine in bytes, from the line "MemTotal: 24683648 kB" of
+ * /proc/meminfo, but at most SIZE_MAX; 0: unknown. */
 static uint64_t machine_bytes(const char *root)
 {
     char directory[PATH_MAX];
@@ -214,8 +218,7 @@ void domi_footprint_refresh(domi_footprint *footprint)
 
         if (gauge->limit_fd < 0)
             continue;
-        /* The file may say "max" now, or the large number of version 1; both mean that
-         * there is no limit. */
+        /* The file may hold "max" now, or the large number of version 1; both mean "no limit". */
         gauge->limit =
             read_number(gauge->limit_fd, &limit) && is_real_limit(limit) ? limit : UNLIMITED;
     }

@@ -1,5 +1,5 @@
-/* The number of fork.h is incremented by a handler of pthread_atfork, which runs in the child
- * before fork returns there. */
+/* Forks are counted (fork.h) by a handler of pthread_atfork, which runs in the child before fork()
+ * returns there. */
 #include "runtime/os/fork.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ _Atomic uint32_t domi_fork_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int result;
 
-/* Count a fork. The child calls it right after fork(2). */
+/* Count a fork. The child process calls this right after fork(2). */
 static void count_fork_in_child(void)
 {
     atomic_fetch_add_explicit(&domi_fork_count, 1, memory_order_relaxed);

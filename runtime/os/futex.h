@@ -1,5 +1,5 @@
-/* A thread that has no ring sleeps on a word of memory by these two functions, and is woken by
- * another thread of the process. */
+/* Sleep and wake-up by a futex: a thread without a ring sleeps on a word of memory, and another
+ * thread of the process wakes it. */
 #ifndef DOMI_RUNTIME_OS_FUTEX_H
 #define DOMI_RUNTIME_OS_FUTEX_H
 
@@ -11,9 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* futex(2) with the `struct timespec` of the C library. On 32 bits that has times of 64 bits, which
- * only the newer call takes. A filter of system calls that is older than that call refuses it; the
- * older one does then, as no time of CLOCK_MONOTONIC outgrows 32 bits. */
+/* Call futex(2) with the `struct timespec` of the C library. On 32-bit machines this has times of
+ * 64 bits, which need the newer call SYS_futex_time64. If an old filter of system calls refuses
+ * this one, the older call is used; it suffices, because times of CLOCK_MONOTONIC fit into 32
+ * bits. */
 static inline void domi_futex_call(_Atomic uint32_t *word, int operation, uint32_t value,
                                    const struct timespec *until)
 {
@@ -31,8 +32,8 @@ static inline void domi_futex_call(_Atomic uint32_t *word, int operation, uint32
 #endif
 }
 
-/* Sleep while `word` is `value`, at the latest until `until` (CLOCK_MONOTONIC; NULL: no end). It
- * may return early. */
+/* Sleep while `word` is `value`, at the latest until the time `until` of CLOCK_MONOTONIC; NULL: no
+ * end. The function may return early. */
 static inline void domi_futex_wait(_Atomic uint32_t *word, uint32_t value,
                                    const struct timespec *until)
 {

@@ -1,4 +1,5 @@
-/* This file reads what the kernel tells of the machine; see the header. */
+/* This file reads what the kernel shows of the machine: quotas, throttling, stolen time, open files
+ * (machine.h). */
 #include "runtime/os/machine.h"
 
 #include "runtime/os/cgroup.h"
@@ -12,11 +13,11 @@
 #include <unistd.h>
 
 #define CPU_STAT_BYTES 2048
-#define FILES_COUNTED  UINT64_C(1048576) /* entries of a directory that are counted at most */
+#define FILES_COUNTED  UINT64_C(1048576) /* most entries of a directory that are counted */
 
 /* --- the cgroup ------------------------------------------------------------------------------- */
 
-/* Returns a quota in thousandths of a CPU; 0: none. */
+/* Returns a quota per period as thousandths of a CPU; 0: no quota. */
 static uint64_t get_thousandths_of_cpu(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0 || quota > UINT64_MAX / 1000)
@@ -51,7 +52,7 @@ static uint64_t read_quota(const char *directory, int version)
     return get_thousandths_of_cpu(quota, period);
 }
 
-/* Find the number of a line "name number" in `text`. Returns it; 0. */
+/* Returns the number of the line "name number" in `text`; 0: there is no such line. */
 static uint64_t find_number(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -67,7 +68,8 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
-/* Version 2 counts microseconds, and version 1 nanoseconds. */
+/* Read from cpu.stat how long the cgroup was stopped. Version 2 counts microseconds, and version 1
+ * nanoseconds. */
 static void read_throttling(const char *directory, domi_cgroup_cpu *cpu)
 {
     char text[CPU_STAT_BYTES];
@@ -81,7 +83,8 @@ static void read_throttling(const char *directory, domi_cgroup_cpu *cpu)
     cpu->periods = find_number(text, "nr_periods");
 }
 
-/* The cgroup with the least quota is the one that stops the process. */
+/* Store the quota and the throttling of a cgroup if its quota is the smallest so far, because that
+ * cgroup is the one which stops the process. */
 static void take_smaller_quota(const char *directory, int version, void *cpu_)
 {
     domi_cgroup_cpu *cpu = cpu_;
@@ -102,7 +105,8 @@ void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
-/* Read a number of a line, by its place from 0 on. Returns whether the line has so many. */
+/* Read the number at an index of a line; the first number has index 0. Returns false if the line
+ * has fewer numbers. */
 static bool read_place(const char *line, unsigned place, uint64_t *ret_number)
 {
     static const char digits[] = "0123456789";
@@ -118,7 +122,8 @@ static bool read_place(const char *line, unsigned place, uint64_t *ret_number)
     return true;
 }
 
-/* The first line is "cpu  user nice system idle iowait irq softirq steal ...", in ticks. */
+/* Read /proc/stat, whose first line is "cpu  user nice system idle iowait irq softirq steal ...",
+ * in ticks. */
 void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
 {
     char directory[PATH_MAX], text[512];
@@ -135,7 +140,7 @@ void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
     *ret_cpus = (domi_machine_cpus){stolen * tick_ns, (idle + waiting) * tick_ns};
 }
 
-/* The second number of schedstat: "running waiting slices", in ns. */
+/* Read the second number of schedstat, which is "running waiting slices", in nanoseconds. */
 uint64_t domi_machine_waiting_ns(const char *root, int tid)
 {
     char directory[PATH_MAX], text[96];
@@ -148,8 +153,8 @@ uint64_t domi_machine_waiting_ns(const char *root, int tid)
     return waiting;
 }
 
-/* Older kernels tell no size of this directory, so its entries are counted; one of them is that of
- * the directory itself. */
+/* Count the entries of a directory. Older kernels show no size of /proc/self/fd, so its entries are
+ * counted, except that of the descriptor by which it is read. */
 static uint64_t count_entries(const char *path)
 {
     DIR *directory = opendir(path);
@@ -170,6 +175,6 @@ uint64_t domi_machine_files_open(const char *root)
 
     snprintf(path, sizeof path, "%s/proc/self/fd", root);
     if (stat(path, &fds) == 0 && fds.st_size > 0 && root[0] == '\0')
-        return (uint64_t)fds.st_size; /* since Linux 6.2 */
+        return (uint64_t)fds.st_size; /* Linux shows this size since 6.2 */
     return count_entries(path);
 }

@@ -1,35 +1,38 @@
-/* Files of the kernel that tell of the machine: quotas, throttling, stolen time, open files.
+/* Facts about the machine, from files of the kernel: quotas, throttling, stolen time, open files.
  *
- * A file that is missing, cannot be read or makes no sense leaves 0 behind. Thread-safety: any
+ * If a file is missing, cannot be read or makes no sense, the result is 0. Thread-safety: any
  * thread. */
 #ifndef DOMI_RUNTIME_OS_MACHINE_H
 #define DOMI_RUNTIME_OS_MACHINE_H
 
 #include <stdint.h>
 
-/* The share of the CPUs that the cgroup of the process has. */
+/* The share of the CPUs that the process's cgroup has, and how often the kernel stopped it for
+ * that. */
 typedef struct domi_cgroup_cpu {
-    uint64_t quota;        /* CPUs in thousandths, the least on the way to the root; 0: no quota */
-    uint64_t throttled_ns; /* time for which the cgroup was stopped, over all CPUs */
-    uint64_t throttles;    /* the number of periods in which the cgroup was stopped */
-    uint64_t periods;      /* the number of periods in which the cgroup wanted a CPU */
+    /* quota in thousandths of a CPU, the smallest on the way to the root; 0: no quota */
+    uint64_t quota;
+    uint64_t throttled_ns; /* time for which the cgroup was stopped, summed over all CPUs */
+    uint64_t throttles;    /* number of periods in which the cgroup was stopped */
+    uint64_t periods;      /* number of periods in which the cgroup wanted a CPU */
 } domi_cgroup_cpu;
 
-/* `root` goes before `/proc` and `/sys` in these; it is "" in production. */
+/* Read the quota and the throttling of the process's cgroup. In all functions here `root` is put
+ * before `/proc` and `/sys`; it is "" in production. */
 void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu);
 
-/* The time of all CPUs since the machine runs. */
+/* Times summed over all CPUs since the machine was started. */
 typedef struct domi_machine_cpus {
-    uint64_t stolen_ns; /* a hypervisor gave it to others */
-    uint64_t idle_ns;   /* nobody used it */
+    uint64_t stolen_ns; /* time that a hypervisor gave to other machines */
+    uint64_t idle_ns;   /* time in which the CPUs were idle */
 } domi_machine_cpus;
 
 void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus);
 
-/* Returns how long the task `tid` of this process has waited for a CPU. */
+/* Returns for how many nanoseconds the thread `tid` of this process has waited for a CPU. */
 uint64_t domi_machine_waiting_ns(const char *root, int tid);
 
-/* Returns how many descriptors are open. */
+/* Returns how many descriptors this process has open. */
 uint64_t domi_machine_files_open(const char *root);
 
 #endif

@@ -1,14 +1,13 @@
-/* This file reads the quota of each cgroup from the process's own up to the root
+/* This file reads the CPU quota of each cgroup from the process's own up to the root
  * (runtime/os/cgroup.h visits them), and keeps the smallest. */
 #include "runtime/os/quota.h"
 
 #include "runtime/os/cgroup.h"
 
-/* The bytes of a file with a quota: it has at most two numbers of 20 digits. */
+/* Most bytes of a file with a quota, which has at most two numbers of 20 digits. */
 #define QUOTA_FILE_BYTES 64
 
-/* Returns `quota` divided by `period`, in CPUs, rounded up; 0, which means no quota, if one of them
- * is 0. */
+/* Returns `quota` divided by `period`, in CPUs, rounded up; 0 (no quota) if one of them is 0. */
 static uint32_t whole_cpus(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0)
@@ -18,7 +17,7 @@ static uint32_t whole_cpus(uint64_t quota, uint64_t period)
     return cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
 }
 
-/* In version 2 one file holds quota and period: "50000 100000", or "max 100000" if
+/* Read a quota of version 2. One file holds quota and period: "50000 100000", or "max 100000" if
  * there is no quota. */
 static uint32_t read_quota_v2(const char *directory)
 {
@@ -41,7 +40,8 @@ static bool read_number_from_file(const char *directory, const char *name, uint6
            domi_cgroup_number(&at, '\n', ret_value);
 }
 
-/* In version 1 quota and period have a file each. The quota is -1 if there is none. */
+/* Read a quota of version 1. Quota and period have a file each; a quota of -1 means that there is
+ * none. */
 static uint32_t read_quota_v1(const char *directory)
 {
     uint64_t quota, period;

@@ -1,4 +1,5 @@
-/* Files and descriptors by system calls alone, so that a handler of a signal may use them, too. */
+/* Files and descriptors by system calls alone, so that the handler of a signal may use these
+ * functions, too. */
 #include "runtime/os/raw_files.h"
 
 #include <errno.h>
@@ -8,12 +9,12 @@
 
 /* ---- own_file ---------------------------------------------------------------------------------*/
 
-/* The file is emptied only after it was looked at, so another file is left as it is. */
+/* A file is emptied only after it was checked, so the file of somebody else stays as it is. */
 
 int domi_own_file_open(const char *path)
 {
     struct stat about;
-    /* With O_NONBLOCK a FIFO that nobody reads does not hold the caller up. */
+    /* With O_NONBLOCK the open of a FIFO without a reader does not block. */
     int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 
     if (fd < 0)
@@ -36,7 +37,7 @@ void domi_own_file_close(int fd)
 
 /* ---- write_all --------------------------------------------------------------------------------*/
 
-/* write(2) may take a part, and a signal may end it before it has taken any. */
+/* write(2) may write only a part, and a signal may interrupt it before it has written anything. */
 
 int domi_write_all(int fd, const void *bytes, size_t length)
 {

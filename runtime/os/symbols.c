@@ -17,20 +17,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SECTIONS_MAX 65280u /* more have their number elsewhere, and are not read */
+/* most sections; in a file with more the number stands elsewhere, and the file is not read */
+#define SECTIONS_MAX 65280u
 
 typedef struct function {
-    uintptr_t begin; /* without the bias of the module */
-    size_t size;     /* 0: not known, it ends where the next one begins */
-    size_t name;     /* where it begins in `names` */
+    uintptr_t begin; /* address of the function in the file, without the module's bias */
+    size_t size;     /* bytes of the function; 0: unknown, it ends where the next function begins */
+    size_t name;     /* offset of the function's name in `names` */
 } function;
 
 typedef struct module {
-    const void *base; /* where the module lies in memory */
-    uintptr_t bias;   /* the number to add to addresses of the file */
+    const void *base; /* address at which the module lies in memory */
+    uintptr_t bias;   /* difference between addresses in memory and addresses in the file */
     function *functions;
-    size_t count; /* the number of functions, which are sorted; 0: the module has no table */
-    char *names;  /* NUL-terminated */
+    size_t count; /* number of functions, which are sorted by address; 0: the module has no table */
+    char *names;  /* names of the functions, each NUL-terminated */
 } module;
 
 struct domi_symbols {
@@ -40,7 +41,7 @@ struct domi_symbols {
 
 /* --- a file ----------------------------------------------------------------------------------- */
 
-/* Read exactly `size` bytes at `from`. */
+/* Read exactly `size` bytes at the offset `from` of a file. Returns false if the file has fewer. */
 static bool read_exactly(int fd, void *to, size_t size, uint64_t from)
 {
     size_t length = 0;
@@ -56,7 +57,8 @@ static bool read_exactly(int fd, void *to, size_t size, uint64_t from)
     return true;
 }
 
-/* Read a part of the file. Returns NULL if that is not possible; the caller frees it. */
+/* Read a part of a file into new memory, which the caller frees. Returns NULL if that is not
+ * possible. */
 static void *read_part(int fd, uint64_t size, uint64_t from)
 {
     if (size == 0 || size > DOMI_SYMBOLS_BYTES_MAX || from > INT64_MAX - DOMI_SYMBOLS_BYTES_MAX)
@@ -68,7 +70,8 @@ static void *read_part(int fd, uint64_t size, uint64_t from)
     return NULL;
 }
 
-/* Read the headers of the sections. Returns NULL if the file is not that of `base`. */
+/* Read the section headers of a file. Returns NULL if the module at `base` was not loaded from this
+ * file. */
 static ElfW(Shdr) * read_sections(int fd, const void *base, uint32_t *ret_count)
 {
     ElfW(Ehdr) head;
@@ -99,7 +102,7 @@ static int compare_function_begins(const void *left_, const void *right_)
     return left->name < right->name ? -1 : left->name > right->name;
 }
 
-/* Keep the functions among `count` symbols, sorted. */
+/* Store the functions among `count` symbols in the module's table, sorted by address. */
 static void keep_functions(module *made, const ElfW(Sym) * symbols, size_t count, size_t names)
 {
     size_t kept = 0;
@@ -117,7 +120,7 @@ static void keep_functions(module *made, const ElfW(Sym) * symbols, size_t count
     qsort(made->functions, made->count, sizeof *made->functions, compare_function_begins);
 }
 
-/* Read the table of symbols and its names. */
+/* Read a file's symbol table and the names of its symbols. */
 static void read_table(module *made, int fd, const ElfW(Shdr) * sections, uint32_t count)
 {
     const ElfW(Shdr) *table = NULL;
@@ -154,7 +157,8 @@ static void load_symbols(module *made, const char *path)
 
 /* --- a name ----------------------------------------------------------------------------------- */
 
-/* The table of a module, which is read when it is first asked for. NULL: there is no room. */
+/* Find the table of a module; it is read from the file at the first call. Returns NULL if
+ * DOMI_SYMBOLS_MODULES_MAX modules have tables already. */
 static const module *find_module(domi_symbols *symbols, const Dl_info *info,
                                  const struct link_map *map)
 {
@@ -166,13 +170,13 @@ static const module *find_module(domi_symbols *symbols, const Dl_info *info,
         return NULL;
     module *made = &symbols->modules[symbols->count++];
     *made = (module){.base = info->dli_fbase, .bias = map->l_addr};
-    /* The program itself has no name here, and the path by which it was called may be a relative
+    /* The program itself has no name here, and its path on the command line may be a relative
      * one. */
     load_symbols(made, map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe");
     return made;
 }
 
-/* The last function that begins at or before `at`; NULL if that has ended there. */
+/* Find the function whose code holds the byte at `at`. Returns NULL if there is none. */
 static const function *find_function(const module *where, uintptr_t at)
 {
     size_t from = 0;

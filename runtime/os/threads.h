@@ -1,5 +1,5 @@
-/* Threads that the library makes: the signals that they block, the stack on which they handle one,
- * and those that are not pinned. */
+/* Helpers for threads that the library makes: the signals that they block, the alternate stacks for
+ * their signal handlers, and threads that are not pinned. */
 #ifndef DOMI_RUNTIME_OS_THREADS_H
 #define DOMI_RUNTIME_OS_THREADS_H
 
@@ -10,7 +10,7 @@
 
 /* ---- signals ----------------------------------------------------------------------------------*/
 
-/* Signals go to the program's own threads: each thread that domus makes is made with signals
+/* Signals are handled by the program's own threads, so domus makes each thread with its signals
  * blocked.
  *
  * A new thread has the signal mask of its maker. So the maker blocks the signals, makes the thread,
@@ -32,35 +32,37 @@ static inline void domi_signals_block(sigset_t *ret_before)
 
 /* ---- alternate_stack.c ------------------------------------------------------------------------*/
 
-/* The alternate stack of a thread, on which the handler of a crash runs: the thread's own stack may
- * be what has overflowed. */
+/* The alternate stack of a thread, on which the handler of a crash runs, because the crash may be
+ * an overflow of the thread's own stack. */
 
 typedef struct domi_alternate_stack {
-    void *memory; /* NULL: the thread has none of ours */
+    void *memory; /* mapped memory of the stack; NULL: the library gave the thread none */
     size_t bytes;
 } domi_alternate_stack;
 
-/* Give the calling thread an alternate stack, unless it has one, as with a sanitizer. Without
- * memory it gets none. */
+/* Give the calling thread an alternate stack, unless it has one already, for instance from a
+ * sanitizer. If there is no memory, it gets none. */
 void domi_alternate_stack_begin(domi_alternate_stack *stack);
 
-/* From now on threads that the library makes shall have one. */
+/* Give an alternate stack to all threads that the library makes from now on. */
 void domi_alternate_stacks_want(void);
 
-/* Do the same as domi_alternate_stack_begin() if the threads of the system have to have such a
- * stack. */
+/* Do the same as domi_alternate_stack_begin(), but only if domi_alternate_stacks_want() was called
+ * before. */
 void domi_alternate_stack_begin_wanted(domi_alternate_stack *stack);
 
-/* Take it back, on the same thread. Nothing happens if none was given. */
+/* Remove and free the alternate stack that the calling thread was given. Nothing happens if it was
+ * given none. */
 void domi_alternate_stack_end(domi_alternate_stack *stack);
 
 /* ---- unpinned ---------------------------------------------------------------------------------*/
 
-/* Threads of the library that are not pinned: on any CPU, with signals blocked. */
+/* Threads of the library that are not pinned: they run on any CPU of the process, with signals
+ * blocked. */
 
-/* Make a thread that runs `run(argument)`. It is called `name` (15 bytes at most) and may run on
- * `cpus`: it would inherit the affinity mask of its maker, which may be one CPU. Returns 0; the
- * kernel's error. */
+/* Make a thread that runs `run(argument)`. Its name is `name` (at most 15 bytes). It may run on the
+ * CPUs `cpus`; otherwise it would inherit the affinity mask of its maker, which may be one CPU.
+ * Returns 0; a negative errno. */
 static inline int domi_unpinned_start(pthread_t *ret_thread, void *(*run)(void *argument),
                                       void *argument, const char *name, const cpu_set_t *cpus)
 {

@@ -25,9 +25,9 @@
 #include <string.h>
 
 struct domi_helper {
-    domi_helper *below;  /* in the stack of idle ones */
-    pthread_cond_t wake; /* signalled when the helper is called */
-    bool called;         /* there is a job for it, or it has to end */
+    domi_helper *below;  /* next helper in the stack of idle helpers */
+    pthread_cond_t wake; /* signalled when `called` becomes true */
+    bool called;         /* the helper has to look for a job, or to end */
 };
 
 static _Thread_local const domi_workers *helping;
@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Returns the time at which a wait of so many nanoseconds ends. */
+/* Returns the time at which a wait of `wait_ns` nanoseconds ends. */
 static struct timespec get_end_of_wait(uint64_t wait_ns)
 {
     return domi_clock_deadline_after(wait_ns < DOMI_WORKERS_WAIT_MAX_NS ? wait_ns
@@ -56,13 +56,13 @@ static void cond_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Subtract 1 from a counter that goes up and down. */
+/* Subtract 1 from a counter that also decreases. */
 static void decrement_gauge(domi_counter *gauge)
 {
     uint64_t value = domi_counter_read(gauge);
 
     DOMI_CHECK(value != 0);
-    /* only under the mutex, so load and store need not be one operation */
+    /* load and store need not be one operation, because only a holder of the mutex writes */
     atomic_store_explicit(gauge, value - 1, memory_order_relaxed);
 }
 
@@ -100,8 +100,9 @@ static void take_off_stack(domi_workers *workers, const domi_helper *helper)
     *place = helper->below;
 }
 
-/* Sleep on the idle stack until a submit or a stop wakes this helper. Returns false if nobody did
- * so in time and there are more than `threads_min` threads, so that this one may end. */
+/* Sleep on the stack of idle helpers until a submit or a stop wakes this helper. Returns true if it
+ * was woken; false if its time is over and more than `threads_min` threads exist, so that it may
+ * end. */
 static bool wait_for_call(domi_workers *workers, domi_helper *helper)
 {
     struct timespec until = get_end_of_wait(workers->limits.idle_expiry_ns);
@@ -111,7 +112,8 @@ static bool wait_for_call(domi_workers *workers, domi_helper *helper)
     helper->below = workers->idle;
     workers->idle = helper;
     while (!helper->called && !expired) {
-        /* A thread that has to be kept sleeps without a time-out, so an idle pool costs no CPU. */
+        /* One of the last `threads_min` threads sleeps without a time-out, so an idle pool costs no
+         * CPU. */
         if (domi_counter_read(&workers->counters.threads) <= workers->limits.threads_min)
             pthread_cond_wait(&helper->wake, &workers->mutex);
         else
@@ -124,8 +126,8 @@ static bool wait_for_call(domi_workers *workers, domi_helper *helper)
     return false;
 }
 
-/* Run the oldest job. Called and left with the mutex held. Returns false if the job was abandoned
- * and must not be touched any more. */
+/* Run the oldest job. The mutex is held at the call and at the return, but not while the job runs.
+ * Returns false if the job was abandoned; it may be freed already then. */
 static bool run_oldest_job(domi_workers *workers)
 {
     domi_workers_counters *counters = &workers->counters;
@@ -157,12 +159,13 @@ static bool run_oldest_job(domi_workers *workers)
 
 static int make_helper(domi_workers *workers);
 
-/* Take and run jobs until this thread has to end. Returns with the mutex held. */
+/* Run jobs until this helper has to end. Returns with the mutex held. */
 static void work_until_told(domi_workers *workers, domi_helper *helper)
 {
     pthread_mutex_lock(&workers->mutex);
     workers->coming--;
-    /* The first helper makes the second, and so on, so a submitting thread makes at most one. */
+    /* Each new helper makes the next one up to `threads_min`, so a thread that submits makes at
+     * most one. */
     if (domi_counter_read(&workers->counters.threads) < workers->limits.threads_min)
         (void)make_helper(workers);
     for (;;) {
@@ -177,7 +180,7 @@ static void work_until_told(domi_workers *workers, domi_helper *helper)
     }
 }
 
-/* Free the pool. No thread uses it any more. */
+/* Free the pool, which no thread uses any more. */
 static void free_pool(domi_workers *workers)
 {
     DOMI_CHECK(workers->first == NULL && workers->idle == NULL);
@@ -186,7 +189,7 @@ static void free_pool(domi_workers *workers)
     domi_memory_free(workers);
 }
 
-/* Hand out the thread that waits to be joined. Returns false if there is none. Called under the
+/* Take the ended thread that waits to be joined. Returns false if there is none. Called under the
  * mutex; the caller joins the thread after it has unlocked the mutex. */
 static bool take_ended_thread(domi_workers *workers, pthread_t *ret_thread)
 {
@@ -197,8 +200,9 @@ static bool take_ended_thread(domi_workers *workers, pthread_t *ret_thread)
     return has;
 }
 
-/* Leave the pool, with its mutex held. After the unlock the pool may be freed: by its owner, or, if
- * the owner freed it already, by the last thread that leaves. */
+/* Let the calling helper leave the pool; it holds the mutex, which is unlocked here. Afterwards the
+ * pool may be freed: by its owner, or, if the owner has already called domi_workers_free(), by the
+ * last thread that leaves. */
 static void leave_pool(domi_workers *workers)
 {
     pthread_t previous;
@@ -213,7 +217,7 @@ static void leave_pool(domi_workers *workers)
     if (has_previous)
         pthread_join(previous, NULL);
     if (is_last) {
-        pthread_detach(pthread_self()); /* nobody is left to join this thread */
+        pthread_detach(pthread_self()); /* no other thread is left to join this one */
         free_pool(workers);
     }
 }
@@ -222,13 +226,15 @@ static void *run_helper(void *workers_)
 {
     domi_workers *workers = workers_;
     domi_helper helper = {.called = false};
-    domi_alternate_stack stack; /* jobs are functions of the user, and may overflow this one */
+    /* alternate stack, because a job (a function of the user) may overflow the thread's own
+     * stack */
+    domi_alternate_stack stack;
 
     helping = workers;
     domi_alternate_stack_begin_wanted(&stack);
     (void)pthread_setname_np(pthread_self(), "domus-blocking");
-    /* The thread was made by a pinned thread and has inherited its CPU. A helper may run on any CPU
-     * of the process. */
+    /* The thread has inherited the affinity mask of a pinned thread. A helper may run on any CPU of
+     * the process. */
     (void)sched_setaffinity(0, sizeof workers->cpus, workers->cpus);
     cond_init(&helper.wake);
     work_until_told(workers, &helper);
@@ -248,8 +254,8 @@ static int make_thread(pthread_t *ret_thread, void *(*run)(void *argument), void
     return result;
 }
 
-/* Make one helper. Called with the mutex held, which stays held while the thread is made; otherwise
- * a job could rely on a thread that is then not made. Returns 0; -EAGAIN; -ENOMEM. */
+/* Make one helper thread. The mutex stays held during this, because a job that another thread
+ * submits must not rely on a helper that is then not made. Returns 0; -EAGAIN; -ENOMEM. */
 static int make_helper(domi_workers *workers)
 {
     pthread_t thread;
@@ -288,7 +294,7 @@ int domi_workers_new(const domi_workers_limits *limits, domi_workers **ret_worke
     domi_workers *workers = domi_memory_new(sizeof *workers);
     if (workers == NULL)
         return -ENOMEM;
-    /* If a filter refuses the call, helpers are not kept to the CPUs of the process. */
+    /* If a filter refuses the system call, helpers may run on all CPUs. */
     if (sched_getaffinity(0, sizeof workers->cpus, workers->cpus) != 0)
         memset(workers->cpus, 0xff, sizeof workers->cpus);
     workers->limits = *limits;
@@ -322,8 +328,8 @@ void domi_workers_free(domi_workers *workers)
         free_pool(workers);
 }
 
-/* Make sure that a helper will take one more job: one that was woken or made and has no job to take
- * yet, an idle one, or a new one. Returns 0, or the negative errno of make_helper() if no thread
+/* Make sure that a helper will take one more job: a helper that was woken or made and will find no
+ * other job, an idle one, or a new one. Returns 0; the negative errno of make_helper() if no thread
  * could be made. */
 static int find_helper(domi_workers *workers)
 {
@@ -335,7 +341,7 @@ static int find_helper(domi_workers *workers)
     return 0;
 }
 
-/* True if one more job may wait until a busy thread is free. */
+/* True if the queue has room for one more job that waits until a busy helper is free. */
 static bool may_wait(const domi_workers *workers)
 {
     uint64_t waiting = domi_counter_read(&workers->counters.queued) - workers->coming;
@@ -374,7 +380,7 @@ bool domi_workers_withdraw(domi_workers *workers, domi_job *job)
     return is_queued;
 }
 
-/* End all queued jobs with -ECANCELED. Called with the mutex held; it is unlocked around each
+/* End all queued jobs with -ECANCELED. The mutex is held at the call, and unlocked around each
  * `done`. Meanwhile no job is accepted or begun, because the pool is stopping, but other threads
  * may withdraw jobs. */
 static void cancel_queued_jobs(domi_workers *workers)
@@ -405,8 +411,8 @@ uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
     while (domi_counter_read(running) != 0 && result != ETIMEDOUT)
         result = pthread_cond_timedwait(&workers->left, &workers->mutex, &until);
     workers->abandoned = workers->abandoned || domi_counter_read(running) != 0;
-    /* Wait for all helpers that are not in a function. They are in `done`, or are about to leave
-     * the pool. */
+    /* Wait for all helpers that do not run the function of a job. They run `done`, or are about to
+     * leave the pool. */
     while (domi_counter_read(&workers->counters.threads) > domi_counter_read(running))
         pthread_cond_wait(&workers->left, &workers->mutex);
     uint32_t left = (uint32_t)domi_counter_read(running);

@@ -29,87 +29,92 @@ typedef struct domi_job domi_job;
 typedef struct domi_helper domi_helper;
 
 typedef enum domi_job_state {
-    DOMI_JOB_IDLE, /* the caller's: it may submit or free the job */
+    DOMI_JOB_IDLE, /* a job of the caller, who may submit or free it */
     DOMI_JOB_QUEUED,
     DOMI_JOB_RUNNING,
 } domi_job_state;
 
-/* The caller sets `function`, `argument` and `done`; everything else is zero. */
+/* A job for a helper thread. The caller sets `function`, `argument` and `done`, and everything else
+ * to zero. */
 struct domi_job {
-    /* The function has to return, and to leave its thread as it found it. */
+    /* The work to do. The function has to return, and to leave its thread as it found it. */
     int (*function)(void *argument);
-    void *argument; /* handed to `function` */
-    /* Called without a lock on the helper thread after the function has returned. If
-     * domi_workers_stop() cancels the job, it calls this on its own thread. The pool does not read
+    void *argument; /* argument of `function` */
+    /* Called after the function has returned, on the helper thread without a lock; or, if
+     * domi_workers_stop() cancels the job, on the thread that stops the pool. The pool does not use
      * the job any more, so `done` may free it or submit it again. It must not block. */
     void (*done)(domi_job *job);
-    int result; /* for `done`: the result of the function; -ECANCELED: it was not called */
+    int result; /* result of the function, for `done`; -ECANCELED: the function was not called */
 
-    domi_job_state state; /* the state and the fields below belong to the pool, under its mutex */
-    uint64_t queued_ns;   /* when the job was submitted */
-    domi_job *next;       /* links in the queue */
-    domi_job *previous;   /* links the queue backwards */
+    /* a domi_job_state; this field and those below belong to the pool, under its mutex */
+    domi_job_state state;
+    uint64_t queued_ns; /* time at which the job was submitted */
+    domi_job *next;     /* next job in the queue */
+    domi_job *previous; /* previous job in the queue */
 };
 
 typedef struct domi_workers_limits {
-    uint32_t threads_min; /* 0 to threads_max; made with the first job, then kept */
-    uint32_t threads_max; /* 1..DOMI_WORKERS_THREADS_MAX */
-    /* at least 1: how many jobs may wait, beyond those for which a thread was just woken or made */
+    /* helper threads that do not expire, 0 to `threads_max`; made with the first job */
+    uint32_t threads_min;
+    uint32_t threads_max; /* most helper threads, 1 to DOMI_WORKERS_THREADS_MAX */
+    /* most waiting jobs, at least 1; jobs for which a thread was just woken or made do not count */
     uint32_t queue_max;
-    uint64_t idle_expiry_ns; /* a helper without a job for this time ends */
+    uint64_t idle_expiry_ns; /* time without a job after which a helper ends */
 } domi_workers_limits;
 
-#define DOMI_WORKERS_THREADS_MAX 1024u /* most helper threads */
+#define DOMI_WORKERS_THREADS_MAX 1024u /* upper bound of `threads_max` */
 
-/* The longest wait is a year, so no sum of times overflows. */
+/* Longest wait: a year, so that no sum of times overflows. */
 #define DOMI_WORKERS_WAIT_MAX_NS UINT64_C(31536000000000000)
 
-/* An affinity mask is an array of this many cpu_set_t: 8,192 CPUs, which no Linux exceeds. */
+/* Number of cpu_set_t in an affinity mask: together 8,192 CPUs, which no Linux exceeds. */
 #define DOMI_WORKERS_CPU_SETS 8
 
-/* These counters are written under the mutex, and any thread may read them. The last three
- * also decrease. */
+/* Counters of a pool. They are written under the mutex, and any thread may read them. The last
+ * three also decrease. */
 typedef struct domi_workers_counters {
-    domi_counter jobs;        /* jobs accepted */
-    domi_counter refused;     /* jobs refused with -EAGAIN or -ENOMEM */
-    domi_counter withdrawn;   /* jobs taken back before they began */
-    domi_counter unmade;      /* threads that the kernel refused to make */
+    domi_counter jobs;        /* number of jobs accepted */
+    domi_counter refused;     /* number of jobs refused with -EAGAIN or -ENOMEM */
+    domi_counter withdrawn;   /* number of jobs withdrawn before they began */
+    domi_counter unmade;      /* number of threads that the kernel refused to make */
     domi_counter wait_max_ns; /* the longest time that a job waited before it began */
-    domi_counter queued;      /* jobs that wait */
-    domi_counter running;     /* jobs whose function runs */
-    domi_counter threads;     /* helper threads now */
+    domi_counter queued;      /* number of jobs that wait now */
+    domi_counter running;     /* number of jobs that run now */
+    domi_counter threads;     /* number of helper threads now */
 } domi_workers_counters;
 
 typedef struct domi_workers {
-    domi_workers_limits limits; /* constant */
+    domi_workers_limits limits; /* limits of the pool, constant */
     /* Make a thread that calls run(argument). Returns 0 or a positive errno. A test may set its own
      * function here before the first job. */
     int (*make)(pthread_t *ret_thread, void *(*run)(void *argument), void *argument);
     cpu_set_t cpus[DOMI_WORKERS_CPU_SETS]; /* CPUs that the process may use */
 
-    pthread_mutex_t mutex; /* protects all that follows */
-    pthread_cond_t left;   /* signalled when a thread has ended */
-    domi_job *first;       /* the queue, oldest first */
-    domi_job *last;        /* the newest job of the queue */
-    /* a stack: the helper that was busy last is woken first, so that the others expire */
+    pthread_mutex_t mutex; /* protects all fields below */
+    pthread_cond_t left;   /* signalled when a helper thread has ended */
+    domi_job *first;       /* oldest job of the queue */
+    domi_job *last;        /* newest job of the queue */
+    /* stack of idle helpers: the one that was busy last is woken first, so that the others
+     * expire */
     domi_helper *idle;
-    uint32_t coming; /* helpers that were made or woken and have not looked at the queue yet */
-    bool stopping;   /* domi_workers_stop() was called: no job is taken any more */
-    bool abandoned;  /* a helper that returns from its function ends, and does nothing else */
-    bool owned;      /* domi_workers_free() was not called yet */
-    /* `ended` is a thread that was not joined yet; the next one that ends joins it */
+    /* number of helpers that were made or woken and have not looked at the queue yet */
+    uint32_t coming;
+    bool stopping;  /* domi_workers_stop() was called: no job is accepted any more */
+    bool abandoned; /* running jobs were abandoned: a helper that returns from one only ends */
+    bool owned;     /* domi_workers_free() was not called yet */
+    /* `ended` is a thread that was not joined yet; the next helper that ends joins it */
     bool has_ended;
-    pthread_t ended;                /* the thread to join, if `has_ended` */
-    domi_workers_counters counters; /* written under the mutex, read by any thread */
+    pthread_t ended;                /* thread to join, valid while `has_ended` */
+    domi_workers_counters counters; /* counters, written under the mutex and read by any thread */
 } domi_workers;
 
-/* Make a pool, without any thread. Helpers may use the CPUs that the calling thread may use.
- * Returns 0; -ENOMEM; a negative errno if the kernel does not tell the CPUs. */
+/* Make a pool without any thread. Its helpers may use the CPUs that the calling thread may use.
+ * Returns 0; -ENOMEM. */
 int domi_workers_new(const domi_workers_limits *limits, domi_workers **ret_workers);
 
 /* Free the pool. If it was not stopped, domi_workers_stop() with a time-out of 0 comes first: jobs
  * that wait are cancelled, and functions that still run are abandoned. Only the threads of
- * abandoned functions live on when this returns. NULL is taken. */
+ * abandoned functions outlive this call. NULL is allowed. */
 void domi_workers_free(domi_workers *workers);
 
 /* Queue `job`. Waking a thread takes about 5 us, making one 20 to 50 us, so never call this under a
@@ -122,20 +127,20 @@ void domi_workers_free(domi_workers *workers);
  * is no thread and none can be made (if there is one, the job waits for it). */
 int domi_workers_submit(domi_workers *workers, domi_job *job);
 
-/* Take back a job that has not begun. Returns true if it was taken back; then `done` is not
- * called. Returns false if the job runs or is not in the pool. Thread-safety: any thread, while
- * the job exists. */
+/* Withdraw a job that has not begun. Returns true if it was withdrawn; then `done` is not called.
+ * Returns false if the job runs or is not in the pool. Thread-safety: any thread, while the job
+ * exists. */
 bool domi_workers_withdraw(domi_workers *workers, domi_job *job);
 
-/* Accept no more jobs, call `done` with -ECANCELED on the calling thread, in order, for the jobs
- * that have not begun, and wait up to `timeout_ns` for those that run. A `done` that has begun is
- * waited for in any case.
+/* Stop the pool: accept no more jobs, call `done` with -ECANCELED on the calling thread, in order,
+ * for the jobs that have not begun, and wait up to `timeout_ns` for the running functions. The end
+ * of a `done` that has begun is waited for in any case.
  *
- * Returns how many functions still run; they are abandoned (see the top). If this is called again,
- * it waits for them again. Thread-safety: any thread but the pool's own. */
+ * Returns how many functions still run; these are abandoned (see the top of this file). A further
+ * call waits for them again. Thread-safety: any thread but the pool's own. */
 uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns);
 
-/* True if the calling thread is one of the pool's. Then it must not stop the pool. */
+/* True if the calling thread is a helper of this pool, which therefore must not stop the pool. */
 bool domi_workers_is_helper(const domi_workers *workers);
 
 #endif
