@@ -1,5 +1,6 @@
-/* Scripted peers of datagrams (domus/testkit_net.h). The network calls note_changed() whenever the
- * peer's socket may be readable; then the peer takes all that has come, unless it is paused. */
+/* Scripted peers that send and receive datagrams (domus/testkit_net.h). The network calls the
+ * peer's callback whenever the peer's socket may be readable. Then the peer receives all datagrams
+ * that have arrived, unless it is paused. */
 #include "runtime/testkit/peer.h"
 
 #include "base/memory.h"
@@ -10,7 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* This function is `changed` of the peer's socket. */
+/* Receive the datagrams that have arrived. This function is the callback `changed` of the peer's
+ * socket. */
 static void note_changed(domi_net_socket *socket)
 {
     domus_datagram_peer *peer = socket->owner;
@@ -29,7 +31,7 @@ static void note_changed(domi_net_socket *socket)
 
 /* --- made and freed -------------------------------------------------------------------------- */
 
-/* Make the socket of a peer. Returns 0; a negative errno. */
+/* Make the socket of a datagram peer. Returns 0; a negative errno. */
 static int open_socket(domus_testkit *kit, const char *at, const char *to,
                        domi_net_socket **ret_socket)
 {
@@ -170,7 +172,8 @@ static bool has_datagram_or_ended(const void *peer_)
     return peer->got.head != NULL || peer->error != 0 || peer->socket == NULL;
 }
 
-/* Write to the kit's error what the peer expected, and what has come. Returns `result`. */
+/* Write to the kit's error what the peer expected, and which datagram has come. Returns
+ * `result`. */
 static int write_peer_error(const domus_datagram_peer *peer, const char *what, int result)
 {
     const domi_net_datagram *datagram = peer->got.head;
@@ -184,7 +187,8 @@ static int write_peer_error(const domus_datagram_peer *peer, const char *what, i
     return result;
 }
 
-/* Returns what has come in place of a datagram: a refusal, or a close by the test. */
+/* Returns and clears the error of a peer that has no datagram: that of a refusal, or -EPIPE if the
+ * test has closed the peer. */
 static int take_error(domus_datagram_peer *peer)
 {
     int error = peer->error != 0 ? peer->error : -EPIPE;

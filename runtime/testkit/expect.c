@@ -1,5 +1,5 @@
-/* An expectation of a probe takes steps and lets time pass until the probe has received something,
- * and compares that with what the test expects. */
+/* Expectations of a probe: each takes steps and lets time pass until the probe has received a
+ * message, and compares the message with what the test expects. */
 #include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
@@ -15,9 +15,8 @@ static bool has_something(const void *probe_)
     return probe->came.head != NULL || probe->lost;
 }
 
-/* Wait until the probe has received something. Returns 0 if it has; -ETIME if nothing came in
- * that time; another negative errno on a failure, which the kit's error then describes,
- * except for -EBUSY. */
+/* Wait until the probe has received a message. Returns 0; -ETIME if none came within `within_ns`;
+ * -EBUSY in a step; another negative errno, and then the kit's error says why. */
 static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
 {
     domus_testkit *kit = probe->kit;
@@ -41,7 +40,7 @@ static const char *get_type_name(const domus_type *type)
     return type->name != NULL ? type->name : "(no name)";
 }
 
-/* Write to the kit's error: "probe 1 expected <what>, but <the first parcel> came first". */
+/* Write to the kit's error what the probe expected, and what came first instead. */
 static void list_came(domus_probe *probe, const char *what)
 {
     const domi_parcel *first = probe->came.head;
@@ -59,8 +58,8 @@ static void list_came(domus_probe *probe, const char *what)
                  probe->number, what, first->kind, get_type_name(first->type));
 }
 
-/* Take the first parcel off the list, because the test expected it. An ask goes to the list of
- * those that the test has to answer; other parcels are freed. */
+/* Remove the first parcel from the probe's list, because the test has expected it. An ask goes to
+ * the list of asks that the test has to answer; another parcel is freed. */
 static void take_first_parcel(domus_probe *probe)
 {
     domi_parcel *one = domi_parcels_take(&probe->came);
@@ -72,8 +71,9 @@ static void take_first_parcel(domus_probe *probe)
         domi_memory_free(one);
 }
 
-/* Returns 0 if the first parcel is of `type`, or, if `type` is NULL, is a failure with `error`.
- * Otherwise it returns a negative errno, and the kit's error says what came. */
+/* Compare the probe's first parcel with the expected `type`, or, if `type` is NULL, with a failure
+ * with `error`. Returns 0 if they agree; else a negative errno, and the kit's error says what
+ * came. */
 static int expect_probe(domus_probe *probe, const domus_type *type, int error, uint64_t within_ns)
 {
     char what[96];

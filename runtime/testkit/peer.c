@@ -1,5 +1,6 @@
-/* The deeds of a peer. The network calls take_turn() whenever the peer's socket may be readable or
- * writable; then the peer reads all that has come, unless it is paused, and sends what waits. */
+/* The functions of scripted peers, except their expectations (domus/testkit_net.h). The network
+ * calls the peer's callback whenever the peer's socket may be readable or writable. Then the peer
+ * reads all bytes that have arrived, unless it is paused, and sends the bytes that wait. */
 #include "runtime/testkit/peer.h"
 
 #include "base/memory.h"
@@ -10,9 +11,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define BACKLOG     128u  /* the default backlog of a listener */
-#define READ_BYTES  4096u /* bytes that a peer reads at a time */
-#define BYTES_FIRST 256u  /* bytes for which there is room at first */
+#define BACKLOG     128u  /* backlog of a listener unless the test sets one */
+#define READ_BYTES  4096u /* most bytes that a peer reads at a time */
+#define BYTES_FIRST 256u  /* bytes of a buffer's first memory */
 
 int domi_peer_act(domus_testkit *kit)
 {
@@ -107,7 +108,8 @@ static void take_turn(domus_peer *peer)
 
     if (socket == NULL || socket->state == DOMI_NET_CONNECTING)
         return;
-    if (socket->is_dead && socket->error != 0) /* a paused peer learns of a reset, too */
+    /* a paused peer, which does not read, also notices a reset */
+    if (socket->is_dead && socket->error != 0)
         note_error(peer, -domi_net_socket_take_error(socket));
     else
         peer->is_connected = true;
@@ -122,7 +124,8 @@ static void take_turn(domus_peer *peer)
         close_socket(peer);
 }
 
-/* This function is `changed` of the peer's socket. */
+/* Read and send as far as possible. This function is the callback `changed` of the peer's
+ * socket. */
 static void note_changed(domi_net_socket *socket)
 {
     take_turn(socket->owner);
@@ -215,7 +218,7 @@ int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, dom
     if (result == 0) {
         take_connection(peer);
         take_turn(peer);
-    } else { /* a Unix socket is refused at once */
+    } else { /* a connect of a Unix socket fails at once */
         note_error(peer, result);
         close_socket(peer);
     }
@@ -300,7 +303,8 @@ int domus_peer_send(domus_peer *peer, const void *data, size_t size)
     return 0;
 }
 
-/* The peer sends nothing new from now on. */
+/* Finish the peer's stream behind the bytes that wait to be sent, and, with `closes`, close the
+ * socket then. */
 static void finish_sending(domus_peer *peer, bool closes)
 {
     if (domi_peer_act(peer->kit) != 0 || peer->socket == NULL)
@@ -317,7 +321,7 @@ void domus_peer_finish(domus_peer *peer)
 
 void domus_peer_close(domus_peer *peer)
 {
-    peer->is_paused = true; /* bytes that have come are not read any more */
+    peer->is_paused = true; /* bytes that arrive from now on are not read */
     finish_sending(peer, true);
 }
 

@@ -1,4 +1,5 @@
-/* Expectations of peers: each takes steps and lets time pass until it is decided. */
+/* Expectations of scripted peers: each takes steps and lets time pass until it is met or has
+ * failed. */
 #include "runtime/network/parts.h"
 #include "runtime/testkit/parts.h"
 #include "runtime/testkit/peer.h"
@@ -10,9 +11,9 @@
 #include <string.h>
 
 typedef struct expected {
-    const domus_peer *peer; /* the peer that expects */
-    const char *data;       /* the bytes that are to come */
-    size_t size;            /* how many */
+    const domus_peer *peer; /* the peer that has to receive the bytes */
+    const char *data;       /* the expected bytes */
+    size_t size;            /* number of expected bytes */
 } expected;
 
 int domi_peer_wait(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
@@ -53,7 +54,7 @@ static const char *get_peer_state(const domus_peer *peer)
     return peer->is_connected ? "the stream goes on" : "it is not connected";
 }
 
-/* Write to the kit's error what the peer expected, and what has come. Returns `result`. */
+/* Write to the kit's error what the peer expected, and what it has received. Returns `result`. */
 static int write_peer_error(const domus_peer *peer, const char *what, int result)
 {
     char got[4 * DOMI_PEER_SHOWN_MAX + 8];
@@ -72,7 +73,8 @@ static bool is_stream_over(const domus_peer *peer)
     return peer->has_end || peer->error != 0 || peer->socket == NULL;
 }
 
-/* Returns how many of the bytes that have come are those that are expected. */
+/* Returns how many of the received bytes agree with the expected ones, counted from the first
+ * byte. */
 static size_t count_equal(const expected *expect)
 {
     size_t held;

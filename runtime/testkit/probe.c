@@ -1,8 +1,9 @@
-/* A probe is an actor that keeps what it receives, and does between steps what the test tells it.
+/* A probe is an actor that keeps the messages that it receives, and between steps does what the
+ * test tells it to do.
  *
  * A probe acts outside of a run: its simulated thread is woken, and a stack
  * (house/conversation/stack.h) is made for the probe, as io makes one for a channel. So the probe
- * uses the verbs of any actor, and their errors are returned at once. An ask that the probe
+ * can do all that an actor can, and errors are returned to the test at once. An ask that the probe
  * receives is kept until the test answers it. */
 #include "runtime/testkit/parts.h"
 
@@ -38,8 +39,8 @@ static domi_parcel *keep_as_parcel(domus_stack *stack, domus_probe *probe, const
     return one;
 }
 
-/* Handle a message of any type. This is the handler of the behaviour's last row, which takes all
- * types that have no row of their own. */
+/* Handle a received message. This is the handler of the behaviour's only row, which accepts every
+ * type. */
 static int on_received(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {
@@ -126,7 +127,7 @@ domus_address domus_probe_sender(const domus_probe *probe)
 
 /* --- acting ---------------------------------------------------------------------------------- */
 
-/* Begin a run of the probe, between steps, and make a stack for it. Returns 0; -EBUSY in a step;
+/* Begin a run of the probe between steps, and make a stack for it. Returns 0; -EBUSY in a step;
  * -ESTALE if the probe was stopped. */
 static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
 {
@@ -144,7 +145,7 @@ static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
     return 0;
 }
 
-/* End the run that act_begin() began; `result` is that of the verb. */
+/* End the run that the probe's act has begun; `result` is the result of the act. */
 static void act_end(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
@@ -185,7 +186,7 @@ int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_typ
     return result == DOMUS_PARKED ? 0 : result;
 }
 
-/* End the oldest ask with a reply, or (`type` is NULL) with `error`. */
+/* Answer the oldest received ask: with a reply, or, if `type` is NULL, with `error`. */
 static int settle_ask(domus_probe *probe, const domus_type *type, const void *payload, int error)
 {
     const domi_parcel *oldest = probe->asks.head;

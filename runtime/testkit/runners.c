@@ -1,4 +1,4 @@
-/* The runners of pools in a test kit; see the header. */
+/* This file simulates the runners of pools in a test kit (parts.h). */
 #include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
@@ -26,7 +26,8 @@ int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
         for (uint32_t j = 0; j < pool->usual; j++) {
             domus_runner *runner = pool->runners[j];
             domi_random_init(&runner->random, seed ^ ((uint64_t)i << 40) ^ ((uint64_t)j + 1) << 20);
-            runner->begun = runner->joined = true; /* there is no thread to be joined */
+            /* a simulated runner has no thread to be joined */
+            runner->begun = runner->joined = true;
             system->runners_begun++;
             domi_span_begin(runner);
             kit->runners[kit->runner_count++].runner = runner;
@@ -59,7 +60,7 @@ void domi_kit_runner_step(domus_testkit *kit, uint32_t index)
 
     domi_thread_manager = &one->runner->manager;
     domi_manager_own(domi_thread_manager);
-    one->runner->turns_to_look = 0; /* the runner looks for due timers in each step */
+    one->runner->turns_to_look = 0; /* the runner fires due timers in each step */
     if (!domi_runner_step(one->runner, false)) {
         domi_pool_flush_returns(&one->runner->manager);
         domi_span_end(one->runner);

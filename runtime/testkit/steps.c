@@ -2,15 +2,15 @@
  * clock.
  *
  * A step is one phase of one thread, by the functions of the real loop (loop.c). The step of phase
- * 3 also begins the rest (park.c), and a thread that then sleeps ends its rest in its next step.
- * The park word is the real one, so a sender wakes a thread in the real way. Each time no thread
- * can take a step, the kit checks M3 for all threads that sleep: none of them has work. Then time
+ * 3 also begins the rest (park.c), and a thread that sleeps then ends its rest in its next step.
+ * The park word is the real one, so a sender wakes a thread in the real way. Whenever no thread can
+ * take a step, the kit checks for all sleeping threads that none of them has work (M3). Then time
  * moves to the next timer.
  *
- * The draw is uniform among the threads that can take a step, except that now and then one thread
- * is held back for some steps; otherwise races that need a slow thread would be too rare. A loan
- * (contract: Stealing) takes two steps of the thief: it takes the house at the end of its step of
- * phase 3, and runs and returns it in a step of its own. */
+ * The thread of a step is drawn with equal chances among the threads that can take one, except that
+ * at times one thread is held back for some steps; otherwise races that need a slow thread would be
+ * too rare. A loan (contract: Stealing) takes two steps of the thief: at the end of its step of
+ * phase 3 the thief takes the house, and in a step of its own it runs the house and returns it. */
 #include "runtime/testkit/parts.h"
 
 #include "base/check.h"
@@ -36,13 +36,14 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define LAG_EVERY     32u /* steps between lags, on average */
+#define LAG_EVERY     32u /* average number of steps between two times that a thread is held back */
 #define LAG_STEPS_MAX 64u /* most steps for which a thread is held back */
-/* the houses are checked if the number of steps so far is a multiple of this */
+/* The houses and the network are checked when the number of steps is a multiple of this. */
 #define CHECK_HOUSES_EVERY 16u
-#define NAMED_MAX          3u /* how many ready actors of a thread an error message names */
+#define NAMED_MAX          3u /* most ready actors of a thread that an error text names */
 
-/* Threads, and behind them runners: whoever can take a step. */
+/* Returns the number of threads and runners, which are the ones that take steps. Runners have the
+ * indexes after those of the threads. */
 static uint32_t count_movers(const domus_testkit *kit)
 {
     return kit->system->count + kit->runner_count;
@@ -57,7 +58,8 @@ static bool thread_can_move(const domus_testkit *kit, uint32_t index, uint64_t n
     case DOMI_STEP_SLEEP:
         return thread->woken || thread->refused || now_ns >= thread->until_ns ||
                domi_net_ring_is_due(kit->system->threads[index].io.ring);
-    case DOMI_STEP_END: /* actors are ended when no thread runs any more, as in thread_life.c */
+    /* actors are ended when all threads have left their loops, as in thread_life.c */
+    case DOMI_STEP_END:
         return kit->left_loops == kit->system->count && domi_kit_runners_have_left(kit);
     case DOMI_STEP_NONE:
         return false;
@@ -73,8 +75,8 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
                : domi_kit_runner_can_move(kit, index - kit->system->count, now_ns);
 }
 
-/* Check M3 for each sleeping thread. It must have nothing that it forgot when it went to sleep, and
- * nothing that another thread gave it without waking it. */
+/* Check for each sleeping thread that it has no work (M3): neither work that it overlooked when it
+ * fell asleep, nor work that another thread gave it without waking it. */
 static void check_sleeper_has_no_work(const domus_testkit *kit)
 {
     for (uint32_t i = 0; i < kit->system->count; i++) {
@@ -88,9 +90,10 @@ static void check_sleeper_has_no_work(const domus_testkit *kit)
         DOMI_CHECK(manager->schedule.mounting.head == NULL);
         /* the thread has sent back all objects of other threads that it has freed */
         DOMI_CHECK(manager->pool.chained == 0);
-        /* a stand-in may have cancelled timers, but does not arm one that is due sooner */
+        /* while the thread sleeps its timers may be cancelled, but none is started that is due
+         * sooner */
         DOMI_CHECK(domi_thread_due_ns(thread) >= kit->threads[i].until_ns);
-        /* the kinds of work are arrivals, a new step of a stop, and completions */
+        /* work is an arrival, a new step of a stop, or a completion */
         DOMI_CHECK(!domi_thread_has_work(thread));
         if (kit->steps % CHECK_HOUSES_EVERY == 0)
             domi_manager_check_houses(&kit->system->threads[i].manager);
@@ -109,7 +112,8 @@ static void draw_lag(domus_testkit *kit)
     }
 }
 
-/* Draw the thread, or the runner, that takes the next step. Returns UINT32_MAX if none can. */
+/* Draw the thread or runner that takes the next step. Returns its index; UINT32_MAX if none can
+ * take a step. */
 static uint32_t draw_mover(domus_testkit *kit)
 {
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
@@ -139,8 +143,8 @@ static void wake_sleeping_thread(domus_testkit *kit, uint32_t index)
     kit->threads[index].next = DOMI_STEP_IO;
 }
 
-/* Do after phase 3 what domi_thread_loop() does then: leave the loop, go to sleep, run a loan, or
- * go on with phase 1. */
+/* Choose the thread's next step after phase 3 as domi_thread_loop() does: leave the loop, sleep,
+ * run a loan, or go on with phase 1. */
 static void rest_until_due(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
@@ -153,16 +157,16 @@ static void rest_until_due(domus_testkit *kit, uint32_t index)
     } else if (domi_thread_rest_begin(thread, &capped_ns)) {
         state->next = DOMI_STEP_SLEEP;
         state->woken = false;
-        /* a real thread sleeps at most until `capped_ns`; here that would only cost steps */
+        /* a real thread wakes at `capped_ns` at the latest; in a kit this would only cost steps */
         state->until_ns = thread->until_ns = domi_thread_due_ns(thread);
-        domi_io_enter(&thread->io, 0, 0); /* the start of the enter in which it sleeps */
+        domi_io_enter(&thread->io, 0, 0); /* the begin of the enter in which the thread sleeps */
         state->refused = thread->io.refusals != 0;
     } else {
         state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;
     }
 }
 
-/* Take the next step of thread `index`. Returns the name of the step in the trace. */
+/* Take the next step of a thread. Returns the name of the step for the trace. */
 static const char *take_step(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
@@ -202,10 +206,10 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
 
 static void step_thread(domus_testkit *kit, uint32_t index)
 {
-    /* not NULL if an actor of another system uses this kit */
+    /* manager of the calling thread; not NULL if an actor of another system uses this kit */
     domi_manager *outer = domi_thread_manager;
 
-    /* the step runs as if on the thread itself */
+    /* code of the step runs as if on the simulated thread itself */
     domi_thread_manager = &kit->system->threads[index].manager;
     /* the owner check must accept this thread as the manager's owner */
     domi_manager_own(domi_thread_manager);
@@ -254,8 +258,8 @@ uint64_t domi_testkit_due_ns(const domus_testkit *kit)
     return due_ns;
 }
 
-/* Append the names of the first ready actors of `thread` to `text`, of which `length` bytes are
- * used. Returns the new length. */
+/* Append the names of the first ready actors of a thread to `text`, which has `length` bytes
+ * already. Returns the new length. */
 static size_t append_ready_names(const domi_thread *thread, char *text, size_t size, size_t length)
 {
     const domi_queue *queue = &thread->manager.schedule.ready[DOMUS_STATE];
@@ -331,18 +335,18 @@ void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager)
     if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
         return;
     wake_sleeping_thread(kit, manager->index);
-    /* the test woke it, so do not judge whether the wake-up found work */
+    /* the test has woken the thread, so the wake-up need not have found work */
     kit->system->threads[manager->index].judge_wakeup = false;
 }
 
-/* This function is domi_runtime_hooks.wake. */
+/* Wake a simulated thread. This function is domi_runtime_hooks.wake. */
 static void wake_thread(domi_manager *manager)
 {
     const domi_thread *thread = manager->thread;
     domus_testkit *kit = (domus_testkit *)(void *)thread->system->simulator;
     domi_kit_thread *state = &kit->threads[manager->index];
 
-    /* M12: a sleep is ended by one wake-up */
+    /* M12: one sleep is ended by one wake-up only */
     DOMI_CHECK(state->next == DOMI_STEP_SLEEP && !state->woken);
     state->woken = true;
 }
@@ -352,7 +356,7 @@ const domi_runtime_hooks domi_hooks_of_testkit = {
     .log = domi_log_happening,
     .warn = domi_log_mistake,
     .say = domi_log_text,
-    .spawn_detached = domi_detached_spawn, /* says that a kit has none */
+    .spawn_detached = domi_detached_spawn, /* fails, because a kit has no detached actors */
     .withdraw = domi_blocking_withdraw,
     .block = domus_blocking,
     .resolve = domi_resolver_resolve,
@@ -362,8 +366,9 @@ const domi_runtime_hooks domi_hooks_of_testkit = {
 };
 
 struct condition {
-    bool (*is_done)(const domus_system *system); /* asks whether the condition is met */
-    const domus_system *system;                  /* the system that it is asked about */
+    /* function that returns true when the condition holds */
+    bool (*is_done)(const domus_system *system);
+    const domus_system *system; /* system for which the condition has to hold */
 };
 
 static bool is_condition_met(const void *condition_)

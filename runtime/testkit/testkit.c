@@ -1,5 +1,5 @@
-/* This file has the calls of domus/testkit.h. Which thread takes the next step is
- * decided in steps.c. */
+/* The functions of domus/testkit.h for users, except those of probes and of the trace. Steps of
+ * threads are in steps.c. */
 #include "base/memory.h"
 #include "runtime/control/life.h"
 #include "runtime/network/parts.h"
@@ -14,12 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFERS            64u  /* receive buffers of a thread, */
-#define BUFFER_BYTES       256u /* and their size, so that a stream comes in many pieces */
+#define BUFFERS 64u /* number of receive buffers of a thread */
+/* bytes of a receive buffer: few, so that a stream comes in many pieces */
+#define BUFFER_BYTES       256u
 #define RING_ENTRIES       64u
 #define COMPLETION_ENTRIES 256u
 
-/* Makes another seed of the kit's, so that the network does not draw what the scheduler draws. */
+/* constant that makes the network's seed from the kit's, so that both draw different numbers */
 #define NET_SEED UINT64_C(0x6e6574776f726b73)
 
 /* Copy the user's configuration and change it for a simulation: no pinning, no spinning (the clock
@@ -49,7 +50,7 @@ static void adapt_config(const domus_config *config, domus_config *ret_config)
     }
 }
 
-/* Make the parts of a kit but its system. Returns false if there is no memory. */
+/* Make all parts of a kit except its system. Returns false if there is no memory. */
 static bool make_parts(domus_testkit *kit, uint32_t threads, uint64_t seed)
 {
     kit->threads = domi_memory_new(threads * sizeof kit->threads[0]);
@@ -115,7 +116,7 @@ void domus_testkit_free(domus_testkit *kit)
         domi_probe_free(probe);
     }
     if (kit->net != NULL)
-        kit->net->note = NULL; /* the trace needs the system */
+        kit->net->note = NULL; /* the trace would read the system, which is freed already */
     domi_kit_peers_free(kit);
     domi_datagram_peers_free(kit);
     domi_net_free(kit->net);
@@ -193,7 +194,8 @@ const char *domus_testkit_error(const domus_testkit *kit)
 
 /* --- seeds ----------------------------------------------------------------------------------- */
 
-/* Returns false if DOMUS_SEED is not set or is not a number. */
+/* Read the seed from the environment variable DOMUS_SEED. Returns false if it is not set or is not
+ * a number. */
 static bool read_seed(uint64_t *ret_seed)
 {
     const char *text = getenv("DOMUS_SEED");

@@ -1,6 +1,6 @@
-/* The lines of a trace hold neither pointers nor real time, so that two runs with one seed can be
- * compared byte for byte. Lines are kept as numbers in a ring, and written as text when the user
- * asks for them. */
+/* The trace of a test kit. Its lines hold neither pointers nor real time, so that two runs with one
+ * seed can be compared byte for byte. Lines are kept as numbers in a ring, and written as text when
+ * the user asks for them. */
 #include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
@@ -14,13 +14,13 @@
 
 /* bytes of the text of a whole trace */
 #define TEXT_BYTES ((DOMUS_TESTKIT_TRACE_MAX + 1) * (size_t)DOMI_TRACE_LINE_BYTES)
-/* bytes of the lines before they are text */
+/* bytes of all lines in the ring */
 #define LINES_BYTES (DOMUS_TESTKIT_TRACE_MAX * sizeof(domi_trace_line))
 #define NS_PER_S    UINT64_C(1000000000)
 
 static const struct {
-    const char *name; /* the same name as in the profile's table */
-    size_t offset;    /* the offset of the counter in domi_counters */
+    const char *name; /* name of the counter, as in the profile's table */
+    size_t offset;    /* offset of the counter in domi_counters */
 } counts[DOMI_TRACE_COUNTS] = {
     {"runs", offsetof(domi_counters, runs)},
     {"replies", offsetof(domi_counters, handled[DOMI_REPLY])},
@@ -43,7 +43,7 @@ static const struct {
     {"refusals", offsetof(domi_counters, refusals)},
 };
 
-/* The lines and the texts lie in mapped areas, so pages that no line reaches cost no memory. */
+/* Map memory for the lines and the text. Pages that no line reaches cost no memory. */
 int domi_trace_init(domi_trace *trace)
 {
     trace->lines = domi_memory_map(LINES_BYTES);
@@ -92,8 +92,8 @@ void domi_trace_note_ready(domus_testkit *kit, uint32_t index)
     note_ready(&kit->trace, &queue->normal);
 }
 
-/* Note the step of a thread, or of a runner, if it has counted anything. `before` are its counters
- * after the step before. */
+/* Add a line for a step of a thread or a runner if it has counted anything. `before` holds its
+ * counters after its last step, and is updated. */
 static void note_step(domus_testkit *kit, const domi_counters *counters, uint64_t *before,
                       uint32_t number, const char *pool, const char *what)
 {
@@ -170,7 +170,7 @@ typedef struct writer {
     size_t size;   /* bytes at `text` */
 } writer;
 
-/* Append text. Text that does not fit is cut; TEXT_BYTES is enough unless type names have hundreds
+/* Append text. Text that does not fit is cut; TEXT_BYTES suffices unless type names have hundreds
  * of bytes. */
 __attribute__((format(printf, 2, 3))) static void put_text(writer *out, const char *format, ...)
 {
@@ -184,7 +184,7 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *out, const ch
         out->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-/* Returns the name, or a text that says that there is none. */
+/* Returns the name, or "(no name)" if it is NULL. */
 static const char *get_name_or_none(const char *name)
 {
     return name != NULL ? name : "(no name)";
@@ -203,7 +203,8 @@ static void put_actors(writer *out, const domi_trace_line *line)
         put_text(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
 }
 
-/* Write what a datagram or a connection did: `>` goes to the side that has accepted it. */
+/* Write the line of a datagram or a connection. The sign `>` stands for an event that reaches the
+ * side which has accepted the connection. */
 static void write_network_line(writer *out, const domi_trace_line *line)
 {
     if (line->of_datagram)

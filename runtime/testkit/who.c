@@ -6,17 +6,17 @@
 
 #include "base/memory.h"
 
-#define ENTRIES_FIRST 256u /* entries of the first table, which then doubles */
+#define ENTRIES_FIRST 256u /* number of entries of the first table, which later doubles */
 
 typedef struct entry {
-    const domi_house *house; /* NULL: the entry is free */
+    const domi_house *house; /* house of the actor; NULL: the entry is free */
     uint32_t lease;          /* lease of the actor */
-    uint32_t number;         /* the number that the trace names the actor by */
+    uint32_t number;         /* number of the actor in the trace */
 } entry;
 
 struct domi_who {
-    uint32_t size;   /* a power of two */
-    uint32_t used;   /* used entries, at most half of `size` */
+    uint32_t size;   /* number of entries of the table, a power of two */
+    uint32_t used;   /* number of used entries, at most half of `size` */
     entry entries[]; /* hash table by house and lease */
 };
 
@@ -30,11 +30,12 @@ static domi_who *make_who_table(uint32_t size)
     return who;
 }
 
-/* Returns the entry of the actor, or, if it has none, the free entry that it would get. */
+/* Returns the entry of the actor, or, if it has none, the free entry where it would be put. */
 static entry *find_entry(domi_who *who, const domi_house *house, uint32_t lease)
 {
     uint64_t mixed = ((uint64_t)(uintptr_t)house / sizeof *house + lease) *
-                     /* 2^64 divided by the golden ratio: it spreads neighbours */
+                     /* 2^64 divided by the golden ratio, which spreads neighbouring addresses over
+                      * the table */
                      UINT64_C(0x9E3779B97F4A7C15);
     uint32_t mask = who->size - 1;
 
