@@ -1,8 +1,8 @@
-/* This file counts handles, and closes a file with the last use of its handle.
+/* This file counts the uses of file handles, and closes a file after the last use.
  *
- * A file that may be written is closed by a helper thread, because the kernel may write it out
- * then. Handles are not counted on the meter of memory, because a thread that counts nothing may
- * free them. */
+ * A file that may be written is closed by a helper thread, because the kernel may write its bytes
+ * to the disk then. Handles are not counted on the meter of memory, because they may be freed by a
+ * thread that has no meter. */
 #include "runtime/files/handle.h"
 
 #include "base/check.h"
@@ -35,7 +35,8 @@ domi_files *domi_files_new(domi_workers *workers, uint32_t open_max)
     return files;
 }
 
-/* Give back one use. The mutex is locked, and unlocked when this returns. */
+/* Release one use of the common part; the last release frees it. The mutex is locked at the call,
+ * and unlocked at the return. */
 static void release_use(domi_files *files)
 {
     bool is_last = --files->users == 0;
@@ -100,7 +101,7 @@ void domi_files_free(domi_files *files)
 
 int domi_file_new(domi_files *files, domus_file **ret_file)
 {
-    /* Relaxed: the number guards nothing else. */
+    /* Relaxed: the number protects no other data. */
     if (atomic_fetch_add_explicit(&files->open, 1, memory_order_relaxed) >= files->open_max) {
         atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
         return -EMFILE;
@@ -125,7 +126,7 @@ int domi_file_new(domi_files *files, domus_file **ret_file)
 
 domus_file *domus_file_keep(domus_file *file)
 {
-    /* Relaxed: the caller has a use already, so the handle cannot be freed meanwhile. */
+    /* Relaxed: the caller already has a use, so the handle cannot be freed meanwhile. */
     atomic_fetch_add_explicit(&file->users, 1, memory_order_relaxed);
     return file;
 }
@@ -161,7 +162,7 @@ static void free_closed_file(domi_file_left *left)
 {
     domus_file *file = (domus_file *)(void *)((char *)left - offsetof(domus_file, left));
 
-    if (file->fd >= 0) /* the pool has refused the job at its end */
+    if (file->fd >= 0) /* the pool has cancelled the job at its own end */
         domi_disk_close(file->fd);
     free_handle(file);
 }
@@ -174,8 +175,8 @@ static void end_close(domi_job *job)
     free_closed_file(&file->left);
 }
 
-/* Let a helper thread close the file. Returns false if none does. The mutex is held meanwhile, so
- * that the pool is not freed. */
+/* Let a helper thread close the file. Returns false if no helper thread does. The mutex is held
+ * during the call, so that the pool is not freed meanwhile. */
 static bool hand_to_helper(domus_file *file)
 {
     domi_files *files = file->files;
@@ -196,7 +197,7 @@ static bool hand_to_helper(domus_file *file)
 
 void domus_file_close(domus_file *file)
 {
-    /* acq_rel: what every user did with the handle happens before the last one closes it. */
+    /* acq_rel: all that other users did with the handle happens before the last user closes it. */
     if (file == NULL || atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) != 1)
         return;
     if (file->fd >= 0 && file->is_writable && hand_to_helper(file))

@@ -1,7 +1,7 @@
-/* Handles of files, and what the files of a system have in common (domus/file.h).
+/* Handles of open files (domus/file.h), and the part that all handles of a system have in common.
  *
- * A handle is counted by its owners and by the operations that use it. The common part
- * outlives the system, because a handle may be closed after that. Any thread. */
+ * The owners of a handle and the operations that use it are counted. The common part outlives the
+ * system, because a handle may be closed after the system's end. Any thread. */
 #ifndef DOMI_RUNTIME_FILES_HANDLE_H
 #define DOMI_RUNTIME_FILES_HANDLE_H
 
@@ -15,54 +15,57 @@
 typedef struct domi_files domi_files;
 typedef struct domi_file_left domi_file_left;
 
-/* A piece of work of a helper thread, or one that waits for an actor. The end of the system frees
- * it, because no other code would. */
+/* Work on a file that is under way: with a helper thread, or waiting for an actor. It is in a list,
+ * so that the end of the system can free it if no other code does. */
 struct domi_file_left {
-    domi_file_left *next; /* next piece in the list of those that are left */
-    /* address of the pointer to this piece in that list; NULL: it is in no list */
+    domi_file_left *next; /* next entry in the list of work that is under way */
+    /* address of the pointer to this entry in that list; NULL: the entry is in no list */
     domi_file_left **place;
-    /* function that frees it; only domi_files_free() calls it */
+    /* function that frees the entry; called only by domi_files_free() */
     void (*drop)(domi_file_left *left);
 };
 
 struct domi_files {
-    pthread_mutex_t mutex; /* protects all but `open` */
-    domi_workers *workers; /* NULL: a simulation, or the system is gone */
-    domi_file_left *left;  /* the operations that are under way */
-    uint32_t users;        /* the system, and the handles */
-    uint64_t serials;      /* handles that were made so far */
+    pthread_mutex_t mutex; /* protects all fields but `open` */
     /* the pool of helper threads; NULL: a simulation, or the system is gone */
+    domi_workers *workers;
+    domi_file_left *left; /* list of the work that is under way */
+    uint32_t users;       /* number of users: the system, and each handle */
+    uint64_t serials;     /* number of handles made so far */
+    /* most handles at a time */
     uint32_t open_max;
-    _Atomic uint32_t open; /* list of the operations that are under way */
+    _Atomic uint32_t open; /* number of handles now */
 };
 
 struct domus_file {
-    _Atomic uint32_t users; /* number of handles */
-    int fd;                 /* number of owners and of operations under way */
-    uint64_t serial;        /* descriptor; -1: the file was never opened */
+    _Atomic uint32_t users; /* number of owners and of operations under way */
+    int fd;                 /* descriptor; -1: the file was never opened */
+    uint64_t serial;        /* unique number of the handle in its system */
     bool is_directory;
     bool is_writable;
     bool appends;
-    _Atomic bool reads_wait; /* the ring cannot tell what it may read at once */
-    /* number of tries of a write, in a row, that the ring refused */
+    /* reads go to helper threads at once, because the file system refuses tries in the ring */
+    _Atomic bool reads_wait;
+    /* number of tries of a write that the ring has refused in a row */
     _Atomic uint32_t writes_waited;
     domi_files *files;
     domi_job job;        /* job that closes the file */
-    domi_file_left left; /* while the job is under way */
+    domi_file_left left; /* entry in the list of work while the job is under way */
 };
 
-/* Returns NULL without memory. `workers` may be NULL. */
+/* Make the common part of a system's handles. Returns NULL if there is no memory. `workers` may be
+ * NULL. */
 domi_files *domi_files_new(domi_workers *workers, uint32_t open_max);
 
-/* The system ends: nothing of it runs any more. Operations that are left are dropped; handles may
- * still be closed. NULL is allowed. */
+/* Release the system's use of the common part at the system's end. Work that is still under way is
+ * dropped; handles may still be closed afterwards. NULL is allowed. */
 void domi_files_free(domi_files *files);
 
-/* Add a piece of work that is under way to the list; domi_file_left_remove() removes it. */
+/* Add work that is under way to the list; domi_file_left_remove() removes it. */
 void domi_file_left_add(domi_files *files, domi_file_left *left);
 void domi_file_left_remove(domi_files *files, domi_file_left *left);
 
-/* Make a handle that is not open. Returns 0; -EMFILE; -ENOMEM. */
+/* Make a handle without an open file. Returns 0; -EMFILE; -ENOMEM. */
 int domi_file_new(domi_files *files, domus_file **ret_file);
 
 #endif

@@ -1,6 +1,6 @@
-/* The table of kept files: lists by the hash of the name, and one list in the order of use.
- * Both are bounded by the bytes that the files count for, because each counts for
- * FILE_LEAST at least. */
+/* The table of kept files: a hash table by name, and one list of all files in the order of use. The
+ * bytes that the files count bound the size of both, because each file counts at least FILE_LEAST
+ * bytes. */
 #include "runtime/files/kept.h"
 
 #include "base/check.h"
@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#define FILE_LEAST     1024u /* bytes for which a file counts at least */
+#define FILE_LEAST     1024u /* least number of bytes that a file counts */
 #define LISTS_MOST     16384u
-#define SHARE          8u /* one file may take at most this part (1/8) of the bytes */
+#define SHARE          8u /* one file may take at most 1/8 of the table's bytes */
 #define SETTLED_NS     UINT64_C(100000000)
 #define SETTLED_SLOWLY UINT64_C(3000000000)
 #define NS_OF_SECOND   INT64_C(1000000000)
@@ -20,10 +20,10 @@
 struct domi_kept {
     uint64_t hash_key[2];
     uint64_t bytes_max;
-    uint64_t bytes;         /* bytes that the files count for */
-    domi_kept_file *newest; /* NULL: there are none */
+    uint64_t bytes;         /* sum of the bytes that the files count */
+    domi_kept_file *newest; /* file that was used last; NULL: the table is empty */
     domi_kept_file *oldest;
-    uint32_t lists_count; /* a power of two */
+    uint32_t lists_count; /* number of lists of the hash table; a power of two */
     domi_kept_file *lists[];
 };
 
@@ -151,7 +151,8 @@ domi_kept *domi_kept_free(domi_kept *kept)
     return NULL;
 }
 
-/* Let the file count for what it takes. The oldest files are forgotten for it, but not itself. */
+/* Set the bytes that a file counts to what it takes, and forget the files used least recently until
+ * all fit, but never this file. */
 static void count_file(domi_kept *kept, domi_kept_file *file)
 {
     size_t bytes = sizeof *file + file->paths_size;
@@ -224,5 +225,5 @@ void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
         (void)domus_slice_keep(loaded->bytes, &file->bytes);
     count_file(kept, file);
     if (kept->bytes > kept->bytes_max)
-        domi_kept_forget(kept, file); /* this file alone is too large */
+        domi_kept_forget(kept, file); /* this file alone exceeds the bound */
 }

@@ -1,14 +1,15 @@
 /* Kept files: the bytes of small files that a thread has loaded, for its next loads (load.c).
  *
  * A file is named as a load names it: by a directory, flags and a list of paths. Each thread has a
- * table of its own, so nothing is shared and no lock is needed. A file that was seen once is only
- * noted. Its bytes are kept when a later load, after domi_kept_settles(), finds it unchanged: until
- * then a write could come in the same tick of the file system's clock as the change before, and
- * would leave all times as they were. That is judged by the clock at the load: the time of the turn
- * would count the turn itself, in which the change may have come. The files that were asked for
- * least recently are forgotten beyond files.keptMax, and all of them while memory is short.
+ * table of its own, so nothing is shared and no lock is needed. The first load only notes the file
+ * without its bytes. A later load keeps the bytes if the file is unchanged for the time
+ * domi_kept_settles(). A write within one tick of the file system's clock after the previous change
+ * leaves all times of the file as they were, so it could not be noticed earlier. The time of the
+ * turn would be too early for this, because the file may have changed during the turn; so the time
+ * is read from the clock during the load. Beyond files.keptMax the files used least recently are
+ * forgotten, and while memory is short all files.
  *
- * Owner thread: whoever runs the houses of the thread. */
+ * Owner thread: the one that runs the houses of the thread. */
 #ifndef DOMI_RUNTIME_FILES_KEPT_H
 #define DOMI_RUNTIME_FILES_KEPT_H
 
@@ -18,61 +19,64 @@
 
 typedef struct domi_kept domi_kept;
 
-/* The name by which a load names a file. */
+/* The name by which a load finds a kept file. */
 typedef struct domi_kept_name {
-    uint64_t directory; /* the serial of the directory's handle */
+    uint64_t directory; /* serial number of the directory's handle */
     uint32_t flags;
-    const char *const *paths; /* ends with NULL */
+    const char *const *paths; /* list of paths, ended by NULL */
 } domi_kept_name;
 
 typedef struct domi_kept_file {
-    struct domi_kept_file *next;  /* the next one in the same list of the hash table */
-    struct domi_kept_file *newer; /* in the order of use; NULL: none */
+    struct domi_kept_file *next;  /* next file in the same list of the hash table */
+    struct domi_kept_file *newer; /* file that was used next after this one; NULL: none */
     struct domi_kept_file *older;
     uint64_t hash;
-    uint64_t directory;       /* as in its name, */
-    uint32_t flags;           /* and so is this */
+    uint64_t directory;       /* serial number of the directory's handle, from the name */
+    uint32_t flags;           /* flags of the load, from the name */
     uint32_t index;           /* index of the file's path in the list of paths */
-    domus_file_status status; /* the file's status when it was looked at last */
+    domus_file_status status; /* the file's status at the last load or check */
     uint64_t since_ns;        /* time at which the file was first seen with this status */
-    uint64_t looked_ns;       /* time of the turn in which the file was checked last */
-    domus_slice bytes;        /* all bytes of the file; `page` is NULL: they are not kept yet */
-    uint32_t cost;            /* number of bytes that it counts for */
-    uint32_t paths_size;      /* bytes at `paths` */
-    char paths[];             /* the list, each path with its NUL */
+    uint64_t looked_ns;       /* time of the turn in which the file was last checked */
+    domus_slice bytes;        /* all bytes of the file; without a page: the file is only noted */
+    uint32_t cost;            /* number of bytes that the file counts */
+    uint32_t paths_size;      /* number of bytes at `paths` */
+    char paths[];             /* the paths of the name, each with its NUL */
 } domi_kept_file;
 
-/* Make a table for files of at most `bytes_max` bytes in all. NULL: no memory. */
+/* Make a table for files that count at most `bytes_max` bytes in all. Returns NULL if there is no
+ * memory. */
 domi_kept *domi_kept_new(uint64_t bytes_max, const uint64_t hash_key[2]);
 
-/* Forget all files. The table stays. NULL is allowed. */
+/* Forget all files, and keep the table. NULL is allowed. */
 void domi_kept_clear(domi_kept *kept);
 
-/* Free the table. Returns NULL. NULL is allowed. */
+/* Free the table with all files. NULL is allowed. Always returns NULL. */
 domi_kept *domi_kept_free(domi_kept *kept);
 
-/* Returns the file of this name, kept or noted; NULL: it is not known. It is the newest one now. */
+/* Find the file with this name, and make it the one used last. Returns the file, with or without
+ * its bytes; NULL: it is not in the table. */
 domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name);
 
 void domi_kept_forget(domi_kept *kept, domi_kept_file *file);
 
 /* The times of a load. */
 typedef struct domi_kept_times {
-    uint64_t turn_ns;  /* the time of the turn, which began before, perhaps long before */
-    uint64_t begun_ns; /* time of the clock before the file was checked */
-    uint64_t done_ns;  /* time of the clock when its bytes had been read */
+    uint64_t turn_ns;  /* time at which the turn began, perhaps long before the load */
+    uint64_t begun_ns; /* time of the clock just before the load */
+    uint64_t done_ns;  /* time of the clock just after the load */
 } domi_kept_times;
 
-/* Note a file that was loaded just now, with its bytes; `file` is what domi_kept_find() returned
- * for this name. Other files may be forgotten for it. Without memory nothing is noted. */
+/* Note a file that was just loaded, and keep its bytes if it has been unchanged for long enough;
+ * `file` is the result of domi_kept_find() for this name. Other files may be forgotten to make
+ * room. If there is no memory, the file is not noted. */
 void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
                     const domus_file_loaded *loaded, domi_kept_times times);
 
-/* True if two states of a file agree in all that a write changes. */
+/* True if two statuses of a file agree in everything that a write changes. */
 bool domi_kept_is_same(const domus_file_status *one, const domus_file_status *other);
 
-/* Returns the time for which a file has to be unchanged before its bytes may be kept: 100 ms; 3 s
- * on a file system that counts whole seconds. */
+/* Returns how long a file has to be unchanged before its bytes may be kept: 100 ms, or 3 s on a
+ * file system that counts whole seconds. */
 uint64_t domi_kept_settles(const domus_file_status *status);
 
 #endif

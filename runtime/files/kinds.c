@@ -1,5 +1,5 @@
-/* The kinds of operations on files: those that are tried in the ring of a thread first, and those
- * that helper threads always do, because the kernel may wait in them. */
+/* The kinds of operations on files. Some are tried in the ring of a thread first; others are always
+ * done by helper threads, because the kernel may wait in them. */
 #include "runtime/files/kinds.h"
 
 #include "base/page.h"
@@ -11,17 +11,19 @@
 
 /* ---- tries ------------------------------------------------------------------------------------*/
 
-/* Open, read and write: what the kernel has in memory is done in the ring of the thread, the rest
- * by a helper thread.
+/* Open, read and write. What the kernel has in memory is done in the ring of the thread, and the
+ * rest by a helper thread.
  *
- * A try of a read or a write may do a part; then it is tried again, until the file ends, all is
- * done, or the kernel has no more in memory. Some file systems refuse each write that would not
- * wait. After a few of these the handle remembers that, and its writes go to helper threads at
- * once. A try is judged by the thread of its ring, and `work` runs on any thread. */
+ * A try of a read or a write may do a part of it. Then it is tried again, until the file ends, all
+ * is done, or the kernel has nothing more in memory. Some file systems refuse each write in the
+ * ring. After WRITES_WAITED refusals in a row the writes of a handle go to helper threads at once.
+ * The thread of the ring judges a try, and `work` runs on any thread. */
 
-#define WRITES_WAITED 4u /* refused tries in a row after which a handle tries no write any more */
+/* number of refused tries in a row after which a handle's writes are not tried any more */
+#define WRITES_WAITED 4u
 
-#define MAKES (DOMUS_FILE_CREATE | DOMUS_FILE_UNNAMED) /* flags that may make a file */
+#define MAKES (DOMUS_FILE_CREATE | DOMUS_FILE_UNNAMED) /* flags by which an open may make a file   \
+                                                        */
 
 const domus_type domus_file_written_type = {.name = "file written",
                                             .size = sizeof(domus_file_written)};
@@ -61,7 +63,8 @@ static int open_prepare(domi_file_operation *operation, domi_manager *manager)
     return 0;
 }
 
-/* Take what an open has returned. A socket, or a FIFO without a reader, is refused by the open. */
+/* Store the descriptor that an open has returned in the handle. A negative errno is returned,
+ * -ENXIO (a socket, or a FIFO without a reader) as -EINVAL. */
 static int adopt_descriptor(domi_file_operation *operation, int fd)
 {
     domus_file *opened = operation->opened;
@@ -119,7 +122,7 @@ static int read_prepare(domi_file_operation *operation, domi_manager *manager)
 
 static bool read_try(domi_file_operation *operation, domi_io *io)
 {
-    /* Relaxed: this only says where to begin. */
+    /* Relaxed: a stale value only costs a try in vain. */
     if (atomic_load_explicit(&operation->file->reads_wait, memory_order_relaxed))
         return false;
     return domi_file_try_read(
@@ -170,8 +173,8 @@ const domi_file_verb domi_file_read_verb = {
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-/* Another thread may read the bytes, so a message that shows them where they were received has to
- * own them. */
+/* Prepare a write. Another thread may read the bytes later, so their page has to own them if it
+ * only borrows the bytes of a received message. */
 static int write_prepare(domi_file_operation *operation, domi_manager *manager)
 {
     (void)manager;
@@ -190,8 +193,8 @@ static bool write_try(domi_file_operation *operation, domi_io *io)
                                operation->position + operation->done);
 }
 
-/* A write that a ring has lost may have happened. To do it again does no harm, except at the end of
- * a file. */
+/* Judge the result of a try of a write. A write that the ring has lost may still have happened; so
+ * it is done again, except on a file that is appended to, where this would do harm. */
 static int write_judge(domi_file_operation *operation, int result, bool is_lost)
 {
     domus_file *file = operation->file;
@@ -240,8 +243,9 @@ const domi_file_verb domi_file_write_verb = {
 /* Operations that helper threads always do, because the ring would use workers of the kernel for
  * them; and the pages that reads and listings fill. */
 
-#define LIST_BYTES     16384u
-#define LEFT_OVER_MOST 4096u /* bytes that a page may have beyond twice those that were read */
+#define LIST_BYTES 16384u
+/* most unused bytes of a page, beyond as many as were read, before the bytes are copied */
+#define LEFT_OVER_MOST 4096u
 
 static_assert(LIST_BYTES >= DOMI_DISK_ENTRY_HEAD + NAME_MAX + 1, "each entry finds room");
 

@@ -1,10 +1,10 @@
-/* This file loads files: it opens one, looks at it, and reads it as a whole if it is small.
+/* This file loads files: it opens a file, gets its status, and reads it as a whole if it is small.
  *
- * A load is tried in the call of the user, by calls that never wait for a disk (RESOLVE_CACHED,
- * AT_STATX_DONT_SYNC, RWF_NOWAIT). So a file that the kernel has in memory costs neither a
- * message nor a turn of the ring. The other files are loaded by a helper thread. Both take the
- * same steps; `in_place` says which of them takes them. Whoever runs the house of the stack, or a
- * helper thread. */
+ * A load is tried in the call of the user, by system calls that never wait for a disk
+ * (RESOLVE_CACHED, AT_STATX_DONT_SYNC, RWF_NOWAIT). So a file that the kernel has in memory costs
+ * neither a message nor a turn of the ring. Other files are loaded by a helper thread. Both ways
+ * have the same steps; `in_place` is true in the call of the user. The code runs on the thread that
+ * runs the house of the stack, or on a helper thread. */
 #include "base/page.h"
 #include "house/conversation/stack.h"
 #include "runtime/files/kept.h"
@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 
 #define PATH_BYTES_MAX 4095u
-#define READS_MAX      4 /* a file that is changed while it is read is looked at again so often */
+/* most times that a file is loaded again because it has changed during the read */
+#define READS_MAX 4
 
 static void release_loaded(void *payload)
 {
@@ -31,15 +32,16 @@ static void release_loaded(void *payload)
 const domus_type domus_file_loaded_type = {
     .name = "file loaded", .size = sizeof(domus_file_loaded), .release = release_loaded};
 
-/* A load on its way. */
+/* The state of a load that is under way. */
 typedef struct loading {
     int directory;
     uint32_t flags;
     uint32_t size_max;
-    bool in_place;          /* the calls must not wait */
-    bool looks_only;        /* the file is found and looked at, but not opened */
-    int fd;                 /* -1: no file is open */
-    struct domi_page *page; /* the bytes; NULL: none were read */
+    bool in_place; /* the load runs in the call of the user, and must not wait */
+    /* only the status of the file is wanted, so the file is not opened for reading */
+    bool looks_only;
+    int fd;                 /* descriptor of the open file */
+    struct domi_page *page; /* page with the bytes; NULL: none were read */
     domus_file_loaded loaded;
 } loading;
 
@@ -57,13 +59,14 @@ static int open_path(const loading *load, const char *path)
     };
     int fd = domi_disk_open(load->directory, path, &how);
 
-    /* a socket, or a FIFO without a reader; or, in place, a kernel without openat2(2) */
+    /* -ENXIO: a socket, or a FIFO without a reader; -EOPNOTSUPP: a kernel without openat2(2) */
     if (fd == -ENXIO)
         return -EINVAL;
     return fd == -EOPNOTSUPP && load->in_place ? -EAGAIN : fd;
 }
 
-/* Open the first path of a list that is there, and look at it. Returns 0 or an error. */
+/* Open the first existing path of a list, and get the file's status. Returns 0 or a negative
+ * errno. */
 static int open_first_path(loading *load, const char *const *paths)
 {
     int error = -ENOENT;
@@ -92,8 +95,8 @@ static bool is_small(const loading *load)
     return S_ISREG(load->loaded.status.mode) && load->loaded.status.size <= load->size_max;
 }
 
-/* Fill a page with the bytes of a file, whose size is known. Returns 0; -EAGAIN if that would wait,
- * or if the file is shorter by now; an error. */
+/* Read the whole file into the page of the load. Returns 0; -EAGAIN if that would wait, or if the
+ * file has become shorter; another negative errno. */
 static int read_whole(loading *load)
 {
     uint32_t size = (uint32_t)load->loaded.status.size;
@@ -107,7 +110,7 @@ static int read_whole(loading *load)
 
 /* --- in place --------------------------------------------------------------------------------- */
 
-/* Read the bytes into a page of exactly their size. */
+/* Make a page of exactly the file's size, and read the file into it. */
 static int read_small(loading *load)
 {
     if (load->loaded.status.size == 0)
@@ -124,7 +127,7 @@ static int read_small(loading *load)
     return 0;
 }
 
-/* Hand the open file to a handle. Returns 0; -EMFILE; -ENOMEM. */
+/* Make a handle that owns the open file. Returns 0; -EMFILE; -ENOMEM. */
 static int make_handle(domus_stack *stack, loading *load)
 {
     domus_system *system = stack->manager->system;
@@ -172,8 +175,9 @@ static int load_in_place(domus_stack *stack, loading *load, const char *const *p
 
 /* --- kept files ------------------------------------------------------------------------------- */
 
-/* The thread whose kept files a load may use; NULL: none. Detached actors and the outside have no
- * such thread, and the working directory may change. */
+/* Returns the thread whose table of kept files a load may use; NULL: none. Detached actors and the
+ * outside have no such thread. A load without a directory uses no table, because the working
+ * directory may change. */
 static domi_thread *find_thread_with_kept_files(const domi_manager *manager,
                                                 const domus_file *directory, uint32_t flags)
 {
@@ -183,8 +187,8 @@ static domi_thread *find_thread_with_kept_files(const domi_manager *manager,
     return manager->thread;
 }
 
-/* Find a kept file again, and check whether it has changed. Returns 0; -ESTALE if it has changed;
- * the error of the check. */
+/* Check by the file's present status whether a kept file has changed. Returns 0; -ESTALE if it has
+ * changed; another negative errno if the check has failed. */
 static int check_kept_file(const loading *load, const domi_kept_file *file,
                            const char *const *paths)
 {
@@ -200,8 +204,8 @@ static int check_kept_file(const loading *load, const domi_kept_file *file,
                : -ESTALE;
 }
 
-/* Answer a load with the bytes that are kept. Returns 0; -ESTALE if they are of no use; an error of
- * the file. */
+/* Answer a load with the kept bytes. Returns 0; -ESTALE if no bytes are kept or the file has
+ * changed; another negative errno if the file is not accessible. */
 static int answer_with_kept_bytes(domi_thread *thread, loading *load, domi_kept_file *file,
                                   const char *const *paths)
 {
@@ -221,7 +225,8 @@ static int answer_with_kept_bytes(domi_thread *thread, loading *load, domi_kept_
     return domus_slice_keep(file->bytes, &load->loaded.bytes);
 }
 
-/* Load a file which this thread may keep. */
+/* Load a file by the thread's table of kept files: use the kept bytes if the file is unchanged,
+ * else load it in place and note it. */
 static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, domi_kept_name name)
 {
     if (thread->kept == NULL)
@@ -242,7 +247,8 @@ static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, dom
             return 0;
         }
         if (error == 0 && file != NULL && file->bytes.page != NULL)
-            domi_kept_forget(thread->kept, file); /* the file has changed, and was not read now */
+            /* the file has changed and has no new bytes, so the old ones are wrong */
+            domi_kept_forget(thread->kept, file);
     } else if (error != 0 && error != -EAGAIN) {
         domi_kept_forget(thread->kept, file);
     }
@@ -280,7 +286,7 @@ static int load_prepare(domi_file_operation *operation, domi_manager *manager)
     return error != 0 ? error : domi_file_new(operation->system->files, &operation->opened);
 }
 
-/* Set `ret_paths` to the paths of an operation, which are a list in its text. */
+/* Set `ret_paths` to the list of paths in the operation's text. */
 static void list_paths(const domi_file_operation *operation,
                        const char *ret_paths[DOMUS_FILE_PATHS_MAX + 1])
 {
@@ -292,7 +298,8 @@ static void list_paths(const domi_file_operation *operation,
     ret_paths[count] = NULL;
 }
 
-/* The file was opened: read it, or hand it on open. Returns 0; -EAGAIN if it has changed. */
+/* Read a file that was just opened if it is small, else put it into the operation's handle. Returns
+ * 0; -EAGAIN if the file has changed meanwhile; another negative errno. */
 static int read_opened_file(domi_file_operation *operation, loading *load)
 {
     if (!is_small(load)) {
@@ -331,7 +338,7 @@ static int load_work(domi_file_operation *operation)
 static void load_fill(domi_file_operation *operation)
 {
     if (operation->answer.loaded.file != NULL)
-        operation->opened = NULL; /* the answer owns the handle now */
+        operation->opened = NULL; /* from here on the answer owns the handle */
     else
         operation->answer.loaded.bytes = domi_file_take_page(operation, operation->done);
 }

@@ -8,10 +8,10 @@
  *       +------> done in the call (test kit) -> answered, by the same thread
  *
  * The operation lies in the envelope of its answer, as blocking work does, so its end allocates
- * nothing. Everything that it reads and writes belongs to it until the answer is put. So a
- * conversation that is cancelled, or whose time is over, is resumed at once: the answer comes late
- * then, and is dropped with what it owns. The actor's promise is that of an ask which nobody has
- * to be told of. */
+ * nothing. Everything that it reads and writes belongs to the operation until the answer is put. So
+ * a conversation that is cancelled, or whose time is over, can be resumed at once. The answer then
+ * comes late, and is dropped with what it owns. The actor waits by the same promise as for an ask,
+ * but no receiver has to be told when it gives up. */
 #include "runtime/files/operation.h"
 
 #include "base/check.h"
@@ -36,8 +36,8 @@ static domi_file_operation *operation_of(domi_envelope *envelope)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* True if the conversation has heard of an error meanwhile. Any thread may ask; the answer may come
- * late, and then the operation is done in vain. */
+/* True if the conversation waits no more for this operation, because its promise has failed. Any
+ * thread may ask. The result may be out of date at once, and then the operation is done in vain. */
 static bool has_asker_given_up(domi_file_operation *operation)
 {
     const domi_return *back = domi_envelope_return(operation->envelope);
@@ -45,7 +45,7 @@ static bool has_asker_given_up(domi_file_operation *operation)
     return domi_promise_serial(back->promise) != back->serial;
 }
 
-/* Give back what the operation has, except what its answer owns by now. */
+/* Release the resources of the operation, except those that its answer owns. */
 static void release_means(domi_file_operation *operation)
 {
     domus_file_close(operation->file);
@@ -59,7 +59,7 @@ static void release_means(domi_file_operation *operation)
     operation->bytes = (domus_slice){NULL, 0, 0};
 }
 
-/* Make the envelope the answer. Returns its kind. */
+/* Turn the operation's envelope into the answer. Returns the kind of the answer. */
 static uint32_t seal_answer(domi_file_operation *operation, int error)
 {
     domi_envelope *envelope = operation->envelope;
@@ -86,7 +86,7 @@ static void put_answer(domi_manager *manager, domi_envelope *envelope, domus_add
         domi_mailbox_drop(manager, asker.house, &envelope->node, -ESTALE);
 }
 
-/* End an operation, on a thread of the system. */
+/* End an operation on a thread of the system, and put its answer. */
 static void end_on_system_thread(domi_file_operation *operation, domi_manager *manager, int error)
 {
     uint32_t kind = seal_answer(operation, error);
@@ -103,8 +103,8 @@ static int run_on_helper(void *operation_)
     return has_asker_given_up(operation) ? -ECANCELED : operation->verb->work(operation);
 }
 
-/* The function has returned, or the pool has cancelled the job at its end. The thread counts and
- * allocates as one of the system meanwhile. */
+/* End an operation on the helper thread that has done it, or that has cancelled it at the end of
+ * the pool. Meanwhile the thread has the allocator and the meter of the system. */
 static void end_on_helper(domi_job *job)
 {
     domi_file_operation *operation =
@@ -125,7 +125,7 @@ static void end_on_helper(domi_job *job)
     (void)domi_memory_set_allocator(before);
 }
 
-/* Free an operation whose work was abandoned at the end of the system: no actor gets its answer. */
+/* Free an operation whose work was abandoned at the end of the system; no answer is put. */
 static void drop_abandoned_operation(domi_file_left *left)
 {
     domi_file_operation *operation =
@@ -139,7 +139,8 @@ static void drop_abandoned_operation(domi_file_left *left)
     domi_outside_unlock(system);
 }
 
-/* Let a helper thread do the rest. Returns 0; if none does, the error. */
+/* Let a helper thread do the rest of the operation. Returns 0; a negative errno if no helper thread
+ * takes it. */
 static int hand_to_helper(domi_file_operation *operation)
 {
     domus_system *system = operation->system;
@@ -158,7 +159,7 @@ static int hand_to_helper(domi_file_operation *operation)
 
 /* --- in the ring ------------------------------------------------------------------------------ */
 
-/* This function is domi_file_try.ended. */
+/* Handle the end of a try in the ring. This function is domi_file_try.ended. */
 static void end_try(domi_io *io, domi_file_try *attempt, int result)
 {
     domi_file_operation *operation =
@@ -182,8 +183,8 @@ static void end_try(domi_io *io, domi_file_try *attempt, int result)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Begin what was made. Returns 0, or the error with which its conversation is resumed; then the
- * caller still has the operation. */
+/* Start a new operation. Returns 0; a negative errno, with which its conversation is resumed, and
+ * then the caller still owns the operation. */
 static int start_operation(domus_stack *stack, domi_file_operation *operation)
 {
     domi_manager *manager = stack->manager;
@@ -201,7 +202,7 @@ static int start_operation(domus_stack *stack, domi_file_operation *operation)
     return hand_to_helper(operation);
 }
 
-/* Copy the paths behind the operation. */
+/* Copy the paths of `what` into the operation's text. */
 static void copy_paths(domi_file_operation *operation, const domi_file_operation *what,
                        size_t path_size, size_t to_size)
 {
@@ -220,7 +221,7 @@ static domi_file_operation *make_operation(domi_envelope *envelope, domus_stack 
 
     envelope->type = verb->reply;
     envelope->sender =
-        NULL; /* with the actor as its sender it would pass for a request of a peer */
+        NULL; /* with the actor as its sender the answer would pass for a request of a peer */
     envelope->sender_lease = 0;
     *operation = *what;
     operation->verb = verb;

@@ -1,5 +1,5 @@
-/* An operation on files: from its start to the answer (operation.c). The thread that runs the house
- * of the stack begins the operation; a helper thread may end it. */
+/* Operations on files, from the start to the answer (operation.c). The thread that runs the house
+ * of the stack begins an operation; a helper thread may end it. */
 #ifndef DOMI_RUNTIME_FILES_OPERATION_H
 #define DOMI_RUNTIME_FILES_OPERATION_H
 
@@ -13,31 +13,31 @@
 
 typedef struct domi_file_operation domi_file_operation;
 
-/* The functions of a kind of operation. */
+/* The functions of one kind of operation. */
 typedef struct domi_file_verb {
-    domus_type waits;        /* the name that a dump shows while the operation is under way */
-    const domus_type *reply; /* the type of its answer */
-    /* Get the resources of the operation; `wanted` is its size or count. Returns 0; 1 if nothing is
-     * left to be done; or the error. NULL: it needs no resources. */
+    domus_type waits;        /* type whose name a dump shows while the operation is under way */
+    const domus_type *reply; /* type of the answer */
+    /* Allocate the resources of the operation, whose `size` is already set. Returns 0; 1 if nothing
+     * is left to be done; a negative errno. NULL: the kind needs no resources. */
     int (*prepare)(domi_file_operation *operation, domi_manager *manager);
-    /* Begin a try in the ring. Returns false if there is none to be begun, as without an `io`.
-     * NULL: it never tries. */
+    /* Begin a try in the ring. Returns false if no try is possible, for instance without an `io`.
+     * NULL: the kind is never tried. */
     bool (*try)(domi_file_operation *operation, domi_io *io);
-    /* Judge the result of a try. Returns 0 if the operation is done, TRY_AGAIN, TRY_ELSEWHERE, or
-     * the error. NULL if `try` is NULL. */
+    /* Judge the result of a try. Returns 0 if the operation is done; DOMI_FILE_TRY_AGAIN;
+     * DOMI_FILE_TRY_ELSEWHERE; a negative errno. NULL if `try` is NULL. */
     int (*judge)(domi_file_operation *operation, int result, bool is_lost);
-    /* Do the operation, or the rest of it, by calls that may wait. Returns 0 or the error. Any
-     * thread. */
+    /* Do the operation, or the rest of it, by system calls that may wait. Returns 0; a negative
+     * errno. Any thread. */
     int (*work)(domi_file_operation *operation);
     /* Move the results into the answer. NULL: the answer has no payload. */
     void (*fill)(domi_file_operation *operation);
 } domi_file_verb;
 
-#define DOMI_FILE_TRY_AGAIN     1 /* a part is done, and the ring may know the rest */
-#define DOMI_FILE_TRY_ELSEWHERE 2 /* a helper thread has to do it */
+#define DOMI_FILE_TRY_AGAIN     1 /* a part is done, and another try may do more */
+#define DOMI_FILE_TRY_ELSEWHERE 2 /* a helper thread has to do the rest */
 
-/* The operation is the payload of the envelope in which its answer travels, and the answer's
- * payload is its first field. */
+/* An operation is the payload of the envelope in which its answer travels, and the answer's payload
+ * is the operation's first field. */
 struct domi_file_operation {
     union {
         domus_file *file;
@@ -48,37 +48,39 @@ struct domi_file_operation {
         domus_file_loaded loaded;
     } answer;
     const domi_file_verb *verb;
-    domus_address asker; /* the actor that waits */
+    domus_address asker; /* address of the actor that waits */
     domus_system *system;
-    domi_envelope *envelope; /* envelope that becomes the answer */
-    domi_file_try attempt;   /* while it is in the ring */
-    domi_job job;            /* while it is with the helper threads, */
-    domi_file_left left;     /* and so is this */
+    domi_envelope *envelope; /* the envelope that becomes the answer */
+    domi_file_try attempt;   /* in use while the operation is in the ring */
+    domi_job job;            /* job of the helper threads */
+    domi_file_left left;     /* entry in the list of work while the job is under way */
 
-    /* the file that is read or written, or the directory of `path`; counted; NULL: none */
+    /* counted handle of the file that is read or written, or of the directory of `path`; NULL:
+     * none */
     domus_file *file;
-    domus_file *to_file;    /* the same for `to` */
-    domus_file *opened;     /* the handle that an open fills */
-    struct domi_page *page; /* the memory that a read or a listing fills */
-    domus_slice bytes;      /* the bytes that a write writes */
-    struct open_how how;    /* the flags and the mode of an open */
-    uint64_t position;      /* position in the file in bytes; of a truncate: the new size */
+    domus_file *to_file;    /* counted handle of the directory of `to`; NULL: none */
+    domus_file *opened;     /* handle that an open fills */
+    struct domi_page *page; /* page that a read or a listing fills */
+    domus_slice bytes;      /* bytes that a write writes */
+    struct open_how how;    /* flags and mode of an open */
+    uint64_t position;      /* position in the file in bytes; for a truncate the new size */
     uint32_t size;          /* number of bytes wanted */
     uint32_t done;          /* number of bytes read or written */
-    uint32_t count;         /* entries in `page` */
+    uint32_t count;         /* number of directory entries in `page` */
     uint32_t flags;         /* bits of domus_file_flag */
     uint32_t mode;          /* permissions of a directory that is made */
-    int error;              /* the error that ended a write after some bytes */
+    int error;              /* negative errno that ended a write after some bytes */
     bool last;              /* a listing has reached the end of the directory */
-    uint32_t path_size;     /* number of bytes at `path`, if it is a list; 0: it is one path */
-    const char *path;       /* in `text`; NULL: none */
+    /* number of bytes at `path` if it is a list of paths; 0: it is one path */
+    uint32_t path_size;
+    const char *path; /* path in `text`; NULL: none */
     const char *to;
-    char text[]; /* the paths */
+    char text[]; /* memory of the paths */
 };
 
-/* Begin an operation like `what`, whose fields from `file` to `to` the caller has set, with
- * pointers to what it does not own yet. With `then` the conversation waits for it, otherwise it is
- * one of several things to wait for, with `tag`.
+/* Begin an operation. The caller has set the fields of `what` from `file` to `to`, and still owns
+ * what they point to. With `then` the conversation waits for the operation alone; without it the
+ * operation is one of several that the conversation waits for, and `tag` names it.
  *
  * Ownership: the operation owns `bytes`, unless this returns a negative errno.
  * Returns DOMUS_PARKED, or 0 without `then`; a negative errno. */

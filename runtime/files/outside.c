@@ -1,5 +1,5 @@
-/* Opening a file for a foreign thread, which has no stack: an actor that is made for this opens it,
- * and is asked. */
+/* This file opens a file for a foreign thread, which has no stack. A new actor opens the file and
+ * is asked for the handle. */
 #include <domus/await.h>
 #include <domus/file.h>
 #include <domus/system.h>
@@ -9,7 +9,8 @@
 #include <string.h>
 
 struct wish {
-    char *path; /* the message owns it, as the caller may have given up */
+    /* the message owns the path, because the caller may give up before the actor reads it */
+    char *path;
     uint32_t flags;
     uint32_t mode;
 };
@@ -46,7 +47,7 @@ int domus_outside_file_open(domus_system *system, const char *path, uint32_t fla
                             domus_file **ret_file)
 {
     struct wish wish = {strdup(path), flags, mode};
-    void *file = NULL; /* a domus_file */
+    void *file = NULL; /* pointer to a domus_file */
     domus_outside_reply reply = {.buffer = &file, .size = sizeof file};
     domus_address address;
 
@@ -59,7 +60,8 @@ int domus_outside_file_open(domus_system *system, const char *path, uint32_t fla
     }
     error = domus_outside_ask(system, address, &wish_type, &wish, 0, &reply);
     if (error != 0)
-        (void)domus_outside_stop(system, address); /* the actor may not have got the ask */
+        /* without the ask the actor would not stop by itself */
+        (void)domus_outside_stop(system, address);
     else
         *ret_file = file;
     return error;

@@ -1,10 +1,11 @@
-/* This file sends files: it reads a piece, hands it to a stream or a channel, and reads the next
- * one when that was taken.
+/* This file sends files piece by piece: it reads a piece, hands it to a stream or a channel, and
+ * reads the next piece when that one was taken.
  *
- * The conversation of the user waits for each step in turn, with a function of this file as its
- * `then`; the tag of the step leads to the sending. Once it is over, the user's function is called
- * in the same turn. A sending whose conversation is thrown away without a turn, because its house
- * is gone, is freed with the system. Whoever runs the house of the stack. */
+ * The conversation of the user waits for each step in turn, and is resumed by a function of this
+ * file; the tag of the step is the address of the sending. At the end the user's function is called
+ * in the same turn. If the conversation is dropped without a turn, because its house is gone, the
+ * end of the system frees the sending. All this runs on the thread that runs the house of the
+ * stack. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "runtime/files/kinds.h"
@@ -18,14 +19,14 @@
 #define PIECE_BYTES 131072u
 
 typedef struct sending {
-    domi_file_left left; /* entry in the list of work that is left; must be the first field */
+    domi_file_left left; /* entry in the list of work that is under way; must be the first field */
     domi_files *files;
-    domus_file *file;    /* the file that is sent; one use of its handle is counted */
-    domus_resumed *then; /* the user's function, which is called at the end */
-    /* the stream to send to; if `channel.house` is NULL, the bytes go to the actor's own channel */
+    domus_file *file;    /* file that is sent; the sending counts as a user of its handle */
+    domus_resumed *then; /* function of the user that is called at the end */
+    /* stream that gets the bytes; without a `channel.house` the actor's own channel gets them */
     domus_stream stream;
     uint64_t position; /* position of the next piece in the file, in bytes */
-    uint64_t rest;     /* number of bytes that are not read yet */
+    uint64_t rest;     /* number of bytes that were not read yet */
     uint32_t piece;    /* most bytes of a piece */
     uint32_t part;     /* index of the next entry of `parts` */
     uint32_t count;    /* number of entries of `parts` */
@@ -50,7 +51,7 @@ static sending *sending_of(const domus_answer *answer)
     return (sending *)(uintptr_t)answer->tag;
 }
 
-/* Resume the user's conversation, in the turn that has begun. */
+/* End a sending, and resume the user's conversation in the present turn. */
 static int end_sending(domus_stack *stack, void *self, sending *ended, int error)
 {
     const domus_answer answer = {.error = error};
@@ -61,7 +62,7 @@ static int end_sending(domus_stack *stack, void *self, sending *ended, int error
     return then(stack, self, &answer);
 }
 
-/* The step that was just begun leads to the sending. */
+/* Set the tag of the step that was just begun to the address of the sending. */
 static void tag_step(domus_stack *stack, sending *now)
 {
     stack->pooled->awaited->answer.tag = (uintptr_t)now;
@@ -78,7 +79,8 @@ static int read_piece(domus_stack *stack, sending *now)
         (uintptr_t)now, piece_was_read);
 }
 
-/* Hand a piece on. Returns DOMUS_PARKED, or an error. Consumes the piece. */
+/* Hand a piece to the stream or the channel. Returns DOMUS_PARKED; a negative errno. The piece is
+ * consumed in every case. */
 static int send_piece_of_file(domus_stack *stack, sending *now, domus_slice piece)
 {
     if (now->stream.channel.house != NULL)
@@ -92,8 +94,8 @@ static int send_piece_of_file(domus_stack *stack, sending *now, domus_slice piec
     return error != 0 ? error : domus_channel_flush_to(stack, channel, now->piece, piece_was_taken);
 }
 
-/* Begin the next step: read the next piece, or send what stands before the next part. Returns
- * DOMUS_PARKED; 0 at the end; or an error. */
+/* Begin the next step: read the next piece, or send the bytes that stand before the next part.
+ * Returns DOMUS_PARKED; 0 at the end of the sending; a negative errno. */
 static int begin_next_step(domus_stack *stack, sending *now)
 {
     while (now->rest == 0 && now->part != now->count) {
@@ -143,8 +145,8 @@ static bool is_valid_range(uint64_t position, uint64_t size)
     return position <= INT64_MAX && size <= INT64_MAX - position;
 }
 
-/* Make a sending that has not begun, of nothing yet and with room for parts. Returns
- * 0; -EINVAL; -ENOMEM. */
+/* Make a sending without a range of the file yet, and with room for `count` parts. Returns 0;
+ * -EINVAL; -ENOMEM. */
 static int make_sending(domus_stack *stack, domus_file *file, uint32_t count, domus_stream stream,
                         domus_resumed *then, sending **ret_sending)
 {
@@ -167,7 +169,8 @@ static int make_sending(domus_stack *stack, domus_file *file, uint32_t count, do
     return 0;
 }
 
-/* Finish the begin of a sending: `result` says whether its first step was begun. */
+/* Finish the start of a sending. `result` is that of its first step: unless it is DOMUS_PARKED, the
+ * sending is freed. */
 static int begin_sending_with_result(domus_stack *stack, sending *now, int result)
 {
     if (result != DOMUS_PARKED) {
@@ -190,7 +193,7 @@ static int begin_sending(domus_stack *stack, domus_file *file, uint64_t position
         return error;
     now->position = position;
     now->rest = size;
-    /* With a size of 0 the read ends at once, and so does the sending. */
+    /* A sending of 0 bytes also reads once, and ends with that read. */
     return begin_sending_with_result(stack, now, read_piece(stack, now));
 }
 

@@ -1,5 +1,5 @@
-/* The functions of domus/file.h, except those that send. They check what they are given, and begin
- * an operation. */
+/* The functions of domus/file.h that do not send. They check their arguments, and begin an
+ * operation. */
 #include "house/conversation/stack.h"
 #include "runtime/files/kinds.h"
 #include "runtime/os/disk.h"
