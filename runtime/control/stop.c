@@ -57,7 +57,7 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
     if (step >= DOMI_STOP_ACTORS)
         domi_detached_notify_all(system);
     domi_outside_unlock(system);
-    domi_seats_call(system);
+    domi_seats_wake_caretaker(system);
     domi_pools_call(system);
 }
 

@@ -148,7 +148,7 @@ static void free_handle(domus_file *file)
     release_use(files);
 }
 
-static int close_on_helper(void *file_)
+static int run_close(void *file_)
 {
     domus_file *file = file_;
     int fd = file->fd;
@@ -167,7 +167,7 @@ static void free_closed_file(domi_file_left *left)
     free_handle(file);
 }
 
-static void end_close(domi_job *job)
+static void free_handle_after_close(domi_job *job)
 {
     domus_file *file = (domus_file *)(void *)((char *)job - offsetof(domus_file, job));
 
@@ -177,11 +177,12 @@ static void end_close(domi_job *job)
 
 /* Let a helper thread close the file. Returns false if no helper thread does. The mutex is held
  * during the call, so that the pool is not freed meanwhile. */
-static bool hand_to_helper(domus_file *file)
+static bool close_by_helper_thread(domus_file *file)
 {
     domi_files *files = file->files;
 
-    file->job = (domi_job){.function = close_on_helper, .argument = file, .done = end_close};
+    file->job =
+        (domi_job){.function = run_close, .argument = file, .done = free_handle_after_close};
     file->left.drop = free_closed_file;
     pthread_mutex_lock(&files->mutex);
     bool handed = files->workers != NULL;
@@ -200,7 +201,7 @@ void domus_file_close(domus_file *file)
     /* acq_rel: all that other users did with the handle happens before the last user closes it. */
     if (file == NULL || atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) != 1)
         return;
-    if (file->fd >= 0 && file->is_writable && hand_to_helper(file))
+    if (file->fd >= 0 && file->is_writable && close_by_helper_thread(file))
         return;
     if (file->fd >= 0)
         domi_disk_close(file->fd);

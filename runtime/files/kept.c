@@ -80,7 +80,7 @@ static bool has_name(const domi_kept_file *file, domi_kept_name name)
 
 /* --- the order of use ------------------------------------------------------------------------- */
 
-static void link_newest(domi_kept *kept, domi_kept_file *file)
+static void add_as_newest(domi_kept *kept, domi_kept_file *file)
 {
     file->newer = NULL;
     file->older = kept->newest;
@@ -91,7 +91,7 @@ static void link_newest(domi_kept *kept, domi_kept_file *file)
     kept->newest = file;
 }
 
-static void unlink_used(domi_kept *kept, domi_kept_file *file)
+static void remove_from_order_of_use(domi_kept *kept, domi_kept_file *file)
 {
     if (file->newer != NULL)
         file->newer->older = file->older;
@@ -118,20 +118,20 @@ domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name)
     while (file != NULL && (file->hash != hash || !has_name(file, name)))
         file = file->next;
     if (file != NULL && file != kept->newest) {
-        unlink_used(kept, file);
-        link_newest(kept, file);
+        remove_from_order_of_use(kept, file);
+        add_as_newest(kept, file);
     }
     return file;
 }
 
-void domi_kept_forget(domi_kept *kept, domi_kept_file *file)
+void domi_kept_forget_file(domi_kept *kept, domi_kept_file *file)
 {
     domi_kept_file **at = find_list_of_hash(kept, file->hash);
 
     while (*at != file)
         at = &(*at)->next;
     *at = file->next;
-    unlink_used(kept, file);
+    remove_from_order_of_use(kept, file);
     DOMI_CHECK(kept->bytes >= file->cost);
     kept->bytes -= file->cost;
     domus_slice_free(file->bytes);
@@ -141,7 +141,7 @@ void domi_kept_forget(domi_kept *kept, domi_kept_file *file)
 void domi_kept_clear(domi_kept *kept)
 {
     while (kept != NULL && kept->oldest != NULL)
-        domi_kept_forget(kept, kept->oldest);
+        domi_kept_forget_file(kept, kept->oldest);
 }
 
 domi_kept *domi_kept_free(domi_kept *kept)
@@ -153,7 +153,7 @@ domi_kept *domi_kept_free(domi_kept *kept)
 
 /* Set the bytes that a file counts to what it takes, and forget the files used least recently until
  * all fit, but never this file. */
-static void count_file(domi_kept *kept, domi_kept_file *file)
+static void set_cost_of_file(domi_kept *kept, domi_kept_file *file)
 {
     size_t bytes = sizeof *file + file->paths_size;
 
@@ -163,7 +163,7 @@ static void count_file(domi_kept *kept, domi_kept_file *file)
     file->cost = bytes < FILE_LEAST ? FILE_LEAST : (uint32_t)bytes;
     kept->bytes += file->cost;
     while (kept->bytes > kept->bytes_max && kept->oldest != file)
-        domi_kept_forget(kept, kept->oldest);
+        domi_kept_forget_file(kept, kept->oldest);
 }
 
 static domi_kept_file *add_file(domi_kept *kept, domi_kept_name name)
@@ -182,11 +182,11 @@ static domi_kept_file *add_file(domi_kept *kept, domi_kept_name name)
         to = stpcpy(to, *path) + 1;
     file->next = *find_list_of_hash(kept, file->hash);
     *find_list_of_hash(kept, file->hash) = file;
-    link_newest(kept, file);
+    add_as_newest(kept, file);
     return file;
 }
 
-bool domi_kept_is_same(const domus_file_status *one, const domus_file_status *other)
+bool domi_kept_is_same_status(const domus_file_status *one, const domus_file_status *other)
 {
     return one->inode == other->inode && one->device == other->device && one->size == other->size &&
            one->modified_ns == other->modified_ns && one->changed_ns == other->changed_ns &&
@@ -201,8 +201,8 @@ uint64_t domi_kept_settles(const domus_file_status *status)
     return counts_seconds ? SETTLED_SLOWLY : SETTLED_NS;
 }
 
-void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
-                    const domus_file_loaded *loaded, domi_kept_times times)
+void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
+                         const domus_file_loaded *loaded, domi_kept_times times)
 {
     bool is_new = file == NULL;
 
@@ -210,7 +210,7 @@ void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
         file = add_file(kept, name);
     if (file == NULL)
         return;
-    if (is_new || !domi_kept_is_same(&file->status, &loaded->status)) {
+    if (is_new || !domi_kept_is_same_status(&file->status, &loaded->status)) {
         file->since_ns = times.done_ns;
         domus_slice_free(file->bytes);
         file->bytes = (domus_slice){NULL, 0, 0};
@@ -223,7 +223,7 @@ void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
         times.begun_ns > file->since_ns &&
         times.begun_ns - file->since_ns >= domi_kept_settles(&file->status))
         (void)domus_slice_keep(loaded->bytes, &file->bytes);
-    count_file(kept, file);
+    set_cost_of_file(kept, file);
     if (kept->bytes > kept->bytes_max)
-        domi_kept_forget(kept, file); /* this file alone exceeds the bound */
+        domi_kept_forget_file(kept, file); /* this file alone exceeds the bound */
 }

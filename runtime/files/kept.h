@@ -57,7 +57,7 @@ domi_kept *domi_kept_free(domi_kept *kept);
  * its bytes; NULL: it is not in the table. */
 domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name);
 
-void domi_kept_forget(domi_kept *kept, domi_kept_file *file);
+void domi_kept_forget_file(domi_kept *kept, domi_kept_file *file);
 
 /* The times of a load. */
 typedef struct domi_kept_times {
@@ -69,11 +69,11 @@ typedef struct domi_kept_times {
 /* Note a file that was just loaded, and keep its bytes if it has been unchanged for long enough;
  * `file` is the result of domi_kept_find() for this name. Other files may be forgotten to make
  * room. If there is no memory, the file is not noted. */
-void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
-                    const domus_file_loaded *loaded, domi_kept_times times);
+void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
+                         const domus_file_loaded *loaded, domi_kept_times times);
 
 /* True if two statuses of a file agree in everything that a write changes. */
-bool domi_kept_is_same(const domus_file_status *one, const domus_file_status *other);
+bool domi_kept_is_same_status(const domus_file_status *one, const domus_file_status *other);
 
 /* Returns how long a file has to be unchanged before its bytes may be kept: 100 ms, or 3 s on a
  * file system that counts whole seconds. */

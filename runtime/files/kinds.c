@@ -22,8 +22,8 @@
 /* number of refused tries in a row after which a handle's writes are not tried any more */
 #define WRITES_WAITED 4u
 
-#define MAKES (DOMUS_FILE_CREATE | DOMUS_FILE_UNNAMED) /* flags by which an open may make a file   \
-                                                        */
+/* flags by which an open may make a file */
+#define MAKES (DOMUS_FILE_CREATE | DOMUS_FILE_UNNAMED)
 
 const domus_type domus_file_written_type = {.name = "file written",
                                             .size = sizeof(domus_file_written)};
@@ -72,7 +72,7 @@ static int adopt_descriptor(domi_file_operation *operation, int fd)
     if (fd < 0)
         return fd == -ENXIO ? -EINVAL : fd;
     opened->fd = fd;
-    return domi_disk_look(fd, &opened->is_directory);
+    return domi_disk_check_kind(fd, &opened->is_directory);
 }
 
 static bool open_try(domi_file_operation *operation, domi_io *io)
@@ -80,7 +80,7 @@ static bool open_try(domi_file_operation *operation, domi_io *io)
     if ((operation->flags & (MAKES | DOMUS_FILE_TRUNCATE)) != 0)
         return false;
     operation->how.resolve |= RESOLVE_CACHED;
-    return domi_file_try_open(io, &operation->attempt, domi_file_fd(operation->file),
+    return domi_file_try_open(io, &operation->attempt, domi_file_directory_fd(operation->file),
                               operation->path, &operation->how);
 }
 
@@ -93,8 +93,8 @@ static int open_judge(domi_file_operation *operation, int result, bool is_lost)
 static int open_work(domi_file_operation *operation)
 {
     operation->how.resolve &= ~(uint64_t)RESOLVE_CACHED;
-    return adopt_descriptor(
-        operation, domi_disk_open(domi_file_fd(operation->file), operation->path, &operation->how));
+    return adopt_descriptor(operation, domi_disk_open(domi_file_directory_fd(operation->file),
+                                                      operation->path, &operation->how));
 }
 
 static void open_fill(domi_file_operation *operation)
@@ -261,7 +261,7 @@ static void release_entries(void *payload)
 const domus_type domus_file_entries_type = {
     .name = "file entries", .size = sizeof(domus_file_entries), .release = release_entries};
 
-int domi_file_fd(const domus_file *directory)
+int domi_file_directory_fd(const domus_file *directory)
 {
     return directory != NULL ? directory->fd : AT_FDCWD;
 }
@@ -306,7 +306,7 @@ static int truncate_work(domi_file_operation *operation)
 static domi_disk_name make_disk_name(const domi_file_operation *operation,
                                      const domus_file *directory, const char *path)
 {
-    return (domi_disk_name){domi_file_fd(directory), path,
+    return (domi_disk_name){domi_file_directory_fd(directory), path,
                             (operation->flags & DOMUS_FILE_BENEATH) != 0};
 }
 

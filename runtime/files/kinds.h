@@ -26,7 +26,7 @@ extern const domi_file_verb domi_file_load_verb; /* defined in load.c */
 
 /* Returns the descriptor of a directory; AT_FDCWD (the working directory) if `directory` is
  * NULL. */
-int domi_file_fd(const domus_file *directory);
+int domi_file_directory_fd(const domus_file *directory);
 
 /* Make a page of `size` bytes, into which the operation reads. Returns 0; -EBUSY while memory is
  * critical; -ENOMEM. Called by the thread that runs the house of the actor. */

@@ -97,7 +97,7 @@ static bool is_small(const loading *load)
 
 /* Read the whole file into the page of the load. Returns 0; -EAGAIN if that would wait, or if the
  * file has become shorter; another negative errno. */
-static int read_whole(loading *load)
+static int read_file_into_page(loading *load)
 {
     uint32_t size = (uint32_t)load->loaded.status.size;
     int result = load->in_place ? domi_disk_read_now(load->fd, load->page->room, size, 0)
@@ -111,14 +111,14 @@ static int read_whole(loading *load)
 /* --- in place --------------------------------------------------------------------------------- */
 
 /* Make a page of exactly the file's size, and read the file into it. */
-static int read_small(loading *load)
+static int read_small_file(loading *load)
 {
     if (load->loaded.status.size == 0)
         return 0;
     load->page = domi_page_new((size_t)load->loaded.status.size);
     if (load->page == NULL)
         return -ENOMEM;
-    int error = read_whole(load);
+    int error = read_file_into_page(load);
     if (error != 0) {
         domi_page_drop(load->page);
         return error;
@@ -128,7 +128,7 @@ static int read_small(loading *load)
 }
 
 /* Make a handle that owns the open file. Returns 0; -EMFILE; -ENOMEM. */
-static int make_handle(domus_stack *stack, loading *load)
+static int make_handle_of_open_file(domus_stack *stack, loading *load)
 {
     domus_system *system = stack->manager->system;
     int error = domi_file_new(system->files, &load->loaded.file);
@@ -163,10 +163,10 @@ static int load_in_place(domus_stack *stack, loading *load, const char *const *p
     if (error != 0)
         return error;
     if (is_small(load)) {
-        error = read_small(load);
+        error = read_small_file(load);
         domi_disk_close(load->fd);
     } else {
-        error = make_handle(stack, load);
+        error = make_handle_of_open_file(stack, load);
         if (error != 0)
             domi_disk_close(load->fd);
     }
@@ -199,7 +199,8 @@ static int check_kept_file(const loading *load, const domi_kept_file *file,
     if (error != 0)
         return error;
     domi_disk_close(look.fd);
-    return look.loaded.index == file->index && domi_kept_is_same(&look.loaded.status, &file->status)
+    return look.loaded.index == file->index &&
+                   domi_kept_is_same_status(&look.loaded.status, &file->status)
                ? 0
                : -ESTALE;
 }
@@ -227,7 +228,8 @@ static int answer_with_kept_bytes(domi_thread *thread, loading *load, domi_kept_
 
 /* Load a file by the thread's table of kept files: use the kept bytes if the file is unchanged,
  * else load it in place and note it. */
-static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, domi_kept_name name)
+static int load_by_kept_files(domus_stack *stack, domi_thread *thread, loading *load,
+                              domi_kept_name name)
 {
     if (thread->kept == NULL)
         thread->kept =
@@ -243,14 +245,14 @@ static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, dom
         error = load_in_place(stack, load, name.paths);
         if (error == 0 && load->loaded.bytes.page != NULL) {
             times.done_ns = domi_system_read_clock(&thread->manager);
-            domi_kept_note(thread->kept, name, file, &load->loaded, times);
+            domi_kept_note_file(thread->kept, name, file, &load->loaded, times);
             return 0;
         }
         if (error == 0 && file != NULL && file->bytes.page != NULL)
             /* the file has changed and has no new bytes, so the old ones are wrong */
-            domi_kept_forget(thread->kept, file);
+            domi_kept_forget_file(thread->kept, file);
     } else if (error != 0 && error != -EAGAIN) {
-        domi_kept_forget(thread->kept, file);
+        domi_kept_forget_file(thread->kept, file);
     }
     return error;
 }
@@ -258,7 +260,7 @@ static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, dom
 int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *const *paths,
                         uint32_t flags, uint32_t size_max, domus_file_loaded *ret_loaded)
 {
-    loading load = {.directory = domi_file_fd(directory),
+    loading load = {.directory = domi_file_directory_fd(directory),
                     .flags = flags,
                     .size_max = size_max,
                     .in_place = true};
@@ -269,9 +271,10 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
     if (error == 0 && stack->manager->memory.busy)
         error = -EBUSY;
     if (error == 0)
-        error = keeper != NULL ? load_kept(stack, keeper, &load,
-                                           (domi_kept_name){directory->serial, flags, paths})
-                               : load_in_place(stack, &load, paths);
+        error = keeper != NULL
+                    ? load_by_kept_files(stack, keeper, &load,
+                                         (domi_kept_name){directory->serial, flags, paths})
+                    : load_in_place(stack, &load, paths);
     if (error == 0)
         *ret_loaded = load.loaded;
     return error;
@@ -308,7 +311,7 @@ static int read_opened_file(domi_file_operation *operation, loading *load)
         load->loaded.file = operation->opened;
         return 0;
     }
-    int error = load->loaded.status.size != 0 ? read_whole(load) : 0;
+    int error = load->loaded.status.size != 0 ? read_file_into_page(load) : 0;
     operation->done = (uint32_t)load->loaded.status.size;
     domi_disk_close(load->fd);
     return error;
@@ -318,7 +321,7 @@ static int load_work(domi_file_operation *operation)
 {
     const char *paths[DOMUS_FILE_PATHS_MAX + 1];
     loading load = {
-        .directory = domi_file_fd(operation->file),
+        .directory = domi_file_directory_fd(operation->file),
         .flags = operation->flags,
         .size_max = operation->size,
         .page = operation->page,

@@ -29,7 +29,7 @@
 
 static_assert(offsetof(domi_file_operation, answer) == 0, "the payload of the answer comes first");
 
-static domi_file_operation *operation_of(domi_envelope *envelope)
+static domi_file_operation *get_operation(domi_envelope *envelope)
 {
     return (domi_file_operation *)(void *)((char *)envelope + DOMI_ASK_HEAD);
 }
@@ -46,7 +46,7 @@ static bool has_asker_given_up(domi_file_operation *operation)
 }
 
 /* Release the resources of the operation, except those that its answer owns. */
-static void release_means(domi_file_operation *operation)
+static void release_resources(domi_file_operation *operation)
 {
     domus_file_close(operation->file);
     domus_file_close(operation->to_file);
@@ -60,14 +60,14 @@ static void release_means(domi_file_operation *operation)
 }
 
 /* Turn the operation's envelope into the answer. Returns the kind of the answer. */
-static uint32_t seal_answer(domi_file_operation *operation, int error)
+static uint32_t turn_into_answer(domi_file_operation *operation, int error)
 {
     domi_envelope *envelope = operation->envelope;
     uint32_t kind = DOMI_REPLY;
 
     if (error == 0 && operation->verb->fill != NULL)
         operation->verb->fill(operation);
-    release_means(operation);
+    release_resources(operation);
     if (error != 0) {
         envelope->type = NULL;
         envelope->error = error;
@@ -89,7 +89,7 @@ static void put_answer(domi_manager *manager, domi_envelope *envelope, domus_add
 /* End an operation on a thread of the system, and put its answer. */
 static void end_on_system_thread(domi_file_operation *operation, domi_manager *manager, int error)
 {
-    uint32_t kind = seal_answer(operation, error);
+    uint32_t kind = turn_into_answer(operation, error);
 
     put_answer(manager, operation->envelope, operation->asker, kind);
 }
@@ -116,7 +116,7 @@ static void end_on_helper(domi_job *job)
     domi_meter *counted = domi_memory_set_meter(&system->pressure.meter);
 
     domi_file_left_remove(system->files, &operation->left);
-    uint32_t kind = seal_answer(operation, job->result);
+    uint32_t kind = turn_into_answer(operation, job->result);
     domi_outside_lock(system);
     put_answer(&system->outside, envelope, asker, kind);
     domi_pool_flush_returns(&system->outside);
@@ -132,7 +132,7 @@ static void drop_abandoned_operation(domi_file_left *left)
         (domi_file_operation *)(void *)((char *)left - offsetof(domi_file_operation, left));
     domus_system *system = operation->system;
 
-    release_means(operation);
+    release_resources(operation);
     domi_outside_lock(system);
     domi_pool_free(&system->outside, &operation->envelope->node);
     domi_pool_flush_returns(&system->outside);
@@ -217,7 +217,7 @@ static domi_file_operation *make_operation(domi_envelope *envelope, domus_stack 
                                            const domi_file_operation *what)
 {
     domi_house *house = domi_stack_house(stack);
-    domi_file_operation *operation = operation_of(envelope);
+    domi_file_operation *operation = get_operation(envelope);
 
     envelope->type = verb->reply;
     envelope->sender =
@@ -275,7 +275,7 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
     copy_paths(operation, what, path_size, to_size);
     error = start_operation(stack, operation);
     if (error != 0) {
-        release_means(operation);
+        release_resources(operation);
         domi_pool_free(manager, &envelope->node);
         domi_promise_fail(manager, promise, error);
     }

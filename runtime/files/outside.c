@@ -15,13 +15,13 @@ struct wish {
     uint32_t mode;
 };
 
-static void release_wish(void *payload)
+static void release_open_request(void *payload)
 {
     free(((struct wish *)payload)->path);
 }
 
 static const domus_type wish_type = {
-    .name = "open a file", .size = sizeof(struct wish), .release = release_wish};
+    .name = "open a file", .size = sizeof(struct wish), .release = release_open_request};
 
 DOMUS_SEQUENCE(open_file, char)
 {

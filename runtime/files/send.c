@@ -33,8 +33,8 @@ typedef struct sending {
     domus_file_part parts[];
 } sending;
 
-static domus_resumed piece_was_read;
-static domus_resumed piece_was_taken;
+static domus_resumed send_piece_that_was_read;
+static domus_resumed continue_after_piece;
 
 static void free_sending(domi_file_left *left)
 {
@@ -46,7 +46,7 @@ static void free_sending(domi_file_left *left)
     domi_memory_free(ended);
 }
 
-static sending *sending_of(const domus_answer *answer)
+static sending *get_sending(const domus_answer *answer)
 {
     return (sending *)(uintptr_t)answer->tag;
 }
@@ -76,7 +76,7 @@ static int read_piece(domus_stack *stack, sending *now)
         stack, &domi_file_read_verb,
         &(const domi_file_operation){
             .file = now->file, .position = now->position, .size = size, .flags = DOMI_FILE_IS_SENT},
-        (uintptr_t)now, piece_was_read);
+        (uintptr_t)now, send_piece_that_was_read);
 }
 
 /* Hand a piece to the stream or the channel. Returns DOMUS_PARKED; a negative errno. The piece is
@@ -84,14 +84,15 @@ static int read_piece(domus_stack *stack, sending *now)
 static int send_piece_of_file(domus_stack *stack, sending *now, domus_slice piece)
 {
     if (now->stream.channel.house != NULL)
-        return domus_stream_write(stack, now->stream, piece, piece_was_taken);
+        return domus_stream_write(stack, now->stream, piece, continue_after_piece);
     domus_channel *channel = domus_channel_running(stack);
     if (channel == NULL) {
         domus_slice_free(piece);
         return -EPIPE;
     }
     int error = domus_channel_write_slice(stack, channel, piece);
-    return error != 0 ? error : domus_channel_flush_to(stack, channel, now->piece, piece_was_taken);
+    return error != 0 ? error
+                      : domus_channel_flush_to(stack, channel, now->piece, continue_after_piece);
 }
 
 /* Begin the next step: read the next piece, or send the bytes that stand before the next part.
@@ -112,9 +113,9 @@ static int begin_next_step(domus_stack *stack, sending *now)
     return now->rest != 0 ? read_piece(stack, now) : 0;
 }
 
-static int piece_was_read(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_piece_that_was_read(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    sending *now = sending_of(answer);
+    sending *now = get_sending(answer);
     int result = answer->error;
 
     if (result == 0) {
@@ -132,9 +133,9 @@ static int piece_was_read(domus_stack *stack, void *self, const domus_answer *an
     return result;
 }
 
-static int piece_was_taken(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_after_piece(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    sending *now = sending_of(answer);
+    sending *now = get_sending(answer);
 
     int result = answer->error != 0 ? answer->error : begin_next_step(stack, now);
     return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
@@ -227,7 +228,7 @@ int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uin
 
 static int head_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    sending *now = sending_of(answer);
+    sending *now = get_sending(answer);
     int result = answer->error != 0 ? answer->error : begin_next_step(stack, now);
 
     return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;

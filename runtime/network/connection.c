@@ -34,11 +34,11 @@ static void draw_faults(domi_net *net, domi_net_pipe *pipe)
     const domus_net_faults *faults = &net->faults;
 
     pipe->cut_at = pipe->end_at = UINT64_MAX;
-    if (domi_net_draw(net, faults->resets))
+    if (domi_net_draw_fault(net, faults->resets))
         pipe->cut_at = faults->reset_within_bytes != 0
                            ? domi_random_below(&net->random, faults->reset_within_bytes)
                            : 0;
-    if (domi_net_draw(net, faults->ends))
+    if (domi_net_draw_fault(net, faults->ends))
         pipe->end_at = faults->end_within_bytes != 0
                            ? domi_random_below(&net->random, faults->end_within_bytes)
                            : 0;
@@ -66,7 +66,7 @@ static domi_net_connection *connection_new(domi_net_socket *socket, const domus_
     socket->connection = connection;
     socket->side = 0;
     socket->state = DOMI_NET_CONNECTING;
-    domi_net_tell(connection, "opens to port", 1, to->port);
+    domi_net_trace_connection(connection, "opens to port", 1, to->port);
     return connection;
 }
 
@@ -107,7 +107,7 @@ void domi_net_connection_free_if_over(domi_net_connection *connection)
 
 /* Returns the time at which bytes that leave for `side` now arrive there, after all that left
  * before. */
-static uint64_t arrival_ns(domi_net_connection *connection, uint8_t side, uint64_t size)
+static uint64_t schedule_arrival(domi_net_connection *connection, uint8_t side, uint64_t size)
 {
     domi_net *net = connection->net;
     domi_net_pipe *pipe = &connection->pipes[side];
@@ -130,7 +130,7 @@ static void send_event_to_peer(domi_net_connection *connection, uint8_t side,
                                domi_net_event_kind kind, uint32_t size, bool is_end)
 {
     domi_net_add_event(connection->net, &(domi_net_event){
-                                            .due_ns = arrival_ns(connection, side, size),
+                                            .due_ns = schedule_arrival(connection, side, size),
                                             .connection = connection,
                                             .kind = (uint8_t)kind,
                                             .side = side,
@@ -140,7 +140,7 @@ static void send_event_to_peer(domi_net_connection *connection, uint8_t side,
 }
 
 /* Returns how many waiting bytes of the pipe may leave now. */
-static uint64_t may_depart(const domi_net_pipe *pipe)
+static uint64_t count_bytes_to_send(const domi_net_pipe *pipe)
 {
     uint64_t limit = pipe->cut_at < pipe->end_at ? pipe->cut_at : pipe->end_at;
     uint64_t window_end = pipe->head + pipe->receive_max;
@@ -152,10 +152,10 @@ static uint64_t may_depart(const domi_net_pipe *pipe)
     return limit > pipe->departed ? limit - pipe->departed : 0;
 }
 
-void domi_net_push(domi_net_connection *connection, uint8_t side)
+void domi_net_send_waiting(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *pipe = &connection->pipes[side];
-    uint64_t size = may_depart(pipe);
+    uint64_t size = count_bytes_to_send(pipe);
 
     if (pipe->is_dead || pipe->has_cut || pipe->receive_max == 0)
         return; /* receive_max is 0 until the connect has reached the listener */
@@ -179,22 +179,22 @@ void domi_net_push(domi_net_connection *connection, uint8_t side)
     }
 }
 
-void domi_net_finish(domi_net_connection *connection, uint8_t side)
+void domi_net_finish_stream(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *out = &connection->pipes[!side];
 
     if (out->is_finished || out->is_dead)
         return;
     out->is_finished = true;
-    domi_net_push(connection, !side);
+    domi_net_send_waiting(connection, !side);
 }
 
 /* --- resets and closes ----------------------------------------------------------------------- */
 
-static void note_changed(domi_net_connection *connection, uint8_t side)
+static void notify_socket_of_side(domi_net_connection *connection, uint8_t side)
 {
     if (connection->sockets[side] != NULL)
-        domi_net_socket_changed(connection->sockets[side]);
+        domi_net_socket_notify_change(connection->sockets[side]);
 }
 
 /* Stop reading at `side`: the bytes that lie there, and those that arrive later, are thrown
@@ -207,7 +207,7 @@ static void stop_reading(domi_net_connection *connection, uint8_t side)
     count_lost_bytes(connection, domi_net_pipe_drop_readable(in));
 }
 
-void domi_net_reset(domi_net_connection *connection, uint8_t side)
+void domi_net_reset_connection(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *out = &connection->pipes[!side];
 
@@ -221,24 +221,24 @@ void domi_net_reset(domi_net_connection *connection, uint8_t side)
         send_event_to_peer(connection, !side, DOMI_NET_RESET, 0, false);
 }
 
-void domi_net_leave(domi_net_connection *connection, uint8_t side)
+void domi_net_close_side(domi_net_connection *connection, uint8_t side)
 {
     domi_net_socket *socket = connection->sockets[side];
     bool has_unread = domi_net_pipe_readable(&connection->pipes[side]) != 0;
 
     connection->sockets[side] = NULL;
     if (socket->state == DOMI_NET_CONNECTING || socket->aborts || has_unread) {
-        domi_net_reset(connection, side);
+        domi_net_reset_connection(connection, side);
     } else {
         stop_reading(connection, side);
-        domi_net_finish(connection, side);
+        domi_net_finish_stream(connection, side);
     }
     domi_net_connection_free_if_over(connection);
 }
 
 /* Handle a reset that has reached `side`: this side can send nothing more, and can still read the
  * bytes that had arrived. */
-static void take_reset(domi_net_connection *connection, uint8_t side, int error)
+static void handle_reset(domi_net_connection *connection, uint8_t side, int error)
 {
     domi_net_pipe *out = &connection->pipes[!side];
     domi_net_pipe *in = &connection->pipes[side];
@@ -247,7 +247,7 @@ static void take_reset(domi_net_connection *connection, uint8_t side, int error)
     if (connection->was_reset[side])
         return;
     connection->was_reset[side] = true;
-    domi_net_tell(connection, "reset", side, 0);
+    domi_net_trace_connection(connection, "reset", side, 0);
     /* bytes that the other side can read already stay readable, unless it has sent a reset
      * itself */
     count_lost_bytes(connection, connection->has_reset[!side] ? domi_net_pipe_drop_all(out)
@@ -257,16 +257,16 @@ static void take_reset(domi_net_connection *connection, uint8_t side, int error)
     if (socket != NULL && !socket->is_dead) {
         socket->is_dead = true;
         socket->error = error;
-        domi_net_socket_changed(socket);
+        domi_net_socket_notify_change(socket);
     }
 }
 
 /* --- connects -------------------------------------------------------------------------------- */
 
-static void answer_connect(domi_net_connection *connection, int error)
+static void send_connect_answer(domi_net_connection *connection, int error)
 {
     domi_net_add_event(connection->net, &(domi_net_event){
-                                            .due_ns = arrival_ns(connection, 0, 0),
+                                            .due_ns = schedule_arrival(connection, 0, 0),
                                             .connection = connection,
                                             .kind = DOMI_NET_ANSWER,
                                             .error = error,
@@ -299,7 +299,7 @@ static int add_accepted_side(domi_net_connection *connection, domi_net_socket *l
     return 0;
 }
 
-static bool has_room(const domi_net_socket *listener)
+static bool has_room_in_backlog(const domi_net_socket *listener)
 {
     /* as in Linux, the queue holds one connection more than the backlog */
     return listener->waiting_count <= listener->backlog;
@@ -307,18 +307,18 @@ static bool has_room(const domi_net_socket *listener)
 
 /* Handle a connect that has reached the listener's machine: queue it at the listener, refuse it, or
  * schedule a retry. */
-static void reach_listener(domi_net_connection *connection)
+static void handle_connect(domi_net_connection *connection)
 {
     domi_net *net = connection->net;
 
     if (connection->has_reset[0] || connection->was_reset[0])
         return; /* the opener has closed its socket, or its connect has timed out */
     domi_net_socket *listener = domi_net_find_listener(net, &connection->ends[1]);
-    if (listener == NULL || domi_net_draw(net, net->faults.refusals)) {
-        answer_connect(connection, -ECONNREFUSED);
+    if (listener == NULL || domi_net_draw_fault(net, net->faults.refusals)) {
+        send_connect_answer(connection, -ECONNREFUSED);
         return;
     }
-    if (!has_room(listener)) {
+    if (!has_room_in_backlog(listener)) {
         domi_net_add_event(net, &(domi_net_event){
                                     .due_ns = net->now_ns + connection->retry_ns,
                                     .connection = connection,
@@ -327,35 +327,35 @@ static void reach_listener(domi_net_connection *connection)
                                 });
         connection->retry_ns *= 2;
         if (connection->retry_ns > RETRY_LAST_NS)
-            answer_connect(connection, -ETIMEDOUT);
+            send_connect_answer(connection, -ETIMEDOUT);
         return;
     }
     if (add_accepted_side(connection, listener) != 0) {
         net->is_out_of_memory = true;
-        answer_connect(connection, -ECONNREFUSED);
+        send_connect_answer(connection, -ECONNREFUSED);
         return;
     }
-    answer_connect(connection, 0);
-    domi_net_socket_changed(listener);
-    domi_net_push(connection, 0); /* a fault may cut the connection before its first byte */
+    send_connect_answer(connection, 0);
+    domi_net_socket_notify_change(listener);
+    domi_net_send_waiting(connection, 0); /* a fault may cut the connection before its first byte */
 }
 
-static void take_answer(domi_net_connection *connection, int error)
+static void handle_connect_answer(domi_net_connection *connection, int error)
 {
     domi_net_socket *socket = connection->sockets[0];
 
     if (socket == NULL || socket->state != DOMI_NET_CONNECTING || connection->was_reset[0])
         return;
-    domi_net_tell(connection, error == 0 ? "connected" : "refused", 0, 0);
+    domi_net_trace_connection(connection, error == 0 ? "connected" : "refused", 0, 0);
     if (error != 0) {
         connection->was_reset[0] = true;
         socket->is_dead = true;
         socket->error = -error;
     }
     socket->state = DOMI_NET_CONNECTED;
-    domi_net_socket_changed(socket);
+    domi_net_socket_notify_change(socket);
     if (error == 0)
-        domi_net_push(connection, 1);
+        domi_net_send_waiting(connection, 1);
 }
 
 int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to)
@@ -379,9 +379,9 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
     domi_net *net = socket->net;
     domi_net_socket *listener = domi_net_find_listener(net, to);
 
-    if (listener == NULL || domi_net_draw(net, net->faults.refusals))
+    if (listener == NULL || domi_net_draw_fault(net, net->faults.refusals))
         return listener != NULL || to->bytes[0] == '\0' ? -ECONNREFUSED : -ENOENT;
-    if (!has_room(listener))
+    if (!has_room_in_backlog(listener))
         return -EAGAIN;
     domi_net_connection *connection = connection_new(socket, to);
     if (connection == NULL)
@@ -391,17 +391,17 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
         socket->state = DOMI_NET_FRESH;
         return -ENOMEM;
     }
-    domi_net_tell(connection, "connected", 0, 0);
+    domi_net_trace_connection(connection, "connected", 0, 0);
     socket->state = DOMI_NET_CONNECTED;
-    domi_net_socket_changed(listener);
-    domi_net_push(connection, 0);
-    domi_net_push(connection, 1);
+    domi_net_socket_notify_change(listener);
+    domi_net_send_waiting(connection, 0);
+    domi_net_send_waiting(connection, 1);
     return 0;
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static void arrive_at_peer(domi_net_connection *connection, uint8_t side, uint32_t size,
+static void handle_arrival(domi_net_connection *connection, uint8_t side, uint32_t size,
                            bool is_end)
 {
     domi_net_pipe *in = &connection->pipes[side];
@@ -411,24 +411,24 @@ static void arrive_at_peer(domi_net_connection *connection, uint8_t side, uint32
     in->arrived += size;
     if (is_end) {
         in->end_arrived = true;
-        domi_net_tell(connection, "end", side, 0);
+        domi_net_trace_connection(connection, "end", side, 0);
     } else {
-        domi_net_tell(connection, "bytes", side, size);
+        domi_net_trace_connection(connection, "bytes", side, size);
     }
     if (in->reader_gone && size != 0) {
         count_lost_bytes(connection, domi_net_pipe_drop_readable(in));
-        domi_net_reset(connection, side);
+        domi_net_reset_connection(connection, side);
         return;
     }
-    note_changed(connection, side);
-    note_changed(connection, !side); /* the arrival has made room in the sender's buffer */
+    notify_socket_of_side(connection, side);
+    notify_socket_of_side(connection, !side); /* the arrival has made room in the sender's buffer */
 }
 
 static void cut_connection(domi_net_connection *connection)
 {
     connection->is_cut = true;
-    take_reset(connection, 0, ECONNRESET);
-    take_reset(connection, 1, ECONNRESET);
+    handle_reset(connection, 0, ECONNRESET);
+    handle_reset(connection, 1, ECONNRESET);
 }
 
 void domi_net_connection_carry_out(const domi_net_event *event)
@@ -437,16 +437,16 @@ void domi_net_connection_carry_out(const domi_net_event *event)
 
     switch ((domi_net_event_kind)event->kind) {
     case DOMI_NET_SYN:
-        reach_listener(connection);
+        handle_connect(connection);
         break;
     case DOMI_NET_ANSWER:
-        take_answer(connection, event->error);
+        handle_connect_answer(connection, event->error);
         break;
     case DOMI_NET_ARRIVAL:
-        arrive_at_peer(connection, event->side, event->size, event->is_end);
+        handle_arrival(connection, event->side, event->size, event->is_end);
         break;
     case DOMI_NET_RESET:
-        take_reset(connection, event->side, ECONNRESET);
+        handle_reset(connection, event->side, ECONNRESET);
         break;
     case DOMI_NET_CUT:
         cut_connection(connection);

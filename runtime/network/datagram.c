@@ -43,7 +43,7 @@ static void end_datagram(domi_net *net, domi_net_datagram *datagram, uint64_t *c
                          const char *what)
 {
     (*counter)++;
-    domi_net_tell_datagram(net, what, datagram);
+    domi_net_trace_datagram(net, what, datagram);
     domi_memory_free(datagram);
 }
 
@@ -51,17 +51,17 @@ static void put_into_inbox(domi_net_socket *receiver, domi_net_datagram *datagra
 {
     domi_net_mail *mail = &receiver->mail;
 
-    domi_net_tell_datagram(receiver->net, "arrives", datagram);
+    domi_net_trace_datagram(receiver->net, "arrives", datagram);
     domi_net_datagrams_put(&mail->inbox, datagram);
     mail->inbox_count++;
     mail->inbox_bytes += datagram->size + COST;
-    domi_net_socket_changed(receiver);
+    domi_net_socket_notify_change(receiver);
 }
 
 /* --- room ------------------------------------------------------------------------------------ */
 
 /* Returns how many bytes wait in the send buffer of a UDP socket. */
-static uint64_t waiting_bytes(const domi_net_socket *socket)
+static uint64_t count_waiting_bytes(const domi_net_socket *socket)
 {
     const domi_net *net = socket->net;
     uint64_t clear_ns = socket->mail.clear_ns;
@@ -71,7 +71,7 @@ static uint64_t waiting_bytes(const domi_net_socket *socket)
     return (clear_ns - net->now_ns) * net->faults.bandwidth_bytes / SECOND_NS;
 }
 
-static domi_net_socket *find_by_number(const domi_net *net, uint64_t number)
+static domi_net_socket *find_socket_by_number(const domi_net *net, uint64_t number)
 {
     for (domi_net_socket *one = net->bound; one != NULL; one = one->next_bound)
         if (one->number == number)
@@ -79,19 +79,19 @@ static domi_net_socket *find_by_number(const domi_net *net, uint64_t number)
     return NULL;
 }
 
-static bool has_room(const domi_net_socket *socket)
+static bool has_room_to_send(const domi_net_socket *socket)
 {
     if (socket->local.family != AF_UNIX)
-        return waiting_bytes(socket) < socket->send_max;
+        return count_waiting_bytes(socket) < socket->send_max;
     const domi_net_socket *peer = socket->mail.peer_number != 0
-                                      ? find_by_number(socket->net, socket->mail.peer_number)
+                                      ? find_socket_by_number(socket->net, socket->mail.peer_number)
                                       : NULL;
     return peer == NULL || peer->mail.inbox_count < UNIX_QUEUE_MAX;
 }
 
 /* Returns the time at which a datagram that is sent now has left the socket. If the datagram fills
  * the send buffer, an event is scheduled for when there is room again. */
-static uint64_t leave_ns(domi_net_socket *socket, uint32_t size)
+static uint64_t schedule_departure(domi_net_socket *socket, uint32_t size)
 {
     domi_net *net = socket->net;
     domi_net_mail *mail = &socket->mail;
@@ -102,30 +102,30 @@ static uint64_t leave_ns(domi_net_socket *socket, uint32_t size)
     if (mail->clear_ns < net->now_ns)
         mail->clear_ns = net->now_ns;
     mail->clear_ns += size * SECOND_NS / bandwidth;
-    if (!has_room(socket))
+    if (!has_room_to_send(socket))
         (void)domi_net_add_event(net, &(domi_net_event){.due_ns = mail->clear_ns,
                                                         .kind = DOMI_NET_ROOM,
                                                         .socket = socket->number});
     return mail->clear_ns;
 }
 
-void domi_net_datagram_tell_senders(const domi_net_socket *receiver)
+void domi_net_datagram_notify_senders(const domi_net_socket *receiver)
 {
     const domi_net *net = receiver->net;
 
     for (uint32_t i = 0; i < net->socket_capacity; i++)
         if (net->sockets[i] != NULL && net->sockets[i]->mail.peer_number == receiver->number)
-            domi_net_socket_changed(net->sockets[i]);
+            domi_net_socket_notify_change(net->sockets[i]);
 }
 
 /* --- UDP ------------------------------------------------------------------------------------- */
 
 /* Schedule the arrival of one copy of a datagram. */
-static void let_datagram_travel(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
+static void schedule_datagram(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
 {
     uint64_t due_ns = start_ns + domi_net_draw_latency(net);
 
-    if (domi_net_draw(net, net->faults.datagram_reorders))
+    if (domi_net_draw_fault(net, net->faults.datagram_reorders))
         due_ns += 1 + domi_random_below(&net->random, REORDER_NS);
     if (!domi_net_add_event(
             net,
@@ -137,21 +137,21 @@ static void let_datagram_travel(domi_net *net, domi_net_datagram *datagram, uint
 static void send_over_network(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
 {
     net->datagrams.sent++;
-    if (domi_net_draw(net, net->faults.datagram_losses)) {
+    if (domi_net_draw_fault(net, net->faults.datagram_losses)) {
         end_datagram(net, datagram, &net->datagrams.lost, "is lost");
         return;
     }
-    if (domi_net_draw(net, net->faults.datagram_doubles)) {
+    if (domi_net_draw_fault(net, net->faults.datagram_doubles)) {
         domi_net_datagram *copy =
             datagram_new(net, &datagram->from, &datagram->to, datagram->bytes, datagram->size);
 
         if (copy != NULL) {
             copy->number = datagram->number;
             net->datagrams.doubled++;
-            let_datagram_travel(net, copy, start_ns);
+            schedule_datagram(net, copy, start_ns);
         }
     }
-    let_datagram_travel(net, datagram, start_ns);
+    schedule_datagram(net, datagram, start_ns);
 }
 
 /* Check that the socket can send `size` bytes to `to`, and bind the socket if it has no name.
@@ -168,16 +168,16 @@ static int prepare_send(domi_net_socket *socket, const domus_endpoint *to, uint3
         return -EINVAL;
     if (size > most || (fault_max != 0 && size > fault_max))
         return -EMSGSIZE;
-    return domi_net_bind_for(socket, to);
+    return domi_net_bind_if_unbound(socket, to);
 }
 
 /* Returns the address that the receiver sees as the sender. A socket bound to 0.0.0.0 or [::]
  * appears to send from the receiver's own address, as if both were on one machine. */
-static domus_endpoint sender_of(const domi_net_socket *socket, const domus_endpoint *to)
+static domus_endpoint get_visible_sender(const domi_net_socket *socket, const domus_endpoint *to)
 {
     domus_endpoint from = socket->local;
 
-    if (domi_net_is_any(&from)) {
+    if (domi_net_is_any_address(&from)) {
         from = *to;
         from.port = socket->local.port;
     }
@@ -192,13 +192,13 @@ static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const voi
 
     if (result != 0)
         return result;
-    if (!has_room(socket))
+    if (!has_room_to_send(socket))
         return -EAGAIN;
-    domus_endpoint from = sender_of(socket, to);
+    domus_endpoint from = get_visible_sender(socket, to);
     domi_net_datagram *datagram = datagram_new(net, &from, to, data, size);
     if (datagram == NULL)
         return -ENOMEM;
-    send_over_network(net, datagram, leave_ns(socket, size));
+    send_over_network(net, datagram, schedule_departure(socket, size));
     return 0;
 }
 
@@ -206,7 +206,7 @@ static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const voi
 static void refuse_datagram(domi_net *net, domi_net_datagram *datagram)
 {
     net->datagrams.unclaimed++;
-    domi_net_tell_datagram(net, "is refused", datagram);
+    domi_net_trace_datagram(net, "is refused", datagram);
     if (!domi_net_add_event(net,
                             &(domi_net_event){.due_ns = net->now_ns + domi_net_draw_latency(net),
                                               .kind = DOMI_NET_REFUSAL,
@@ -214,13 +214,13 @@ static void refuse_datagram(domi_net *net, domi_net_datagram *datagram)
         domi_memory_free(datagram);
 }
 
-static void arrive_at_receiver(domi_net *net, domi_net_datagram *datagram)
+static void deliver_datagram(domi_net *net, domi_net_datagram *datagram)
 {
     domi_net_socket *receiver = domi_net_find_receiver(net, &datagram->from, &datagram->to);
 
     if (domi_net_is_link_broken(net, &datagram->from, &datagram->to)) {
         end_datagram(net, datagram, &net->datagrams.lost, "is lost");
-    } else if (receiver == NULL || domi_net_draw(net, net->faults.datagram_refusals)) {
+    } else if (receiver == NULL || domi_net_draw_fault(net, net->faults.datagram_refusals)) {
         refuse_datagram(net, datagram);
     } else if (receiver->mail.inbox_bytes >= receiver->receive_max) {
         receiver->mail.dropped++;
@@ -232,14 +232,14 @@ static void arrive_at_receiver(domi_net *net, domi_net_datagram *datagram)
 
 /* Deliver a refusal: a connected sender gets the error ECONNREFUSED, and any other sender
  * nothing. */
-static void take_refusal(domi_net *net, domi_net_datagram *datagram)
+static void deliver_refusal(domi_net *net, domi_net_datagram *datagram)
 {
     domi_net_socket *sender = domi_net_find_receiver(net, &datagram->to, &datagram->from);
 
     if (sender != NULL && sender->mail.peer.family != 0 &&
         !domi_net_is_link_broken(net, &datagram->from, &datagram->to)) {
         sender->error = ECONNREFUSED;
-        domi_net_socket_changed(sender);
+        domi_net_socket_notify_change(sender);
     }
     domi_memory_free(datagram);
 }
@@ -247,14 +247,14 @@ static void take_refusal(domi_net *net, domi_net_datagram *datagram)
 /* --- Unix ------------------------------------------------------------------------------------ */
 
 /* True if the receiver is connected, but not to `socket`. */
-static bool is_taken_by_another(const domi_net_socket *receiver, const domi_net_socket *socket)
+static bool is_connected_to_another(const domi_net_socket *receiver, const domi_net_socket *socket)
 {
     return receiver->mail.peer_number != 0 && receiver->mail.peer_number != socket->number;
 }
 
 /* Find the Unix socket with the name `to`. Returns 0; a negative errno. */
-static int find_unix(const domi_net_socket *socket, const domus_endpoint *to,
-                     domi_net_socket **ret_receiver)
+static int find_unix_receiver(const domi_net_socket *socket, const domus_endpoint *to,
+                              domi_net_socket **ret_receiver)
 {
     domi_net_socket *receiver = domi_net_find_receiver(socket->net, &socket->local, to);
 
@@ -263,18 +263,18 @@ static int find_unix(const domi_net_socket *socket, const domus_endpoint *to,
     if (receiver == NULL)
         return to->bytes[0] == '\0' ? -ECONNREFUSED : -ENOENT;
     *ret_receiver = receiver;
-    return is_taken_by_another(receiver, socket) ? -EPERM : 0;
+    return is_connected_to_another(receiver, socket) ? -EPERM : 0;
 }
 
 /* Find the peer of a connected Unix socket. If the peer is gone, the first call returns
  * -ECONNREFUSED and disconnects the socket. */
-static int find_peer(domi_net_socket *socket, domi_net_socket **ret_receiver)
+static int find_unix_peer(domi_net_socket *socket, domi_net_socket **ret_receiver)
 {
     domi_net_mail *mail = &socket->mail;
 
-    *ret_receiver = find_by_number(socket->net, mail->peer_number);
+    *ret_receiver = find_socket_by_number(socket->net, mail->peer_number);
     if (*ret_receiver != NULL)
-        return is_taken_by_another(*ret_receiver, socket) ? -EPERM : 0;
+        return is_connected_to_another(*ret_receiver, socket) ? -EPERM : 0;
     mail->peer = (domus_endpoint){0};
     mail->peer_number = 0;
     return -ECONNREFUSED;
@@ -285,7 +285,8 @@ static int send_unix(domi_net_socket *socket, const domus_endpoint *to, const vo
 {
     domi_net *net = socket->net;
     domi_net_socket *receiver = NULL;
-    int result = to != NULL ? find_unix(socket, to, &receiver) : find_peer(socket, &receiver);
+    int result =
+        to != NULL ? find_unix_receiver(socket, to, &receiver) : find_unix_peer(socket, &receiver);
 
     if (result != 0)
         return result;
@@ -338,7 +339,7 @@ int domi_net_datagram_receive(domi_net_socket *socket, domi_net_datagram **ret_d
     mail->inbox_bytes -= datagram->size + COST;
     socket->net->datagrams.received++;
     if (socket->local.family == AF_UNIX)
-        domi_net_datagram_tell_senders(socket);
+        domi_net_datagram_notify_senders(socket);
     *ret_datagram = datagram;
     return 0;
 }
@@ -354,7 +355,7 @@ int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
         return 0;
     }
     if (socket->local.family == AF_UNIX)
-        result = find_unix(socket, to, &receiver);
+        result = find_unix_receiver(socket, to, &receiver);
     else
         result = prepare_send(socket, to, 0);
     if (result != 0)
@@ -362,11 +363,12 @@ int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
     socket->mail.peer = *to;
     socket->mail.peer_number = receiver != NULL ? receiver->number : 0;
     if (receiver == NULL)
-        socket->local = sender_of(socket, to); /* connect(2) fixes the socket's own address */
+        socket->local =
+            get_visible_sender(socket, to); /* connect(2) fixes the socket's own address */
     return 0;
 }
 
-uint32_t domi_net_datagram_events(const domi_net_socket *socket)
+uint32_t domi_net_datagram_poll_events(const domi_net_socket *socket)
 {
     uint32_t events = socket->error != 0 ? POLLERR : 0;
 
@@ -374,7 +376,7 @@ uint32_t domi_net_datagram_events(const domi_net_socket *socket)
         events |= POLLIN;
     if (socket->reads_no_more)
         events |= POLLIN | POLLRDHUP;
-    return has_room(socket) ? events | POLLOUT : events;
+    return has_room_to_send(socket) ? events | POLLOUT : events;
 }
 
 void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event)
@@ -383,15 +385,15 @@ void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event)
 
     switch ((domi_net_event_kind)event->kind) {
     case DOMI_NET_DATAGRAM:
-        arrive_at_receiver(net, event->datagram);
+        deliver_datagram(net, event->datagram);
         break;
     case DOMI_NET_REFUSAL:
-        take_refusal(net, event->datagram);
+        deliver_refusal(net, event->datagram);
         break;
     default:
-        socket = find_by_number(net, event->socket);
+        socket = find_socket_by_number(net, event->socket);
         if (socket != NULL)
-            domi_net_socket_changed(socket);
+            domi_net_socket_notify_change(socket);
         break;
     }
 }

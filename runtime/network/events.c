@@ -96,7 +96,7 @@ void domi_net_advance(domi_net *net, uint64_t now_ns)
 
         if (event->due_ns > net->now_ns)
             net->now_ns = event->due_ns;
-        if (event->connection != NULL && domi_net_is_blocked(event->connection)) {
+        if (event->connection != NULL && domi_net_is_connection_blocked(event->connection)) {
             domi_net_events_put(&event->connection->held, event);
             continue;
         }
@@ -128,16 +128,16 @@ void domi_net_release_held(domi_net_connection *connection)
 
 /* --- chance ---------------------------------------------------------------------------------- */
 
-bool domi_net_draw(domi_net *net, uint32_t of_a_million)
+bool domi_net_draw_fault(domi_net *net, uint32_t of_a_million)
 {
     return of_a_million != 0 && domi_random_below(&net->random, DOMUS_NET_ALWAYS) < of_a_million;
 }
 
-int domi_net_draw_failure(domi_net *net)
+int domi_net_draw_socket_failure(domi_net *net)
 {
-    if (domi_net_draw(net, net->faults.no_descriptors))
+    if (domi_net_draw_fault(net, net->faults.no_descriptors))
         return -EMFILE;
-    if (domi_net_draw(net, net->faults.no_memory))
+    if (domi_net_draw_fault(net, net->faults.no_memory))
         return domi_random_below(&net->random, 2) == 0 ? -ENOBUFS : -ENOMEM;
     return 0;
 }
@@ -154,8 +154,8 @@ uint64_t domi_net_draw_latency(domi_net *net)
 
 /* --- what others may know --------------------------------------------------------------------- */
 
-void domi_net_tell(const domi_net_connection *connection, const char *what, uint8_t side,
-                   uint64_t amount)
+void domi_net_trace_connection(const domi_net_connection *connection, const char *what,
+                               uint8_t side, uint64_t amount)
 {
     const domi_net *net = connection->net;
     const domi_net_note note = {
@@ -165,8 +165,8 @@ void domi_net_tell(const domi_net_connection *connection, const char *what, uint
         net->note(net->note_context, &note);
 }
 
-void domi_net_tell_datagram(const domi_net *net, const char *what,
-                            const domi_net_datagram *datagram)
+void domi_net_trace_datagram(const domi_net *net, const char *what,
+                             const domi_net_datagram *datagram)
 {
     const domi_net_note note = {
         .what = what, .number = datagram->number, .amount = datagram->size, .is_datagram = true};
@@ -193,7 +193,7 @@ static void check_datagrams(const domi_net *net)
     DOMI_CHECK(domi_net_datagrams_in_flight(net) == held);
 }
 
-void domi_net_check(const domi_net *net)
+void domi_net_check_counts(const domi_net *net)
 {
     uint64_t held = 0;
 

@@ -43,14 +43,14 @@ void domi_net_free(domi_net *net)
     domi_memory_free(net);
 }
 
-int domi_net_part(domi_net *net, const domus_endpoint *one, const domus_endpoint *other,
-                  bool is_broken)
+int domi_net_set_link_broken(domi_net *net, const domus_endpoint *one, const domus_endpoint *other,
+                             bool is_broken)
 {
     if (is_broken)
         return domi_net_break_link(net, one, other);
     int result = domi_net_repair_link(net, one, other);
     for (domi_net_connection *each = net->first; result == 0 && each != NULL; each = each->next)
-        if (!domi_net_is_blocked(each))
+        if (!domi_net_is_connection_blocked(each))
             domi_net_release_held(each);
     return result;
 }

@@ -30,7 +30,7 @@ bool domi_net_is_link_broken(const domi_net *net, const domus_endpoint *one,
     return false;
 }
 
-bool domi_net_is_blocked(const domi_net_connection *connection)
+bool domi_net_is_connection_blocked(const domi_net_connection *connection)
 {
     return connection->is_held ||
            domi_net_is_link_broken(connection->net, &connection->ends[0], &connection->ends[1]);

@@ -12,7 +12,7 @@
 
 #define PORTS (65536u - DOMI_NET_FIRST_PORT) /* number of ports that the network chooses from */
 
-bool domi_net_is_any(const domus_endpoint *at)
+bool domi_net_is_any_address(const domus_endpoint *at)
 {
     static const unsigned char zeros[16];
 
@@ -27,9 +27,9 @@ static bool may_one_connect_reach_both(const domus_endpoint *one, const domus_en
         return domus_endpoint_is_same(one, other);
     if (one->port != other->port)
         return false;
-    if (domi_net_is_any(one) && (one->family == AF_INET6 || other->family == AF_INET))
+    if (domi_net_is_any_address(one) && (one->family == AF_INET6 || other->family == AF_INET))
         return true;
-    if (domi_net_is_any(other) && (other->family == AF_INET6 || one->family == AF_INET))
+    if (domi_net_is_any_address(other) && (other->family == AF_INET6 || one->family == AF_INET))
         return true;
     return domi_net_is_same_host(one, other);
 }
@@ -65,7 +65,7 @@ static int choose_port(domi_net_socket *socket, domus_endpoint *at)
 }
 
 /* Choose an abstract name for a Unix socket that no other socket has. */
-static void choose_name(const domi_net_socket *socket, domus_endpoint *ret_at)
+static void choose_abstract_name(const domi_net_socket *socket, domus_endpoint *ret_at)
 {
     char text[24];
     int length = snprintf(text, sizeof text, "%05" PRIx64, socket->number);
@@ -82,7 +82,7 @@ int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at)
     if (socket->is_bound)
         return -EINVAL;
     if (at->family == AF_UNIX && at->size == 0) {
-        choose_name(socket, &name);
+        choose_abstract_name(socket, &name);
     } else if (at->family != AF_UNIX && at->port == 0) {
         if (choose_port(socket, &name) != 0)
             return -EADDRINUSE;
@@ -96,7 +96,7 @@ int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at)
     return 0;
 }
 
-int domi_net_bind_for(domi_net_socket *socket, const domus_endpoint *to)
+int domi_net_bind_if_unbound(domi_net_socket *socket, const domus_endpoint *to)
 {
     domus_endpoint from = {.family = to->family, .size = to->size};
 
@@ -124,7 +124,7 @@ static int rate_fit_of_listener(const domi_net_socket *listener, const domus_end
 {
     if (listener->state != DOMI_NET_LISTENING || !may_one_connect_reach_both(&listener->local, at))
         return 0;
-    if (!domi_net_is_any(&listener->local))
+    if (!domi_net_is_any_address(&listener->local))
         return 3;
     return listener->local.family == at->family ? 2 : 1;
 }
@@ -150,11 +150,11 @@ domi_net_socket *domi_net_find_listener(domi_net *net, const domus_endpoint *at)
 
 /* Returns how well a socket fits a datagram; 0: not at all. A socket that is connected to the
  * sender fits better than any other. */
-static int fit_datagram(const domi_net_socket *socket, const domus_endpoint *from,
-                        const domus_endpoint *to)
+static int rate_fit_of_socket(const domi_net_socket *socket, const domus_endpoint *from,
+                              const domus_endpoint *to)
 {
     const domus_endpoint *peer = &socket->mail.peer;
-    int score = domi_net_is_any(&socket->local) ? 1 : 2;
+    int score = domi_net_is_any_address(&socket->local) ? 1 : 2;
 
     if (!is_datagram_socket(socket) || !may_one_connect_reach_both(&socket->local, to))
         return 0;
@@ -171,7 +171,7 @@ domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoin
     uint64_t count = 0;
 
     for (const domi_net_socket *one = net->bound; one != NULL; one = one->next_bound) {
-        int now = fit_datagram(one, from, to);
+        int now = rate_fit_of_socket(one, from, to);
 
         if (now > best) {
             best = now;
@@ -183,7 +183,7 @@ domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoin
         return NULL;
     uint64_t left = domus_endpoint_hash(from, key, true) % count;
     domi_net_socket *one = net->bound;
-    while (one != NULL && (fit_datagram(one, from, to) != best || left-- != 0))
+    while (one != NULL && (rate_fit_of_socket(one, from, to) != best || left-- != 0))
         one = one->next_bound;
     return one;
 }

@@ -17,8 +17,8 @@ domi_net *domi_net_new(uint64_t seed, uint64_t now_ns);
 void domi_net_free(domi_net *net);
 
 /* Break the link between two machines, or repair it (domus_testkit_net_part). */
-int domi_net_part(domi_net *net, const domus_endpoint *one, const domus_endpoint *other,
-                  bool is_broken);
+int domi_net_set_link_broken(domi_net *net, const domus_endpoint *one, const domus_endpoint *other,
+                             bool is_broken);
 
 /* ---- socket.c ---------------------------------------------------------------------------------*/
 
@@ -32,17 +32,17 @@ domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family);
 void domi_net_socket_free(domi_net_socket *socket);
 
 /* Give a socket a descriptor. Returns the descriptor; -ENOMEM. */
-int domi_net_socket_open(domi_net_socket *socket);
+int domi_net_socket_add_descriptor(domi_net_socket *socket);
 
 /* Returns the socket of a descriptor; NULL: there is none. */
 domi_net_socket *domi_net_socket_find(const domi_net *net, int fd);
 
 /* Call the socket's `changed`: the socket may have become readable or writable. */
-void domi_net_socket_changed(domi_net_socket *socket);
+void domi_net_socket_notify_change(domi_net_socket *socket);
 
 /* Drop the operations that wait at the socket, and remove the socket from the list of ready
  * sockets. */
-void domi_net_socket_forget(domi_net_socket *socket);
+void domi_net_socket_drop_operations(domi_net_socket *socket);
 
 /* ---- sockets.c --------------------------------------------------------------------------------*/
 
@@ -60,7 +60,7 @@ extern const domi_sockets domi_net_sockets;
 int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at);
 
 /* Bind a socket that is about to connect to `to`, if it has no name. Returns 0; -EADDRINUSE. */
-int domi_net_bind_for(domi_net_socket *socket, const domus_endpoint *to);
+int domi_net_bind_if_unbound(domi_net_socket *socket, const domus_endpoint *to);
 
 /* Remove the socket's name, if it has one. */
 void domi_net_unbind(domi_net_socket *socket);
@@ -76,7 +76,7 @@ domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoin
                                         const domus_endpoint *to);
 
 /* True if the address is 0.0.0.0 or [::]. */
-bool domi_net_is_any(const domus_endpoint *at);
+bool domi_net_is_any_address(const domus_endpoint *at);
 
 /* ---- links.c ----------------------------------------------------------------------------------*/
 
@@ -90,7 +90,7 @@ bool domi_net_is_link_broken(const domi_net *net, const domus_endpoint *one,
                              const domus_endpoint *other);
 
 /* True if nothing passes on this connection now: its link is broken, or a test holds it. */
-bool domi_net_is_blocked(const domi_net_connection *connection);
+bool domi_net_is_connection_blocked(const domi_net_connection *connection);
 
 /* Break the link between two machines; NULL: every machine. Returns 0; -ENOSPC. */
 int domi_net_break_link(domi_net *net, const domus_endpoint *one, const domus_endpoint *other);
@@ -118,27 +118,27 @@ bool domi_net_add_event(domi_net *net, const domi_net_event *event);
 void domi_net_release_held(domi_net_connection *connection);
 
 /* Returns true with a probability of `of_a_million` / 1,000,000. */
-bool domi_net_draw(domi_net *net, uint32_t of_a_million);
+bool domi_net_draw_fault(domi_net *net, uint32_t of_a_million);
 
 /* Draw a fault for a call that makes a socket. Returns the negative errno with which the call
  * fails; 0: it does not fail. */
-int domi_net_draw_failure(domi_net *net);
+int domi_net_draw_socket_failure(domi_net *net);
 
 /* Draw the time that a packet takes from one side to the other. */
 uint64_t domi_net_draw_latency(domi_net *net);
 
 /* Write an entry about a connection or a datagram to the trace. */
-void domi_net_tell(const domi_net_connection *connection, const char *what, uint8_t side,
-                   uint64_t amount);
+void domi_net_trace_connection(const domi_net_connection *connection, const char *what,
+                               uint8_t side, uint64_t amount);
 
-void domi_net_tell_datagram(const domi_net *net, const char *what,
-                            const domi_net_datagram *datagram);
+void domi_net_trace_datagram(const domi_net *net, const char *what,
+                             const domi_net_datagram *datagram);
 
 /* Returns how many datagrams are on their way or wait to be received. */
 uint64_t domi_net_datagrams_in_flight(const domi_net *net);
 
 /* Check that every byte and every datagram is accounted for. */
-void domi_net_check(const domi_net *net);
+void domi_net_check_counts(const domi_net *net);
 
 /* ---- connection.c -----------------------------------------------------------------------------*/
 
@@ -153,17 +153,17 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to);
 
 /* Send the bytes that wait in the pipe to `side`, as far as the window allows, and the end of the
  * stream behind them. */
-void domi_net_push(domi_net_connection *connection, uint8_t side);
+void domi_net_send_waiting(domi_net_connection *connection, uint8_t side);
 
 /* Finish the stream that `side` sends: its end follows behind all bytes. */
-void domi_net_finish(domi_net_connection *connection, uint8_t side);
+void domi_net_finish_stream(domi_net_connection *connection, uint8_t side);
 
 /* Reset the connection from `side`. Bytes that this side has not sent are thrown away. */
-void domi_net_reset(domi_net_connection *connection, uint8_t side);
+void domi_net_reset_connection(domi_net_connection *connection, uint8_t side);
 
 /* Close `side` of a connection in order: bytes that wait are still sent. The caller frees the
  * side's socket. */
-void domi_net_leave(domi_net_connection *connection, uint8_t side);
+void domi_net_close_side(domi_net_connection *connection, uint8_t side);
 
 /* Carry out a due event of a connection. */
 void domi_net_connection_carry_out(const domi_net_event *event);
@@ -180,7 +180,7 @@ void domi_net_connection_free(domi_net_connection *connection);
 void domi_net_socket_close(domi_net_socket *socket);
 
 /* Reset the connections that wait in a listener's queue. */
-void domi_net_socket_drop_waiting(domi_net_socket *listener);
+void domi_net_socket_reset_waiting(domi_net_socket *listener);
 
 /* Begin to listen, or change the backlog of a listener. Returns 0; -EINVAL. */
 int domi_net_socket_listen(domi_net_socket *socket, int backlog);
@@ -201,7 +201,7 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size);
 int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t size);
 
 /* Returns the events that poll(2) of the socket would report now: POLLIN, POLLOUT and others. */
-uint32_t domi_net_socket_events(const domi_net_socket *socket);
+uint32_t domi_net_socket_poll_events(const domi_net_socket *socket);
 
 /* Returns and clears the pending error of the socket, a positive errno. */
 int domi_net_socket_take_error(domi_net_socket *socket);
@@ -235,11 +235,11 @@ int domi_net_datagram_receive(domi_net_socket *socket, domi_net_datagram **ret_d
 int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to);
 
 /* Returns the events that poll(2) of the socket would report now. */
-uint32_t domi_net_datagram_events(const domi_net_socket *socket);
+uint32_t domi_net_datagram_poll_events(const domi_net_socket *socket);
 
 /* Notify the sockets that are connected to this Unix socket that it has room again, or is
  * closed. */
-void domi_net_datagram_tell_senders(const domi_net_socket *receiver);
+void domi_net_datagram_notify_senders(const domi_net_socket *receiver);
 
 /* Carry out a due event about a datagram, or about room in a send buffer. */
 void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event);

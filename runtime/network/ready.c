@@ -19,8 +19,8 @@
 #define OUTPUT_EVENTS (POLLOUT | POLLERR | POLLHUP)
 #define PIECES_MAX    16 /* most completions of one multishot operation in one enter */
 
-void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint32_t flags,
-                       uint16_t buffer)
+void domi_net_complete_operation(domi_net_ring *ring, uint64_t user_data, int result,
+                                 uint32_t flags, uint16_t buffer)
 {
     bool was_put = domi_completion_queue_put(
         &ring->queue,
@@ -32,40 +32,40 @@ void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint
 
 /* Complete the operation that waits for input. A multishot operation goes on, unless the queue is
  * full or a fault ends it. Returns true if the operation goes on. */
-static bool complete_input(domi_net_ring *ring, domi_net_socket *socket, int result, uint32_t flags,
-                           uint16_t buffer)
+static bool complete_input_operation(domi_net_ring *ring, domi_net_socket *socket, int result,
+                                     uint32_t flags, uint16_t buffer)
 {
     uint64_t user_data = socket->input_data;
     bool goes_on = socket->input != DOMI_NET_RECEIVE_ONCE &&
                    domi_completion_queue_count(&ring->queue) < ring->visible_max &&
-                   !domi_net_draw(ring->net, ring->net->faults.overflows);
+                   !domi_net_draw_fault(ring->net, ring->net->faults.overflows);
 
     if (!goes_on)
         socket->input_data = 0;
-    domi_net_complete(ring, user_data, result, flags | (goes_on ? DOMI_MORE : 0), buffer);
+    domi_net_complete_operation(ring, user_data, result, flags | (goes_on ? DOMI_MORE : 0), buffer);
     return goes_on;
 }
 
-static void end_input(domi_net_ring *ring, domi_net_socket *socket, int result)
+static void end_input_operation(domi_net_ring *ring, domi_net_socket *socket, int result)
 {
     uint64_t user_data = socket->input_data;
 
     socket->input_data = 0;
-    domi_net_complete(ring, user_data, result, 0, 0);
+    domi_net_complete_operation(ring, user_data, result, 0, 0);
 }
 
-static void end_output(domi_net_ring *ring, domi_net_socket *socket, int result)
+static void end_send_operation(domi_net_ring *ring, domi_net_socket *socket, int result)
 {
     uint64_t user_data = socket->output_data;
 
     socket->output_data = 0;
-    domi_net_complete(ring, user_data, result, 0, 0);
+    domi_net_complete_operation(ring, user_data, result, 0, 0);
 }
 
 /* Returns `size`, or, if the fault happens, a random number from 1 to `size`. */
-static uint32_t draw_size(domi_net *net, uint32_t of_a_million, uint32_t size)
+static uint32_t draw_short_size(domi_net *net, uint32_t of_a_million, uint32_t size)
 {
-    return size > 1 && domi_net_draw(net, of_a_million)
+    return size > 1 && domi_net_draw_fault(net, of_a_million)
                ? 1 + (uint32_t)domi_random_below(&net->random, size)
                : size;
 }
@@ -76,23 +76,24 @@ static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
     domi_net *net = ring->net;
     char nothing;
 
-    if (ring->free_head == ring->free_tail || ((domi_net_socket_events(socket) & POLLIN) != 0 &&
-                                               domi_net_draw(net, net->faults.no_buffers))) {
-        end_input(ring, socket, -ENOBUFS);
+    if (ring->free_head == ring->free_tail ||
+        ((domi_net_socket_poll_events(socket) & POLLIN) != 0 &&
+         domi_net_draw_fault(net, net->faults.no_buffers))) {
+        end_input_operation(ring, socket, -ENOBUFS);
         return false;
     }
     uint16_t index = ring->free[ring->free_head & ring->buffer_mask];
     const domi_net_buffer *buffer = &ring->buffers[index];
-    uint32_t size = draw_size(net, net->faults.short_reads, buffer->size);
+    uint32_t size = draw_short_size(net, net->faults.short_reads, buffer->size);
     int result = domi_net_socket_receive(socket, size != 0 ? buffer->data : &nothing, size);
     if (result == -EAGAIN)
         return false;
     if (result <= 0) {
-        end_input(ring, socket, result);
+        end_input_operation(ring, socket, result);
         return false;
     }
     ring->free_head++;
-    return complete_input(ring, socket, result, DOMI_BUFFERED, index);
+    return complete_input_operation(ring, socket, result, DOMI_BUFFERED, index);
 }
 
 /* Write a head and the datagram into a buffer; what finds no room is cut. Returns how many bytes
@@ -118,19 +119,19 @@ static int write_datagram(const domi_net_datagram *datagram, const domi_net_buff
 static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
 {
     domi_net *net = ring->net;
-    bool has_some = (domi_net_socket_events(socket) & POLLIN) != 0;
+    bool has_some = (domi_net_socket_poll_events(socket) & POLLIN) != 0;
     domi_net_datagram *datagram;
 
     if (ring->free_head == ring->free_tail ||
-        (has_some && domi_net_draw(net, net->faults.no_buffers))) {
-        end_input(ring, socket, -ENOBUFS);
+        (has_some && domi_net_draw_fault(net, net->faults.no_buffers))) {
+        end_input_operation(ring, socket, -ENOBUFS);
         return false;
     }
     int result = domi_net_datagram_receive(socket, &datagram);
     if (result == -EAGAIN)
         return false;
     if (result != 0) {
-        end_input(ring, socket, result == -ESHUTDOWN ? 0 : result);
+        end_input_operation(ring, socket, result == -ESHUTDOWN ? 0 : result);
         return false;
     }
     uint16_t index = ring->free[ring->free_head++ & ring->buffer_mask];
@@ -138,10 +139,10 @@ static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
     bool ends = datagram->size == 0 && domi_random_below(&net->random, 2) == 0;
     domi_memory_free(datagram);
     if (!ends)
-        return complete_input(ring, socket, size, DOMI_BUFFERED, index);
+        return complete_input_operation(ring, socket, size, DOMI_BUFFERED, index);
     uint64_t user_data = socket->input_data;
     socket->input_data = 0;
-    domi_net_complete(ring, user_data, size, DOMI_BUFFERED, index);
+    domi_net_complete_operation(ring, user_data, size, DOMI_BUFFERED, index);
     return false;
 }
 
@@ -149,19 +150,19 @@ static bool accept_connection(domi_net_ring *ring, domi_net_socket *listener)
 {
     if (listener->waiting_count == 0)
         return false;
-    int result = domi_net_draw_failure(ring->net);
+    int result = domi_net_draw_socket_failure(ring->net);
     if (result == 0) {
         domi_net_socket *socket = domi_net_socket_accept(listener);
 
-        result = domi_net_socket_open(socket);
+        result = domi_net_socket_add_descriptor(socket);
         DOMI_CHECK(result >= 0);
-        return complete_input(ring, listener, result, 0, 0);
+        return complete_input_operation(ring, listener, result, 0, 0);
     }
-    end_input(ring, listener, result);
+    end_input_operation(ring, listener, result);
     return false;
 }
 
-static void take_input(domi_net_ring *ring, domi_net_socket *socket)
+static void continue_input(domi_net_ring *ring, domi_net_socket *socket)
 {
     int left = PIECES_MAX;
 
@@ -182,7 +183,7 @@ static void take_input(domi_net_ring *ring, domi_net_socket *socket)
     case DOMI_NET_POLL:
         if (socket->wakes != 0) {
             socket->wakes = 0;
-            (void)complete_input(ring, socket, POLLIN, 0, 0);
+            (void)complete_input_operation(ring, socket, POLLIN, 0, 0);
         }
         break;
     }
@@ -198,7 +199,7 @@ static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net
 
     for (uint32_t i = 0; i < output->count; i++)
         limit += (uint32_t)output->pieces[i].iov_len;
-    limit = draw_size(ring->net, ring->net->faults.short_writes, limit);
+    limit = draw_short_size(ring->net, ring->net->faults.short_writes, limit);
     for (uint32_t i = 0; i < output->count && limit != 0; i++) {
         const struct iovec *piece = &output->pieces[i];
         uint32_t size = piece->iov_len < limit ? (uint32_t)piece->iov_len : limit;
@@ -216,18 +217,18 @@ static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net
 
 /* Continue a send that has waited for room. By chance a gathered send (send_message) ends with
  * -EAGAIN, as in the epoll backend, whose caller repeats it, or goes on, as in an io_uring. */
-static void go_on_sending(domi_net_ring *ring, domi_net_socket *socket)
+static void continue_send(domi_net_ring *ring, domi_net_socket *socket)
 {
     bool is_again = socket->output.is_gathered && domi_random_below(&ring->net->random, 2) == 0;
     int result = is_again ? -EAGAIN : try_send(ring, socket, &socket->output);
 
     if (is_again || result != -EAGAIN)
-        end_output(ring, socket, result);
+        end_send_operation(ring, socket, result);
 }
 
 static void complete_polls(domi_net_ring *ring, domi_net_socket *socket)
 {
-    uint32_t events = domi_net_socket_events(socket);
+    uint32_t events = domi_net_socket_poll_events(socket);
     domi_net_poll **place = &socket->polls;
 
     while (*place != NULL) {
@@ -239,7 +240,7 @@ static void complete_polls(domi_net_ring *ring, domi_net_socket *socket)
             continue;
         }
         *place = poll->next;
-        domi_net_complete(ring, poll->user_data, (int)holds, 0, 0);
+        domi_net_complete_operation(ring, poll->user_data, (int)holds, 0, 0);
         domi_memory_free(poll);
     }
 }
@@ -247,15 +248,15 @@ static void complete_polls(domi_net_ring *ring, domi_net_socket *socket)
 static void continue_operations(domi_net_ring *ring, domi_net_socket *socket)
 {
     if (socket->input_data != 0)
-        take_input(ring, socket);
-    if (socket->output_data != 0 && (domi_net_socket_events(socket) & OUTPUT_EVENTS) != 0)
-        go_on_sending(ring, socket);
+        continue_input(ring, socket);
+    if (socket->output_data != 0 && (domi_net_socket_poll_events(socket) & OUTPUT_EVENTS) != 0)
+        continue_send(ring, socket);
     complete_polls(ring, socket);
 }
 
 static bool can_continue_operations(const domi_net_socket *socket)
 {
-    uint32_t events = domi_net_socket_events(socket);
+    uint32_t events = domi_net_socket_poll_events(socket);
 
     if (socket->input_data != 0 && (events & INPUT_EVENTS) != 0)
         return true;
@@ -268,7 +269,7 @@ static bool can_continue_operations(const domi_net_socket *socket)
 }
 
 /* Add a changed socket to the list of ready sockets if one of its operations can go on. */
-static void list_if_ready(domi_net_socket *socket)
+static void list_socket_if_ready(domi_net_socket *socket)
 {
     if (socket->ring == NULL || socket->is_listed || !can_continue_operations(socket))
         return;
@@ -277,7 +278,7 @@ static void list_if_ready(domi_net_socket *socket)
     domi_net_ready_put(socket->listed_in, socket);
 }
 
-void domi_net_go_on(domi_net_ring *ring)
+void domi_net_continue_ready(domi_net_ring *ring)
 {
     domi_net_ready now = ring->ready;
 
@@ -287,13 +288,14 @@ void domi_net_go_on(domi_net_ring *ring)
 
         socket->is_listed = false;
         continue_operations(ring, socket);
-        list_if_ready(socket);
+        list_socket_if_ready(socket);
     }
 }
 
 /* --- begin and cancel ------------------------------------------------------------------------ */
 
-static int begin_input(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+static int begin_input_operation(domi_net_ring *ring, domi_net_socket *socket,
+                                 const domi_net_entry *entry)
 {
     static const uint8_t inputs[] = {
         [DOMI_NET_OP_ACCEPT] = DOMI_NET_ACCEPT,
@@ -318,7 +320,8 @@ static int begin_input(domi_net_ring *ring, domi_net_socket *socket, const domi_
     return 0;
 }
 
-static int begin_output(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+static int begin_send_operation(domi_net_ring *ring, domi_net_socket *socket,
+                                const domi_net_entry *entry)
 {
     int result = try_send(ring, socket, &entry->output);
 
@@ -346,7 +349,8 @@ static void send_datagram(domi_net_ring *ring, domi_net_socket *socket, const do
     if (socket != NULL && socket->state == DOMI_NET_DATAGRAMS)
         result = domi_net_datagram_send(socket, datagram->address_size != 0 ? &to : NULL,
                                         datagram->data, datagram->size);
-    domi_net_complete(ring, entry->user_data, result == 0 ? (int)datagram->size : result, 0, 0);
+    domi_net_complete_operation(ring, entry->user_data, result == 0 ? (int)datagram->size : result,
+                                0, 0);
 }
 
 static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
@@ -366,11 +370,11 @@ static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint6
     int count = 0;
 
     if (socket->input_data == target) {
-        end_input(ring, socket, -ECANCELED);
+        end_input_operation(ring, socket, -ECANCELED);
         count++;
     }
     if (socket->output_data == target) {
-        end_output(ring, socket, -ECANCELED);
+        end_send_operation(ring, socket, -ECANCELED);
         count++;
     }
     for (domi_net_poll **place = &socket->polls; *place != NULL;) {
@@ -381,7 +385,7 @@ static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint6
             continue;
         }
         *place = poll->next;
-        domi_net_complete(ring, poll->user_data, -ECANCELED, 0, 0);
+        domi_net_complete_operation(ring, poll->user_data, -ECANCELED, 0, 0);
         domi_memory_free(poll);
         count++;
     }
@@ -397,16 +401,16 @@ static void carry_out_cancel(domi_net_ring *ring, domi_net_socket *socket,
     uint32_t place = ring->queue.tail;
 
     if (is_first)
-        domi_net_complete(ring, entry->user_data, -ENOENT, 0, 0);
+        domi_net_complete_operation(ring, entry->user_data, -ENOENT, 0, 0);
     int count = socket != NULL ? cancel_operations(ring, socket, entry->target) : 0;
     int result = count != 0 ? 0 : -ENOENT;
     if (is_first)
         domi_completion_queue_at(&ring->queue, place)->result = result;
     else
-        domi_net_complete(ring, entry->user_data, result, 0, 0);
+        domi_net_complete_operation(ring, entry->user_data, result, 0, 0);
 }
 
-void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry)
+void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry)
 {
     domi_net_socket *socket = domi_net_socket_find(ring->net, entry->fd);
     int result = -EBADF;
@@ -422,16 +426,16 @@ void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry)
     if (socket != NULL) {
         DOMI_CHECK(socket->ring == NULL || socket->ring == ring);
         socket->ring = ring;
-        socket->changed = list_if_ready;
+        socket->changed = list_socket_if_ready;
         if (entry->op == DOMI_NET_OP_SEND)
-            result = begin_output(ring, socket, entry);
+            result = begin_send_operation(ring, socket, entry);
         else if (entry->op == DOMI_NET_OP_POLL_ONCE)
             result = begin_poll(socket, entry);
         else
-            result = begin_input(ring, socket, entry);
+            result = begin_input_operation(ring, socket, entry);
     }
     if (result != 0)
-        domi_net_complete(ring, entry->user_data, result, 0, 0);
+        domi_net_complete_operation(ring, entry->user_data, result, 0, 0);
     else
-        list_if_ready(socket);
+        list_socket_if_ready(socket);
 }

@@ -55,14 +55,14 @@ struct domi_net_ring {
 };
 
 /* Queue a completion. `flags` has DOMI_MORE unless the operation has ended. */
-void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint32_t flags,
-                       uint16_t buffer);
+void domi_net_complete_operation(domi_net_ring *ring, uint64_t user_data, int result,
+                                 uint32_t flags, uint16_t buffer);
 
 /* Begin the operation of an entry; an entry that cancels ends other operations. */
-void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry);
+void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry);
 
 /* Continue the operations of all sockets that are listed as ready, each with a bounded number of
  * completions. */
-void domi_net_go_on(domi_net_ring *ring);
+void domi_net_continue_ready(domi_net_ring *ring);
 
 #endif

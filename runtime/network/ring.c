@@ -30,7 +30,7 @@ static void ring_close(void *ring_)
     for (uint32_t i = 0; i < ring->net->socket_capacity; i++) {
         domi_net_socket *socket = ring->net->sockets[i];
         if (socket != NULL && socket->ring == ring) {
-            domi_net_socket_forget(socket);
+            domi_net_socket_drop_operations(socket);
             socket->ring = NULL;
             socket->changed = NULL;
         }
@@ -79,7 +79,7 @@ static int ring_start(void *ring)
 static void carry_out_all_entries(domi_net_ring *ring)
 {
     for (uint32_t i = 0; i < ring->entry_count; i++)
-        domi_net_begin(ring, &ring->entries[i]);
+        domi_net_begin_operation(ring, &ring->entries[i]);
     ring->entry_count = 0;
 }
 
@@ -173,7 +173,7 @@ static void ring_forget(void *ring_, int fd)
     domi_net_socket *socket = domi_net_socket_find(ring->net, fd);
 
     if (socket != NULL)
-        domi_net_socket_forget(socket);
+        domi_net_socket_drop_operations(socket);
 }
 
 /* --- enter and reap -------------------------------------------------------------------------- */
@@ -193,9 +193,9 @@ static void show_completions(domi_net_ring *ring)
     ring->queue.shown = ring->queue.head + (count < ring->visible_max ? count : ring->visible_max);
 }
 
-void domi_net_ring_wake(void *ring)
+void domi_net_ring_end_sleep(void *ring)
 {
-    domi_net_go_on(ring);
+    domi_net_continue_ready(ring);
     show_completions(ring);
 }
 
@@ -216,11 +216,11 @@ static void wait_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
 
 /* Draw a fault of an enter: the errno with which the kernel refuses operations; 0: no fault. If
  * completions wait to be reaped, the errno may also be the one that asks for that. */
-static int draw_refusal(domi_net_ring *ring)
+static int draw_enter_failure(domi_net_ring *ring)
 {
     static const int errors[] = {-EAGAIN, -ENOMEM, -EBUSY};
 
-    return domi_net_draw(ring->net, ring->net->faults.refused_enters)
+    return domi_net_draw_fault(ring->net, ring->net->faults.refused_enters)
                ? errors[domi_random_below(&ring->net->random, 3)]
                : 0;
 }
@@ -228,7 +228,7 @@ static int draw_refusal(domi_net_ring *ring)
 static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 {
     domi_net_ring *ring = ring_;
-    int result = draw_refusal(ring);
+    int result = draw_enter_failure(ring);
 
     if (result != 0)
         return result;
@@ -236,11 +236,11 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     if (ring->queue.tail != ring->queue.shown)
         return -EBUSY; /* the completion queue is full: the thread has to reap first */
     carry_out_all_entries(ring);
-    domi_net_go_on(ring);
+    domi_net_continue_ready(ring);
     if (ring->net->is_alone && min_complete != 0 &&
         domi_completion_queue_count(&ring->queue) == 0) {
         wait_without_kit(ring, timeout_ns);
-        domi_net_go_on(ring);
+        domi_net_continue_ready(ring);
     }
     show_completions(ring);
     return 0;

@@ -20,7 +20,7 @@ domi_net *domi_net_open_rings_in(domi_net *net);
 bool domi_net_ring_is_due(const void *ring);
 
 /* End the enter in which a thread has slept, and show the operations that can complete now. */
-void domi_net_ring_wake(void *ring);
+void domi_net_ring_end_sleep(void *ring);
 
 extern const domi_backend domi_backend_net;
 

@@ -44,7 +44,7 @@ static bool grow_table(domi_net *net)
     return true;
 }
 
-int domi_net_socket_open(domi_net_socket *socket)
+int domi_net_socket_add_descriptor(domi_net_socket *socket)
 {
     domi_net *net = socket->net;
     uint32_t at = 0;
@@ -73,7 +73,7 @@ void domi_net_socket_free(domi_net_socket *socket)
     if (socket->connection != NULL && socket->connection->sockets[socket->side] == socket)
         socket->connection->sockets[socket->side] = NULL;
     domi_net_unbind(socket);
-    domi_net_socket_forget(socket);
+    domi_net_socket_drop_operations(socket);
     while (socket->mail.inbox.head != NULL) {
         domi_memory_free(domi_net_datagrams_take(&socket->mail.inbox));
         net->datagrams.unclaimed++;
@@ -85,13 +85,13 @@ void domi_net_socket_free(domi_net_socket *socket)
     domi_memory_free(socket);
 }
 
-void domi_net_socket_changed(domi_net_socket *socket)
+void domi_net_socket_notify_change(domi_net_socket *socket)
 {
     if (socket->changed != NULL)
         socket->changed(socket);
 }
 
-void domi_net_socket_forget(domi_net_socket *socket)
+void domi_net_socket_drop_operations(domi_net_socket *socket)
 {
     if (socket->is_listed)
         domi_net_ready_remove(socket->listed_in, socket);

@@ -14,17 +14,16 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define TYPE_MASK 0xf /* mask of the bits of a socket's type, without flags such as SOCK_NONBLOCK  \
-                       */
+#define TYPE_MASK 0xf /* bits of a socket's type, without flags such as SOCK_NONBLOCK */
 
-static domi_net *net_of(void *ring)
+static domi_net *get_network_of_ring(void *ring)
 {
     return ((domi_net_ring *)ring)->net;
 }
 
 static domi_net_socket *find_socket(void *ring, int fd)
 {
-    return domi_net_socket_find(net_of(ring), fd);
+    return domi_net_socket_find(get_network_of_ring(ring), fd);
 }
 
 static domus_endpoint read_endpoint(const struct sockaddr *address, socklen_t size)
@@ -39,8 +38,8 @@ static domus_endpoint read_endpoint(const struct sockaddr *address, socklen_t si
 
 static int net_socket(void *ring, int family, int type)
 {
-    domi_net *net = net_of(ring);
-    int result = domi_net_draw_failure(net);
+    domi_net *net = get_network_of_ring(ring);
+    int result = domi_net_draw_socket_failure(net);
 
     if (result != 0)
         return result;
@@ -53,7 +52,7 @@ static int net_socket(void *ring, int family, int type)
         return -ENOMEM;
     if ((type & TYPE_MASK) == SOCK_DGRAM)
         socket->state = DOMI_NET_DATAGRAMS;
-    result = domi_net_socket_open(socket);
+    result = domi_net_socket_add_descriptor(socket);
     if (result < 0)
         domi_net_socket_free(socket);
     return result;
@@ -87,7 +86,7 @@ static int disconnect_socket(domi_net_socket *socket)
         return -EINVAL;
     if (connection != NULL) {
         socket->aborts = true;
-        domi_net_leave(connection, socket->side);
+        domi_net_close_side(connection, socket->side);
     }
     socket->connection = NULL;
     socket->state = DOMI_NET_FRESH;
@@ -118,8 +117,8 @@ static int net_accept(void *ring, int listener_fd)
         return -EINVAL;
     if (listener->waiting_count == 0)
         return -EAGAIN;
-    int result = domi_net_draw_failure(listener->net);
-    return result == 0 ? domi_net_socket_open(domi_net_socket_accept(listener)) : result;
+    int result = domi_net_draw_socket_failure(listener->net);
+    return result == 0 ? domi_net_socket_add_descriptor(domi_net_socket_accept(listener)) : result;
 }
 
 static int net_shutdown(void *ring, int fd, int how)
@@ -129,7 +128,7 @@ static int net_shutdown(void *ring, int fd, int how)
     if (socket == NULL)
         return -EBADF;
     if (socket->state == DOMI_NET_LISTENING && how != SHUT_WR) {
-        domi_net_socket_drop_waiting(socket);
+        domi_net_socket_reset_waiting(socket);
         socket->state = DOMI_NET_FRESH;
         return 0;
     }
@@ -140,8 +139,8 @@ static int net_shutdown(void *ring, int fd, int how)
     if (how != SHUT_WR)
         socket->reads_no_more = true;
     if (how != SHUT_RD && !is_of_datagrams)
-        domi_net_finish(socket->connection, socket->side);
-    domi_net_socket_changed(socket);
+        domi_net_finish_stream(socket->connection, socket->side);
+    domi_net_socket_notify_change(socket);
     return 0;
 }
 
@@ -301,7 +300,7 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
 }
 
 /* Returns the address of the socket's peer; NULL: the socket is not connected. */
-static const domus_endpoint *find_peer(const domi_net_socket *socket)
+static const domus_endpoint *get_peer_endpoint(const domi_net_socket *socket)
 {
     if (socket->state == DOMI_NET_DATAGRAMS)
         return socket->mail.peer.family != 0 ? &socket->mail.peer : NULL;
@@ -317,7 +316,7 @@ static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *addres
 
     if (socket == NULL)
         return -EBADF;
-    const domus_endpoint *named = is_peer ? find_peer(socket) : &socket->local;
+    const domus_endpoint *named = is_peer ? get_peer_endpoint(socket) : &socket->local;
     if (named == NULL)
         return -ENOTCONN;
     int length = domi_endpoint_to_socket(named, &storage);
@@ -333,12 +332,12 @@ static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *addres
 
 static int net_wake_open(void *ring)
 {
-    domi_net_socket *socket = domi_net_socket_new(net_of(ring), AF_UNSPEC);
+    domi_net_socket *socket = domi_net_socket_new(get_network_of_ring(ring), AF_UNSPEC);
 
     if (socket == NULL)
         return -ENOMEM;
     socket->state = DOMI_NET_WAKE;
-    int result = domi_net_socket_open(socket);
+    int result = domi_net_socket_add_descriptor(socket);
     if (result < 0)
         domi_net_socket_free(socket);
     return result;
@@ -349,7 +348,7 @@ static void net_wake(void *ring, int fd)
     domi_net_socket *socket = find_socket(ring, fd);
 
     socket->wakes++;
-    domi_net_socket_changed(socket);
+    domi_net_socket_notify_change(socket);
 }
 
 /* Return at once: the test kit itself knows when a thread sleeps and when it is woken. */

@@ -6,31 +6,31 @@
 #include <errno.h>
 #include <poll.h>
 
-static void end_socket(domi_net_socket *socket)
+static void close_and_free_socket(domi_net_socket *socket)
 {
     if (socket->connection != NULL)
-        domi_net_leave(socket->connection, socket->side);
+        domi_net_close_side(socket->connection, socket->side);
     socket->connection = NULL;
     /* a closed socket gives up its name, so no connect or datagram finds it */
     domi_net_unbind(socket);
     if (socket->state == DOMI_NET_DATAGRAMS)
-        domi_net_datagram_tell_senders(socket);
+        domi_net_datagram_notify_senders(socket);
     domi_net_socket_free(socket);
 }
 
-void domi_net_socket_drop_waiting(domi_net_socket *listener)
+void domi_net_socket_reset_waiting(domi_net_socket *listener)
 {
     for (domi_net_socket *one = domi_net_socket_accept(listener); one != NULL;
          one = domi_net_socket_accept(listener)) {
         one->aborts = true;
-        end_socket(one);
+        close_and_free_socket(one);
     }
 }
 
 void domi_net_socket_close(domi_net_socket *socket)
 {
-    domi_net_socket_drop_waiting(socket);
-    end_socket(socket);
+    domi_net_socket_reset_waiting(socket);
+    close_and_free_socket(socket);
 }
 
 int domi_net_socket_listen(domi_net_socket *socket, int backlog)
@@ -63,7 +63,7 @@ int domi_net_socket_connect(domi_net_socket *socket, const domus_endpoint *to)
         return -EAFNOSUPPORT;
     if (to->family == AF_UNIX)
         return domi_net_connect_unix(socket, to);
-    int result = domi_net_bind_for(socket, to);
+    int result = domi_net_bind_if_unbound(socket, to);
     return result == 0 ? domi_net_connect(socket, to) : result;
 }
 
@@ -98,7 +98,7 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
         domi_net_pipe_take(in, data, count);
         socket->net->totals.received += count;
         /* the reader has made room, so waiting bytes can leave */
-        domi_net_push(socket->connection, socket->side);
+        domi_net_send_waiting(socket->connection, socket->side);
         return (int)count;
     }
     if (socket->error != 0)
@@ -113,7 +113,7 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
 
 /* True if the peer of a Unix socket has stopped reading or has closed, so that nobody can read what
  * is sent. */
-static bool has_lost_its_reader(const domi_net_socket *socket, const domi_net_pipe *out)
+static bool has_peer_stopped_reading(const domi_net_socket *socket, const domi_net_pipe *out)
 {
     return socket->local.family == AF_UNIX &&
            (socket->connection->sockets[!socket->side] == NULL || out->reader_gone);
@@ -130,7 +130,7 @@ int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t siz
     if (socket->state != DOMI_NET_CONNECTED)
         return socket->state == DOMI_NET_CONNECTING ? -EAGAIN : -ENOTCONN;
     DOMI_CHECK(out != NULL);
-    if (out->is_finished || has_lost_its_reader(socket, out))
+    if (out->is_finished || has_peer_stopped_reading(socket, out))
         return -EPIPE;
     uint64_t room = domi_net_pipe_room(out);
     if (room == 0)
@@ -139,18 +139,18 @@ int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t siz
     if (!domi_net_pipe_put(out, data, count))
         return -ENOMEM;
     socket->net->totals.sent += count;
-    domi_net_push(socket->connection, !socket->side);
+    domi_net_send_waiting(socket->connection, !socket->side);
     return (int)count;
 }
 
-uint32_t domi_net_socket_events(const domi_net_socket *socket)
+uint32_t domi_net_socket_poll_events(const domi_net_socket *socket)
 {
     const domi_net_pipe *in = get_pipe_to_socket(socket);
     const domi_net_pipe *out = get_pipe_from_socket(socket);
     uint32_t events = socket->error != 0 ? POLLERR : 0;
 
     if (socket->state == DOMI_NET_DATAGRAMS)
-        return domi_net_datagram_events(socket);
+        return domi_net_datagram_poll_events(socket);
     if (socket->state == DOMI_NET_LISTENING)
         return socket->waiting_count != 0 ? POLLIN : 0;
     if (socket->state == DOMI_NET_WAKE)
@@ -168,7 +168,7 @@ uint32_t domi_net_socket_events(const domi_net_socket *socket)
         events |= POLLIN;
     if (in->end_arrived && out->is_finished)
         events |= POLLHUP;
-    if (out->is_finished || domi_net_pipe_room(out) != 0 || has_lost_its_reader(socket, out))
+    if (out->is_finished || domi_net_pipe_room(out) != 0 || has_peer_stopped_reading(socket, out))
         events |= POLLOUT;
     return events;
 }

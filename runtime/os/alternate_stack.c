@@ -9,15 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HANDLER_BYTES                                                                              \
-    65536u /* much beyond what the handler needs; the rest is an address alone                     \
-            */
+/* bytes for the crash handler, far more than it needs; untouched pages take no memory */
+#define HANDLER_BYTES 65536u
 
 static atomic_bool are_wanted;
 
 /* Returns the size of an alternate stack. The kernel stores the registers of the CPU there, too,
  * and AT_MINSIGSTKSZ tells how many bytes these take. */
-static size_t bytes_of_stack(size_t page)
+static size_t get_stack_size(size_t page)
 {
     unsigned long least = getauxval(AT_MINSIGSTKSZ);
     size_t bytes = HANDLER_BYTES + (least > 0 ? (size_t)least : (size_t)MINSIGSTKSZ);
@@ -28,7 +27,7 @@ static size_t bytes_of_stack(size_t page)
 void domi_alternate_stack_begin(domi_alternate_stack *stack)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t bytes = page + bytes_of_stack(page);
+    size_t bytes = page + get_stack_size(page);
     stack_t now;
 
     *stack = (domi_alternate_stack){NULL, 0};

@@ -48,7 +48,7 @@ bool domi_cgroup_read(const char *directory, const char *name, char *ret_text, s
     return length > 0 && (size_t)length < sizeof path && read_text(path, ret_text, size);
 }
 
-bool domi_cgroup_number(const char **text, char after, uint64_t *ret_value)
+bool domi_cgroup_read_number(const char **text, char after, uint64_t *ret_value)
 {
     char *end;
 
@@ -110,7 +110,7 @@ static bool names_controller(const char *controllers, const char *controller)
 
 /* Visit the directories that a line of /proc/self/cgroup may mean. The line is
  * "number:controllers:path"; that of version 2 names no controllers. */
-static void visit_ancestors_of_line(const domi_cgroup_walk *walk, char *line)
+static void visit_directories_of_line(const domi_cgroup_walk *walk, char *line)
 {
     char *controllers = strchr(line, ':');
     char *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
@@ -150,5 +150,5 @@ void domi_cgroup_visit(const domi_cgroup_walk *walk)
 
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        visit_ancestors_of_line(walk, line);
+        visit_directories_of_line(walk, line);
 }

@@ -28,6 +28,6 @@ bool domi_cgroup_read(const char *directory, const char *name, char *ret_text, s
 
 /* Read the whole number at `*text`, which must stand before the character `after`, and move `*text`
  * behind both. Returns false if there is no such number. */
-bool domi_cgroup_number(const char **text, char after, uint64_t *ret_value);
+bool domi_cgroup_read_number(const char **text, char after, uint64_t *ret_value);
 
 #endif

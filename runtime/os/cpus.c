@@ -31,7 +31,7 @@ static bool mask_has(const struct cpu_mask *mask, unsigned cpu)
 }
 
 /* Read the CPU number at `*list`, and move `*list` behind it. */
-static bool take_cpu(const char **list, unsigned *ret_cpu)
+static bool read_cpu_number(const char **list, unsigned *ret_cpu)
 {
     char *end;
 
@@ -49,14 +49,14 @@ static bool take_cpu(const char **list, unsigned *ret_cpu)
 
 /* Read the next "a" or "a-b" of a list, and the comma behind it. Returns false if this is
  * malformed, or if nothing follows the comma. */
-static bool take_range(const char **list, unsigned *ret_first, unsigned *ret_last)
+static bool read_cpu_range(const char **list, unsigned *ret_first, unsigned *ret_last)
 {
-    if (!take_cpu(list, ret_first))
+    if (!read_cpu_number(list, ret_first))
         return false;
     *ret_last = *ret_first;
     if (**list == '-') {
         (*list)++;
-        if (!take_cpu(list, ret_last) || *ret_last < *ret_first)
+        if (!read_cpu_number(list, ret_last) || *ret_last < *ret_first)
             return false;
     }
     if (**list == '\0')
@@ -69,7 +69,7 @@ static bool take_range(const char **list, unsigned *ret_first, unsigned *ret_las
 
 /* Count the CPUs of a list, and write them to `ret_cpu` unless it is NULL. Returns -EINVAL if the
  * list is malformed or names more than `cpu_max`. */
-static int walk_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
+static int count_or_read_cpus(const char *list, uint16_t *ret_cpu, size_t cpu_max)
 {
     struct cpu_mask seen = {0};
     size_t count = 0;
@@ -77,7 +77,7 @@ static int walk_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
     do {
         unsigned first, last;
 
-        if (!take_range(&list, &first, &last))
+        if (!read_cpu_range(&list, &first, &last))
             return -EINVAL;
         for (unsigned cpu = first; cpu <= last; cpu++) {
             if (mask_has(&seen, cpu))
@@ -103,8 +103,8 @@ static int read_affinity(struct cpu_mask *ret_mask)
 /* Choose CPUs without an affinity mask. Threads are not pinned, and all CPUs of the machine are
  * counted as usable. A configured list of CPUs cannot be checked, so it is an error. Returns 0;
  * `failure`. */
-static int do_without_affinity(domi_cpus *cpus, bool is_list, int failure, char *error,
-                               size_t error_size)
+static int choose_cpus_without_affinity(domi_cpus *cpus, bool is_list, int failure, char *error,
+                                        size_t error_size)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -132,8 +132,8 @@ static void add_usable_cpus(domi_cpus *cpus, const struct cpu_mask *usable)
             cpus->cpu[cpus->count++] = (uint16_t)cpu;
 }
 
-static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char *list, char *error,
-                     size_t error_size)
+static int read_configured_cpus(domi_cpus *cpus, const struct cpu_mask *usable, const char *list,
+                                char *error, size_t error_size)
 {
     int count = domi_cpus_parse(list, cpus->cpu, DOMI_CPUS_MAX);
 
@@ -211,11 +211,11 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
     int failure = read_affinity(&usable);
 
     if (failure != 0)
-        failure = do_without_affinity(&cpus, is_list, failure, error, error_size);
+        failure = choose_cpus_without_affinity(&cpus, is_list, failure, error, error_size);
     else if (!is_list)
         add_usable_cpus(&cpus, &usable);
     else
-        failure = take_list(&cpus, &usable, list, error, error_size);
+        failure = read_configured_cpus(&cpus, &usable, list, error, error_size);
     if (failure != 0)
         return failure;
 
@@ -229,7 +229,7 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
 
 int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max)
 {
-    int count = walk_list(list, NULL, cpu_max);
+    int count = count_or_read_cpus(list, NULL, cpu_max);
 
-    return count < 0 ? count : walk_list(list, ret_cpu, cpu_max);
+    return count < 0 ? count : count_or_read_cpus(list, ret_cpu, cpu_max);
 }

@@ -45,7 +45,7 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how)
     return fd >= 0 ? (int)fd : -errno;
 }
 
-int domi_disk_look(int fd, bool *ret_is_directory)
+int domi_disk_check_kind(int fd, bool *ret_is_directory)
 {
     struct statx status;
 
@@ -167,7 +167,7 @@ typedef struct place {
     bool opened; /* the directory was opened for this, and has to be closed */
 } place;
 
-static void close_place(const place *left)
+static void close_split_name(const place *left)
 {
     if (left->opened)
         domi_disk_close(left->directory);
@@ -175,7 +175,7 @@ static void close_place(const place *left)
 
 /* Split a name into its directory and its last part. Returns 0; -EINVAL if the last part is no name
  * of a file; another negative errno. */
-static int find_place(domi_disk_name name, place *ret_place)
+static int split_name(domi_disk_name name, place *ret_place)
 {
     const struct open_how how = {
         .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -208,20 +208,20 @@ static int find_place(domi_disk_name name, place *ret_place)
 int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive)
 {
     place old, new;
-    int result = find_place(from, &old);
+    int result = split_name(from, &old);
 
     if (result != 0)
         return result;
-    result = find_place(to, &new);
+    result = split_name(to, &new);
     if (result != 0) {
-        close_place(&old);
+        close_split_name(&old);
         return result;
     }
     if (renameat2(old.directory, old.last, new.directory, new.last,
                   exclusive ? RENAME_NOREPLACE : 0) != 0)
         result = -errno;
-    close_place(&new);
-    close_place(&old);
+    close_split_name(&new);
+    close_split_name(&old);
     return result;
 }
 
@@ -231,7 +231,7 @@ int domi_disk_link(int fd, domi_disk_name to)
 {
     char link[sizeof "/proc/self/fd/" + 10];
     place new;
-    int result = find_place(to, &new);
+    int result = split_name(to, &new);
 
     if (result != 0)
         return result;
@@ -240,33 +240,33 @@ int domi_disk_link(int fd, domi_disk_name to)
         result = -errno;
     if (result == -ENOENT && access("/proc/self/fd", F_OK) != 0)
         result = linkat(fd, "", new.directory, new.last, AT_EMPTY_PATH) == 0 ? 0 : -errno;
-    close_place(&new);
+    close_split_name(&new);
     return result;
 }
 
 int domi_disk_remove(domi_disk_name name, bool is_directory)
 {
     place old;
-    int result = find_place(name, &old);
+    int result = split_name(name, &old);
 
     if (result != 0)
         return result;
     if (unlinkat(old.directory, old.last, is_directory ? AT_REMOVEDIR : 0) != 0)
         result = -errno;
-    close_place(&old);
+    close_split_name(&old);
     return result;
 }
 
 int domi_disk_make_directory(domi_disk_name name, uint32_t mode)
 {
     place new;
-    int result = find_place(name, &new);
+    int result = split_name(name, &new);
 
     if (result != 0)
         return result;
     if (mkdirat(new.directory, new.last, mode) != 0)
         result = -errno;
-    close_place(&new);
+    close_split_name(&new);
     return result;
 }
 

@@ -18,10 +18,10 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how);
 
 /* Set `ret_is_directory` to whether the descriptor is of a directory, without waiting for a disk.
  * Returns 0; -EINVAL if it is of neither a regular file nor a directory. */
-int domi_disk_look(int fd, bool *ret_is_directory);
+int domi_disk_check_kind(int fd, bool *ret_is_directory);
 
 /* Set `ret_status` to the status of a regular file or a directory that the kernel has in memory.
- * Returns 0; -EINVAL as domi_disk_look() does. */
+ * Returns 0; -EINVAL as domi_disk_check_kind() does. */
 int domi_disk_stat_now(int fd, domus_file_status *ret_status);
 
 void domi_disk_close(int fd);

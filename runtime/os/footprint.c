@@ -36,7 +36,7 @@ static void close_fd(int fd)
 
 /* Read the file from its start, and end the text with a NUL. Returns false if there is nothing to
  * read. */
-static bool read_fd(int fd, char *ret_text, size_t size)
+static bool read_open_file(int fd, char *ret_text, size_t size)
 {
     ssize_t length;
 
@@ -54,7 +54,7 @@ static bool read_number(int fd, uint64_t *ret_value)
     char text[NUMBER_BYTES];
     const char *at = text;
 
-    return read_fd(fd, text, sizeof text) && domi_cgroup_number(&at, '\n', ret_value);
+    return read_open_file(fd, text, sizeof text) && domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
 /* Returns the number behind `name` in the line that begins with it; 0: there is no such line. */
@@ -66,7 +66,7 @@ static uint64_t find_number(const char *text, const char *name)
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
         const char *at = line + length;
-        if (strncmp(line, name, length) == 0 && domi_cgroup_number(&at, '\n', &value))
+        if (strncmp(line, name, length) == 0 && domi_cgroup_read_number(&at, '\n', &value))
             return value;
     }
     return 0;
@@ -82,11 +82,11 @@ typedef struct parts {
  * with "total_" for the cgroup and all cgroups below it, which its limit counts. Version 2 has only
  * lines for all of them, without "total_". Socket buffers count against the limit in version 2
  * only, and only version 2 has a line for them. */
-static parts read_parts(int stat_fd)
+static parts read_memory_stat(int stat_fd)
 {
     char text[STAT_BYTES];
 
-    if (!read_fd(stat_fd, text, sizeof text))
+    if (!read_open_file(stat_fd, text, sizeof text))
         return (parts){0};
     uint64_t total =
         find_number(text, "total_inactive_file ") + find_number(text, "total_active_file ");
@@ -106,8 +106,8 @@ static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret
     const char *at = text;
     uint64_t size, resident;
 
-    if (!read_fd(fd, text, sizeof text) || !domi_cgroup_number(&at, ' ', &size) ||
-        !domi_cgroup_number(&at, ' ', &resident))
+    if (!read_open_file(fd, text, sizeof text) || !domi_cgroup_read_number(&at, ' ', &size) ||
+        !domi_cgroup_read_number(&at, ' ', &resident))
         return false;
     *ret_bytes = resident * footprint->page_bytes;
     return true;
@@ -119,8 +119,8 @@ static bool is_real_limit(uint64_t limit)
     return limit != 0 && limit < UNLIMITED;
 }
 
-static void add_cgroup(domi_footprint *footprint, const char *directory, const char *limit_name,
-                       const char *usage_name)
+static void add_gauge_of_limit(domi_footprint *footprint, const char *directory,
+                               const char *limit_name, const char *usage_name)
 {
     domi_gauge gauge = {.usage_fd = -1, .stat_fd = -1};
     uint64_t used;
@@ -143,19 +143,19 @@ static void add_cgroup(domi_footprint *footprint, const char *directory, const c
     close_fd(gauge.stat_fd);
 }
 
-static void read_memory_of_cgroup(const char *directory, int version, void *footprint)
+static void add_gauges_of_cgroup(const char *directory, int version, void *footprint)
 {
     if (version == 1) {
-        add_cgroup(footprint, directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        add_gauge_of_limit(footprint, directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
     } else {
-        add_cgroup(footprint, directory, "memory.max", "memory.current");
-        add_cgroup(footprint, directory, "memory.high", "memory.current");
+        add_gauge_of_limit(footprint, directory, "memory.max", "memory.current");
+        add_gauge_of_limit(footprint, directory, "memory.high", "memory.current");
     }
 }
 
 /* Returns the memory of the machine in bytes, from the line "MemTotal: 24683648 kB" of
  * /proc/meminfo, but at most SIZE_MAX; 0: unknown. */
-static uint64_t machine_bytes(const char *root)
+static uint64_t read_memory_of_machine(const char *root)
 {
     char directory[PATH_MAX];
     char text[STAT_BYTES];
@@ -167,12 +167,12 @@ static uint64_t machine_bytes(const char *root)
         strncmp(text, "MemTotal:", 9) != 0)
         return 0;
     const char *at = text + 9 + strspn(text + 9, " ");
-    if (!domi_cgroup_number(&at, ' ', &kib))
+    if (!domi_cgroup_read_number(&at, ' ', &kib))
         return 0;
     return kib <= SIZE_MAX / KIB ? kib * KIB : SIZE_MAX;
 }
 
-static void add_resident(domi_footprint *footprint, const char *root, uint64_t limit)
+static void add_gauge_of_process(domi_footprint *footprint, const char *root, uint64_t limit)
 {
     char directory[PATH_MAX];
     int length = snprintf(directory, sizeof directory, "%s/proc/self", root);
@@ -191,13 +191,11 @@ static void add_resident(domi_footprint *footprint, const char *root, uint64_t l
 void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t limit)
 {
     *footprint = (domi_footprint){.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
-    domi_cgroup_visit(&(domi_cgroup_walk){.root = root,
-                                          .controller = "memory",
-                                          .visit = read_memory_of_cgroup,
-                                          .context = footprint});
+    domi_cgroup_visit(&(domi_cgroup_walk){
+        .root = root, .controller = "memory", .visit = add_gauges_of_cgroup, .context = footprint});
     if (limit == 0 && footprint->count == 0)
-        limit = machine_bytes(root);
-    add_resident(footprint, root, limit);
+        limit = read_memory_of_machine(root);
+    add_gauge_of_process(footprint, root, limit);
 }
 
 void domi_footprint_close(domi_footprint *footprint)
@@ -236,7 +234,7 @@ static bool read_gauge(const domi_footprint *footprint, const domi_gauge *gauge,
         if (!read_number(gauge->usage_fd, &usage.used))
             return false;
         if (usage.used >= gauge->limit / 100 * percent) {
-            parts within = read_parts(gauge->stat_fd);
+            parts within = read_memory_stat(gauge->stat_fd);
             usage.used -= within.file_cache < usage.used ? within.file_cache : usage.used;
             usage.socket_bytes = within.socket_bytes;
         }

@@ -32,7 +32,7 @@ static bool read_number(const char *directory, const char *name, uint64_t *ret_v
     const char *at = text;
 
     return domi_cgroup_read(directory, name, text, sizeof text) &&
-           domi_cgroup_number(&at, '\n', ret_value);
+           domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
 static uint64_t read_quota(const char *directory, int version)
@@ -47,7 +47,7 @@ static uint64_t read_quota(const char *directory, int version)
                    ? get_thousandths_of_cpu(quota, period)
                    : 0;
     if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
-        !domi_cgroup_number(&at, ' ', &quota) || !domi_cgroup_number(&at, '\n', &period))
+        !domi_cgroup_read_number(&at, ' ', &quota) || !domi_cgroup_read_number(&at, '\n', &period))
         return 0;
     return get_thousandths_of_cpu(quota, period);
 }
@@ -62,7 +62,7 @@ static uint64_t find_number(const char *text, const char *name)
         line += *line == '\n';
         const char *at = line + length + 1;
         if (strncmp(line, name, length) == 0 && line[length] == ' ' &&
-            domi_cgroup_number(&at, '\n', &value))
+            domi_cgroup_read_number(&at, '\n', &value))
             return value;
     }
     return 0;
@@ -85,7 +85,7 @@ static void read_throttling(const char *directory, domi_cgroup_cpu *cpu)
 
 /* Store the quota and the throttling of a cgroup if its quota is the smallest so far, because that
  * cgroup is the one which stops the process. */
-static void take_smaller_quota(const char *directory, int version, void *cpu_)
+static void keep_smallest_quota(const char *directory, int version, void *cpu_)
 {
     domi_cgroup_cpu *cpu = cpu_;
     uint64_t quota = read_quota(directory, version);
@@ -100,14 +100,14 @@ void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
 {
     *ret_cpu = (domi_cgroup_cpu){0};
     domi_cgroup_visit(&(domi_cgroup_walk){
-        .root = root, .controller = "cpu", .visit = take_smaller_quota, .context = ret_cpu});
+        .root = root, .controller = "cpu", .visit = keep_smallest_quota, .context = ret_cpu});
 }
 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
 /* Read the number at an index of a line; the first number has index 0. Returns false if the line
  * has fewer numbers. */
-static bool read_place(const char *line, unsigned place, uint64_t *ret_number)
+static bool read_number_at_index(const char *line, unsigned place, uint64_t *ret_number)
 {
     static const char digits[] = "0123456789";
     const char *at = line + strcspn(line, digits);
@@ -133,8 +133,8 @@ void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
     *ret_cpus = (domi_machine_cpus){0};
     snprintf(directory, sizeof directory, "%s/proc", root);
     if (ticks <= 0 || !domi_cgroup_read(directory, "stat", text, sizeof text) ||
-        !read_place(text, 3, &idle) || !read_place(text, 4, &waiting) ||
-        !read_place(text, 7, &stolen))
+        !read_number_at_index(text, 3, &idle) || !read_number_at_index(text, 4, &waiting) ||
+        !read_number_at_index(text, 7, &stolen))
         return;
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)ticks;
     *ret_cpus = (domi_machine_cpus){stolen * tick_ns, (idle + waiting) * tick_ns};
@@ -148,7 +148,7 @@ uint64_t domi_machine_waiting_ns(const char *root, int tid)
 
     snprintf(directory, sizeof directory, "%s/proc/self/task/%d", root, tid);
     if (!domi_cgroup_read(directory, "schedstat", text, sizeof text) ||
-        !read_place(text, 1, &waiting))
+        !read_number_at_index(text, 1, &waiting))
         return 0;
     return waiting;
 }

@@ -8,7 +8,7 @@
 #define QUOTA_FILE_BYTES 64
 
 /* Returns `quota` divided by `period`, in CPUs, rounded up; 0 (no quota) if one of them is 0. */
-static uint32_t whole_cpus(uint64_t quota, uint64_t period)
+static uint32_t round_up_to_cpus(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0)
         return 0;
@@ -26,9 +26,9 @@ static uint32_t read_quota_v2(const char *directory)
     uint64_t quota, period;
 
     if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
-        !domi_cgroup_number(&at, ' ', &quota) || !domi_cgroup_number(&at, '\n', &period))
+        !domi_cgroup_read_number(&at, ' ', &quota) || !domi_cgroup_read_number(&at, '\n', &period))
         return 0;
-    return whole_cpus(quota, period);
+    return round_up_to_cpus(quota, period);
 }
 
 static bool read_number_from_file(const char *directory, const char *name, uint64_t *ret_value)
@@ -37,7 +37,7 @@ static bool read_number_from_file(const char *directory, const char *name, uint6
     const char *at = text;
 
     return domi_cgroup_read(directory, name, text, sizeof text) &&
-           domi_cgroup_number(&at, '\n', ret_value);
+           domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
 /* Read a quota of version 1. Quota and period have a file each; a quota of -1 means that there is
@@ -49,11 +49,11 @@ static uint32_t read_quota_v1(const char *directory)
     if (!read_number_from_file(directory, "cpu.cfs_quota_us", &quota) ||
         !read_number_from_file(directory, "cpu.cfs_period_us", &period))
         return 0;
-    return whole_cpus(quota, period);
+    return round_up_to_cpus(quota, period);
 }
 
 /* Keep the smallest CPU quota of the directories visited so far. */
-static void keep_smaller(const char *directory, int version, void *quota_)
+static void keep_smallest_quota(const char *directory, int version, void *quota_)
 {
     uint32_t *quota = quota_;
     uint32_t found = version == 2 ? read_quota_v2(directory) : read_quota_v1(directory);
@@ -67,6 +67,6 @@ uint32_t domi_quota_cpus(const char *root)
     uint32_t quota = 0;
 
     domi_cgroup_visit(&(domi_cgroup_walk){
-        .root = root, .controller = "cpu", .visit = keep_smaller, .context = &quota});
+        .root = root, .controller = "cpu", .visit = keep_smallest_quota, .context = &quota});
     return quota;
 }

@@ -103,7 +103,7 @@ static void take_off_stack(domi_workers *workers, const domi_helper *helper)
 /* Sleep on the stack of idle helpers until a submit or a stop wakes this helper. Returns true if it
  * was woken; false if its time is over and more than `threads_min` threads exist, so that it may
  * end. */
-static bool wait_for_call(domi_workers *workers, domi_helper *helper)
+static bool wait_for_job(domi_workers *workers, domi_helper *helper)
 {
     struct timespec until = get_end_of_wait(workers->limits.idle_expiry_ns);
     bool expired = false;
@@ -160,7 +160,7 @@ static bool run_oldest_job(domi_workers *workers)
 static int make_helper(domi_workers *workers);
 
 /* Run jobs until this helper has to end. Returns with the mutex held. */
-static void work_until_told(domi_workers *workers, domi_helper *helper)
+static void run_jobs_until_end(domi_workers *workers, domi_helper *helper)
 {
     pthread_mutex_lock(&workers->mutex);
     workers->coming--;
@@ -174,7 +174,7 @@ static void work_until_told(domi_workers *workers, domi_helper *helper)
             if (!run_oldest_job(workers))
                 return;
         }
-        if (workers->stopping || !wait_for_call(workers, helper))
+        if (workers->stopping || !wait_for_job(workers, helper))
             return;
         workers->coming--;
     }
@@ -191,7 +191,7 @@ static void free_pool(domi_workers *workers)
 
 /* Take the ended thread that waits to be joined. Returns false if there is none. Called under the
  * mutex; the caller joins the thread after it has unlocked the mutex. */
-static bool take_ended_thread(domi_workers *workers, pthread_t *ret_thread)
+static bool get_thread_to_join(domi_workers *workers, pthread_t *ret_thread)
 {
     bool has = workers->has_ended;
 
@@ -206,7 +206,7 @@ static bool take_ended_thread(domi_workers *workers, pthread_t *ret_thread)
 static void leave_pool(domi_workers *workers)
 {
     pthread_t previous;
-    bool has_previous = take_ended_thread(workers, &previous);
+    bool has_previous = get_thread_to_join(workers, &previous);
 
     workers->ended = pthread_self();
     workers->has_ended = true;
@@ -237,7 +237,7 @@ static void *run_helper(void *workers_)
      * the process. */
     (void)sched_setaffinity(0, sizeof workers->cpus, workers->cpus);
     cond_init(&helper.wake);
-    work_until_told(workers, &helper);
+    run_jobs_until_end(workers, &helper);
     pthread_cond_destroy(&helper.wake);
     domi_alternate_stack_end(&stack);
     leave_pool(workers);
@@ -320,7 +320,7 @@ void domi_workers_free(domi_workers *workers)
     pthread_mutex_lock(&workers->mutex);
     workers->owned = false;
     bool is_last = domi_counter_read(&workers->counters.threads) == 0;
-    bool has_ended = take_ended_thread(workers, &ended);
+    bool has_ended = get_thread_to_join(workers, &ended);
     pthread_mutex_unlock(&workers->mutex);
     if (has_ended)
         pthread_join(ended, NULL);
@@ -331,7 +331,7 @@ void domi_workers_free(domi_workers *workers)
 /* Make sure that a helper will take one more job: a helper that was woken or made and will find no
  * other job, an idle one, or a new one. Returns 0; the negative errno of make_helper() if no thread
  * could be made. */
-static int find_helper(domi_workers *workers)
+static int provide_helper(domi_workers *workers)
 {
     if (workers->coming > domi_counter_read(&workers->counters.queued))
         return 0;
@@ -342,7 +342,7 @@ static int find_helper(domi_workers *workers)
 }
 
 /* True if the queue has room for one more job that waits until a busy helper is free. */
-static bool may_wait(const domi_workers *workers)
+static bool may_job_wait(const domi_workers *workers)
 {
     uint64_t waiting = domi_counter_read(&workers->counters.queued) - workers->coming;
 
@@ -357,8 +357,8 @@ int domi_workers_submit(domi_workers *workers, domi_job *job)
     pthread_mutex_lock(&workers->mutex);
     DOMI_CHECK(job->state == DOMI_JOB_IDLE && job->function != NULL && job->done != NULL);
     if (!workers->stopping) {
-        result = find_helper(workers);
-        if (result != 0 && may_wait(workers))
+        result = provide_helper(workers);
+        if (result != 0 && may_job_wait(workers))
             result = 0;
         domi_counter_add(result == 0 ? &workers->counters.jobs : &workers->counters.refused, 1);
     }
@@ -416,7 +416,7 @@ uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
     while (domi_counter_read(&workers->counters.threads) > domi_counter_read(running))
         pthread_cond_wait(&workers->left, &workers->mutex);
     uint32_t left = (uint32_t)domi_counter_read(running);
-    bool has_ended = take_ended_thread(workers, &ended);
+    bool has_ended = get_thread_to_join(workers, &ended);
     pthread_mutex_unlock(&workers->mutex);
     if (has_ended)
         pthread_join(ended, NULL);

@@ -54,7 +54,7 @@ static bool follow_new_orders(domi_detached *detached)
     uint32_t orders = read_orders(detached);
 
     if (orders != detached->orders)
-        domi_outside_follow(detached->system, &detached->manager, orders, &detached->orders);
+        domi_outside_follow_orders(detached->system, &detached->manager, orders, &detached->orders);
     return orders >= domi_orders_of(DOMI_STOP_END);
 }
 
@@ -81,7 +81,7 @@ static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
     store_clock_time(detached);
 }
 
-static void look_at_memory(domi_detached *detached)
+static void handle_memory_pressure(domi_detached *detached)
 {
     domi_manager *manager = &detached->manager;
 
@@ -93,11 +93,11 @@ static void look_at_memory(domi_detached *detached)
 }
 
 /* Receive what other threads have put, and fire timers that are due. */
-static void take_events(domi_detached *detached)
+static void receive_arrivals(domi_detached *detached)
 {
     domi_system_check_not_forked(detached->system);
     store_clock_time(detached);
-    look_at_memory(detached);
+    handle_memory_pressure(detached);
     (void)domi_manager_take_arrivals(&detached->manager);
     (void)domi_manager_fire_timers(&detached->manager);
     if (detached->manager.pool.chained >=
@@ -115,7 +115,7 @@ static void set_busy(domi_detached *detached, bool busy)
 }
 
 /* Publish how many actors this thread has mounted; a stop of the system reads the number. */
-static void note_mounts(domi_detached *detached)
+static void publish_mount_count(domi_detached *detached)
 {
     uint32_t mounts = (uint32_t)domi_counter_read(&detached->manager.counters.spawns);
 
@@ -131,9 +131,9 @@ static void run_loop(domi_detached *detached)
     bool had_one = false;
 
     while (!follow_new_orders(detached)) {
-        take_events(detached);
+        receive_arrivals(detached);
         (void)domi_manager_mount_actors(manager);
-        note_mounts(detached);
+        publish_mount_count(detached);
         had_one = had_one || domi_counter_read(&manager->births.houses) != 0;
         domi_house *house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
         if (house != NULL)
@@ -269,7 +269,7 @@ static int reserve_thread(domus_system *system, domi_detached **ret_detached)
 }
 
 /* Make a reserved thread free again, because the spawn of its actor has failed. */
-static void give_thread_back(domi_detached *detached)
+static void release_reserved_thread(domi_detached *detached)
 {
     pthread_mutex_lock(&detached->system->mutex);
     detached->busy = false;
@@ -296,7 +296,7 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
     result = domi_house_spawn_child(manager, parent, &detached->manager, behaviour, state, options,
                                     ret_address);
     if (result != 0)
-        give_thread_back(detached);
+        release_reserved_thread(detached);
     return result;
 }
 
@@ -304,14 +304,14 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
 
 /* True if the actor was asked to stop or to restart. A restart begins only when the running handler
  * has ended. */
-static bool has_actor_to_stop(const domi_house *house)
+static bool has_actor_to_stop_or_restart(const domi_house *house)
 {
     return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
 }
 
 /* Clear the life bit FULL, as the end of a run does, because a received message has made room in
  * the mailbox. */
-static void make_room(domi_manager *manager, domi_house *house)
+static void clear_full_mark(domi_manager *manager, domi_house *house)
 {
     uint64_t life = domi_house_life(house);
 
@@ -319,8 +319,8 @@ static void make_room(domi_manager *manager, domi_house *house)
         domi_watch_fire_room(manager, house);
 }
 
-static void show_message(domi_detached *detached, domus_stack *stack, domi_envelope *message,
-                         domus_received *ret_received)
+static void describe_message(domi_detached *detached, domus_stack *stack, domi_envelope *message,
+                             domus_received *ret_received)
 {
     bool is_ask = message->node.kind == DOMI_ASK;
 
@@ -350,27 +350,27 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
     domi_stack_end_received(stack, -ENOMSG); /* release the message that was received before */
-    take_events(detached);
+    receive_arrivals(detached);
     uint64_t until_ns = detached->manager.now_ns + within_ns;
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
         if (domi_ask_handle_waiting_cancels(&detached->manager, house))
             seen[0] = NULL; /* `seen[0]` may be a node that the cancel dropped */
-        if (follow_new_orders(detached) || has_actor_to_stop(house) ||
+        if (follow_new_orders(detached) || has_actor_to_stop_or_restart(house) ||
             domi_receive_stop_if_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =
             domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
-        make_room(&detached->manager, house);
+        clear_full_mark(&detached->manager, house);
         if (message != NULL) {
-            show_message(detached, stack, message, ret_received);
+            describe_message(detached, stack, message, ret_received);
             return 0;
         }
         if (detached->manager.now_ns >= until_ns)
             return -ETIMEDOUT;
         sleep_until_due(detached, until_ns);
-        take_events(detached);
+        receive_arrivals(detached);
     }
 }
 
@@ -393,7 +393,7 @@ bool domi_detached_have_mounted(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         const domi_detached *detached = system->detached[i];
-        /* acquire: pairs with note_mounts(). */
+        /* acquire: pairs with publish_mount_count(). */
         if (!detached->foreign &&
             atomic_load_explicit(&detached->mounted, memory_order_acquire) != detached->chosen)
             return false;

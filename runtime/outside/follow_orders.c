@@ -5,8 +5,8 @@
 #include "house/dispatch/manage.h"
 #include "runtime/system/live_copy.h"
 
-void domi_outside_follow(domus_system *system, domi_manager *manager, uint32_t orders,
-                         uint32_t *followed)
+void domi_outside_follow_orders(domus_system *system, domi_manager *manager, uint32_t orders,
+                                uint32_t *followed)
 {
     if (domi_orders_differ_in_change(*followed, orders))
         domi_live_take(system, manager);

@@ -328,7 +328,7 @@ static int check_serving(const domus_listener_config *listener, const domus_beha
 
 /* Store the address of a listening socket that the program has passed, for queries about the
  * listener. */
-static int note_passed(domus_system *system, size_t index, const domus_endpoint *at)
+static int store_passed_address(domus_system *system, size_t index, const domus_endpoint *at)
 {
     size_t size = domus_endpoint_text(at, NULL, 0) + 1;
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
@@ -344,8 +344,8 @@ static int note_passed(domus_system *system, size_t index, const domus_endpoint 
 
 /* Give the acceptor its socket: the descriptor `listening`, or a new socket if `listening` is 0.
  * Returns 0; a negative errno. */
-static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t index, int listening,
-                       uint16_t *ret_port)
+static int give_acceptor_its_socket(domus_system *system, domi_acceptor *acceptor, size_t index,
+                                    int listening, uint16_t *ret_port)
 {
     const domus_listener_config *listener = &system->listeners[index];
     const domi_listen_plan plan = {listener->backlog, listener->shares_port, acceptor->settings};
@@ -360,7 +360,7 @@ static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t ind
     }
     int result = domi_acceptor_adopt(io, listening, &plan, &at);
     if (result == 0)
-        result = note_passed(system, index, &at);
+        result = store_passed_address(system, index, &at);
     if (result != 0)
         return result;
     acceptor->fd = listening;
@@ -370,7 +370,7 @@ static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t ind
 }
 
 /* Write to the system's error which socket could not be used, and why. */
-static void explain_socket(domus_system *system, size_t index, int listening, int error)
+static void write_socket_error(domus_system *system, size_t index, int listening, int error)
 {
     const domus_listener_config *listener = &system->listeners[index];
 
@@ -426,9 +426,9 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
     if (acceptor == NULL)
         return -ENOMEM;
     acceptor->settings->front = front; /* no other thread reads these settings yet */
-    result = find_socket(system, acceptor, index, listening, &port);
+    result = give_acceptor_its_socket(system, acceptor, index, listening, &port);
     if (result != 0) {
-        explain_socket(system, index, listening, result);
+        write_socket_error(system, index, listening, result);
         domi_memory_free(acceptor);
         return result;
     }

@@ -45,7 +45,7 @@ static void wake_asker(domus_system *system, domi_asking *asking)
 
 /* Copy the reply into the buffer of the asking thread. What the payload owns passes to that thread
  * only if the payload was copied. */
-static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
+static int copy_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
 {
     uint32_t size = answer->type->size;
 
@@ -62,13 +62,13 @@ static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outs
 
 /* Complete an ask whose answer has come. The asking actor is resumed by this function, on any
  * foreign thread that has entered the outside. */
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int complete_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_system *system = stack->manager->system;
     domi_asking *asking = *(domi_asking **)domus_frame(stack);
 
     (void)self;
-    asking->result = answer->error != 0 ? answer->error : take_reply(stack, answer, asking->reply);
+    asking->result = answer->error != 0 ? answer->error : copy_reply(stack, answer, asking->reply);
     asking->done = true;
     if (asking->next != NULL)
         asking->next->previous = asking->previous;
@@ -104,7 +104,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
 {
     const domi_asked asked = {.address = to};
 
-    return domi_asking_begin_by(system, asking, &asked, type, payload, timeout_ns, reply);
+    return domi_asking_begin_to(system, asking, &asked, type, payload, timeout_ns, reply);
 }
 
 static int send_ask(domus_stack *stack, const domi_asked *asked, const domus_type *type,
@@ -112,11 +112,11 @@ static int send_ask(domus_stack *stack, const domi_asked *asked, const domus_typ
 {
     if (asked->is_grain)
         return domus_grain_ask_within(stack, asked->grains, asked->key, type, payload, timeout_ns,
-                                      on_answer);
-    return domus_ask_within(stack, asked->address, type, payload, timeout_ns, on_answer);
+                                      complete_ask);
+    return domus_ask_within(stack, asked->address, type, payload, timeout_ns, complete_ask);
 }
 
-int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_asked *asked,
+int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_asked *asked,
                          const domus_type *type, const void *payload, uint64_t timeout_ns,
                          domus_outside_reply *reply)
 {
@@ -258,7 +258,7 @@ int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_
         release_payload(type, payload);
         return result;
     }
-    result = domi_asking_begin_by(system, &asking, asked, type, payload, timeout_ns, reply);
+    result = domi_asking_begin_to(system, &asking, asked, type, payload, timeout_ns, reply);
     if (result == 0)
         result = domi_asking_wait(system, &asking);
     domi_outside_leave(system, &visit);

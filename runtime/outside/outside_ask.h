@@ -35,7 +35,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
                       domus_outside_reply *reply);
 
 /* Do the same as domi_asking_begin(), also for grains. */
-int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_asked *asked,
+int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_asked *asked,
                          const domus_type *type, const void *payload, uint64_t timeout_ns,
                          domus_outside_reply *reply);
 

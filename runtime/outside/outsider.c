@@ -53,7 +53,7 @@ domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const vo
 
 /* Allocate a place for an event for which no watch has allocated one. Returns 0; -ENOBUFS;
  * -ENOMEM. */
-static int make_place(domus_outsider *seat, uint32_t bytes, domi_outside_mail **ret_mail)
+static int make_place_for_event(domus_outsider *seat, uint32_t bytes, domi_outside_mail **ret_mail)
 {
     uint32_t own_max = domi_house_mail_max(seat->address.house);
 
@@ -69,9 +69,9 @@ static int make_place(domus_outsider *seat, uint32_t bytes, domi_outside_mail **
 }
 
 /* Store an event that the actor has got in the seat's list, until the owner receives it. */
-static int on_event(domus_stack *stack, void *self, const void *payload)
+static int store_event(domus_stack *stack, void *self, const void *payload)
 {
-    domus_outsider *seat = domi_outsider_of(stack);
+    domus_outsider *seat = domi_outsider_of_stack(stack);
     const domus_type *type = stack->message->type;
     domi_outside_mail *mail = domi_outsider_find_spare(seat, stack->message);
     bool owns = type->release != NULL;
@@ -82,7 +82,7 @@ static int on_event(domus_stack *stack, void *self, const void *payload)
     if (mail != NULL) {
         domi_outside_mail_remove(&seat->spares, mail);
     } else {
-        int result = make_place(seat, type->size, &mail);
+        int result = make_place_for_event(seat, type->size, &mail);
         if (result != 0) {
             if (owns)
                 type->release((void *)(uintptr_t)payload);
@@ -107,7 +107,7 @@ static const domus_behaviour behaviour = {
     .state_size = sizeof(void *),
     .on_mount = on_mount,
     /* a link (domus/family.h) needs a row with the type of its event */
-    .on = (const domus_on[]){{&domus_down_type, on_event, 0}, {NULL, on_event, 0}},
+    .on = (const domus_on[]){{&domus_down_type, store_event, 0}, {NULL, store_event, 0}},
 };
 
 /* --- entering --------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
 {
     int result = domi_outsider_enter(seat, ret_visit);
 
-    if (result != 0 || !domi_seat_is_over(seat))
+    if (result != 0 || !domi_seat_has_actor_ended(seat))
         return result;
     result = domi_seat_has_to_stop(seat) ? -ESHUTDOWN : -ESTALE;
     domi_outsider_leave(seat, ret_visit);
@@ -197,7 +197,7 @@ void domi_outsider_end_verb(domus_outsider *seat, domus_stack *stack)
 
 /* End the message that was received last: an unanswered ask fails with -ENOMSG. The caller has
  * locked the seat. */
-void domi_outsider_end_shown(domus_outsider *seat)
+void domi_outsider_end_last_message(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
     domi_envelope *received = seat->received;
@@ -234,7 +234,7 @@ static int check_may_attach(domus_system *system, const domus_outsider_options *
 }
 
 /* Spawn the outsider's actor on its seat. The caller has locked the seat. */
-static int make_actor(domus_outsider *seat, const domus_outsider_options *options)
+static int spawn_outsider(domus_outsider *seat, const domus_outsider_options *options)
 {
     domi_manager *manager = &seat->detached.manager;
     const domus_spawn_options spawn = {
@@ -251,7 +251,7 @@ static int make_actor(domus_outsider *seat, const domus_outsider_options *option
     const domi_house *house = seat->address.house;
     do
         domi_seat_serve(seat, NULL);
-    while (!domi_seat_is_over(seat) &&
+    while (!domi_seat_has_actor_ended(seat) &&
            (house->state == DOMI_CREATED || house->state == DOMI_MOUNTING));
     return (house->marks & DOMI_MARK_RECEIVING) != 0 ? 0 : -ENOMEM;
 }
@@ -266,12 +266,12 @@ int domus_outside_attach(domus_system *system, const domus_outsider_options *opt
         return result;
     const domi_visit visit = {domi_memory_set_allocator(system->hooks.allocator),
                               domi_memory_set_meter(&system->pressure.meter)};
-    result = domi_seat_take(system, &seat);
+    result = domi_seat_attach_thread(system, &seat);
     if (result != 0) {
         domi_outsider_leave_unlocked(&visit);
         return result;
     }
-    result = make_actor(seat, options);
+    result = spawn_outsider(seat, options);
     if (result == 0)
         *ret_outsider = seat;
     else
@@ -294,7 +294,7 @@ int domus_outside_detach(domus_outsider *outsider)
     }
     if (result != 0)
         return result;
-    domi_outsider_end_shown(outsider);
+    domi_outsider_end_last_message(outsider);
     domi_seat_leave(outsider);
     domi_outsider_leave(outsider, &visit);
     return 0;

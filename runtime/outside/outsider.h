@@ -8,7 +8,7 @@
 #include "runtime/outside/visit.h"
 
 /* Returns the seat whose manager runs this conversation. */
-static inline domus_outsider *domi_outsider_of(const domus_stack *stack)
+static inline domus_outsider *domi_outsider_of_stack(const domus_stack *stack)
 {
     return (domus_outsider *)(void *)stack->manager;
 }
@@ -37,7 +37,7 @@ void domi_outsider_end_verb(domus_outsider *seat, domus_stack *stack);
 
 /* End the message that was received last: an unanswered ask fails with -ENOMSG. The caller has
  * locked the seat. */
-void domi_outsider_end_shown(domus_outsider *seat);
+void domi_outsider_end_last_message(domus_outsider *seat);
 
 /* Returns the place for an event that was allocated when `watch` was made; NULL: there is none. The
  * caller has locked the seat. */

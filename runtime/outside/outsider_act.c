@@ -10,7 +10,7 @@
 /* --- watching --------------------------------------------------------------------------------- */
 
 /* Watch an actor, and allocate a place for the watch's event. The caller has locked the seat. */
-static int watch_inside(domus_outsider *seat, domus_address address, domus_watch *ret_watch)
+static int watch_in_locked_seat(domus_outsider *seat, domus_address address, domus_watch *ret_watch)
 {
     domi_outside_mail *spare = domi_memory_new(sizeof *spare + sizeof(domus_down));
     domus_stack stack;
@@ -37,7 +37,7 @@ int domus_outsider_watch(domus_outsider *outsider, domus_address address, domus_
 
     if (result != 0)
         return result;
-    result = watch_inside(outsider, address, &watch);
+    result = watch_in_locked_seat(outsider, address, &watch);
     if (result == 0 && ret_watch != NULL)
         *ret_watch = watch;
     domi_outsider_leave(outsider, &visit);
@@ -92,7 +92,7 @@ DOMI_NO_CANARY int domus_outsider_act(domus_outsider *outsider,
     domi_outsider_end_verb(outsider, &stack);
     domi_turn_end(&stack, result);
     domi_run_end(manager);
-    domi_seat_settle(outsider);
+    domi_seat_ready_actor_if_runnable(outsider);
     domi_outsider_leave(outsider, &visit);
     return result == DOMUS_PARKED ? 0 : result;
 }

@@ -25,8 +25,8 @@ static bool does_pattern_accept(const domus_outsider *seat, const domus_pattern 
 }
 
 /* Receive the first message of a list that the pattern accepts. Returns false if there is none. */
-static bool receive_listed(domus_outsider *seat, domi_outside_mails *list,
-                           const domus_pattern *pattern, domus_outside_message *ret_message)
+static bool receive_from_list(domus_outsider *seat, domi_outside_mails *list,
+                              const domus_pattern *pattern, domus_outside_message *ret_message)
 {
     domi_outside_mail *mail = list->first;
 
@@ -43,7 +43,7 @@ static bool receive_listed(domus_outsider *seat, domi_outside_mails *list,
 static bool receive_answer(domus_outsider *seat, const domus_pattern *pattern,
                            domus_outside_message *ret_message)
 {
-    if (!receive_listed(seat, &seat->answers, pattern, ret_message))
+    if (!receive_from_list(seat, &seat->answers, pattern, ret_message))
         return false;
     seat->asked_count--;
     return true;
@@ -52,7 +52,7 @@ static bool receive_answer(domus_outsider *seat, const domus_pattern *pattern,
 static bool receive_event(domus_outsider *seat, const domus_pattern *pattern,
                           domus_outside_message *ret_message)
 {
-    if (!receive_listed(seat, &seat->events, pattern, ret_message))
+    if (!receive_from_list(seat, &seat->events, pattern, ret_message))
         return false;
     seat->events_count -= seat->shown->counted;
     return true;
@@ -60,8 +60,8 @@ static bool receive_event(domus_outsider *seat, const domus_pattern *pattern,
 
 /* Receive the first ask, or else the first notice, that the pattern accepts. Returns false if there
  * is none. */
-static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, domi_node *seen[2],
-                         domus_outside_message *ret_message)
+static bool receive_ask_or_notice(domus_outsider *seat, const domus_pattern *pattern,
+                                  domi_node *seen[2], domus_outside_message *ret_message)
 {
     domi_manager *manager = &seat->detached.manager;
     domi_house *house = seat->address.house;
@@ -86,11 +86,11 @@ static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, dom
 
 /* Check whether the outsider may go on receiving. Returns 0; -ESHUTDOWN if the system stops;
  * -ECANCELED if the actor has to stop. */
-static int check_outsider_goes_on(domus_outsider *seat)
+static int check_may_receive(domus_outsider *seat)
 {
     if (domi_seat_has_to_stop(seat))
         return -ESHUTDOWN;
-    if (domi_seat_is_over(seat) || domi_house_is_asked_to_stop(seat->address.house) ||
+    if (domi_seat_has_actor_ended(seat) || domi_house_is_asked_to_stop(seat->address.house) ||
         domi_receive_stop_if_last(&seat->detached.manager, seat->address.house))
         return -ECANCELED;
     return 0;
@@ -103,19 +103,19 @@ static int receive_inside(domus_outsider *seat, const domus_pattern *pattern, ui
 {
     domi_node *seen[2] = {NULL, NULL};
 
-    domi_outsider_end_shown(seat);
+    domi_outsider_end_last_message(seat);
     domi_seat_serve(seat, seen);
     uint64_t until_ns = seat->detached.manager.now_ns + within_ns;
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
-        int result = check_outsider_goes_on(seat);
+        int result = check_may_receive(seat);
         if (result != 0) {
-            domi_seat_finish(seat);
+            domi_seat_serve_until_idle(seat);
             return result;
         }
         if (receive_answer(seat, pattern, ret_message) ||
-            receive_mail(seat, pattern, seen, ret_message) ||
+            receive_ask_or_notice(seat, pattern, seen, ret_message) ||
             receive_event(seat, pattern, ret_message))
             return 0;
         if (seat->detached.manager.now_ns >= until_ns)
@@ -179,7 +179,7 @@ int domus_outsider_fail(domus_outsider *outsider, int error)
 }
 
 /* Hand what a received answer or event owns over to the caller. Returns 0; -EINVAL; -EALREADY. */
-static int take_of_shown(domi_outside_mail *shown)
+static int take_from_last_message(domi_outside_mail *shown)
 {
     if (shown->envelope != NULL)
         return domi_envelope_take(shown->envelope);
@@ -201,7 +201,7 @@ int domus_outsider_take(domus_outsider *outsider)
     if (outsider->received != NULL)
         result = domi_envelope_take(outsider->received);
     else
-        result = outsider->shown != NULL ? take_of_shown(outsider->shown) : -EINVAL;
+        result = outsider->shown != NULL ? take_from_last_message(outsider->shown) : -EINVAL;
     domi_outsider_leave(outsider, &visit);
     return result;
 }

@@ -33,7 +33,7 @@ static void release_payload(const domus_type *type, const void *payload)
         type->release((void *)(uintptr_t)payload);
 }
 
-static uint64_t bounded_timeout(uint64_t timeout_ns)
+static uint64_t limit_timeout(uint64_t timeout_ns)
 {
     if (timeout_ns == 0)
         return DOMUS_OUTSIDE_ASK_NS;
@@ -70,7 +70,7 @@ static int begin_ask(domus_outsider *seat, domus_address to, const domus_type *t
         memcpy(domus_frame(stack), &pointer, sizeof pointer);
         if (alone)
             (void)domus_barrier(stack);
-        result = domus_ask_within(stack, to, type, payload, bounded_timeout(timeout_ns), then);
+        result = domus_ask_within(stack, to, type, payload, limit_timeout(timeout_ns), then);
     }
     if (result != DOMUS_PARKED)
         release_payload(type, payload);
@@ -86,7 +86,7 @@ typedef struct waiting {
     bool done;
 } waiting;
 
-static int on_reply(domus_stack *stack, void *self, const domus_answer *answer)
+static int copy_reply(domus_stack *stack, void *self, const domus_answer *answer)
 {
     waiting *ask = *(waiting **)domus_frame(stack);
     domus_outside_reply *reply = ask->reply;
@@ -114,7 +114,7 @@ static bool wait_for_reply(domus_outsider *seat, waiting *ask)
 {
     for (;;) {
         domi_seat_serve(seat, NULL);
-        if (ask->done || domi_seat_is_over(seat))
+        if (ask->done || domi_seat_has_actor_ended(seat))
             return true;
         if (!domi_seat_sleep(seat, UINT64_MAX))
             return false;
@@ -130,7 +130,7 @@ int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_t
 
     if (result != 0)
         return result;
-    result = begin_ask(outsider, to, type, payload, timeout_ns, &ask, true, on_reply);
+    result = begin_ask(outsider, to, type, payload, timeout_ns, &ask, true, copy_reply);
     if (result == 0 && !wait_for_reply(outsider, &ask)) {
         domi_outsider_leave_unlocked(&visit);
         return -ESHUTDOWN;
@@ -145,9 +145,9 @@ int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_t
 
 /* Store the answer to an ask of domus_outsider_ask_add() in the seat's list. The answer's envelope
  * is kept, so no memory is needed. */
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domus_outsider *seat = domi_outsider_of(stack);
+    domus_outsider *seat = domi_outsider_of_stack(stack);
     domi_outside_mail *mail = *(domi_outside_mail **)domus_frame(stack);
     domus_outside_message *message = &mail->message;
 
@@ -186,7 +186,7 @@ int domus_outsider_ask_add(domus_outsider *outsider, domus_address to, const dom
     } else {
         mail->message.kind = DOMUS_OUTSIDE_ANSWER;
         mail->message.tag = tag;
-        result = begin_ask(outsider, to, type, payload, timeout_ns, mail, false, on_answer);
+        result = begin_ask(outsider, to, type, payload, timeout_ns, mail, false, store_answer);
     }
     if (result == 0) {
         domi_outside_mail_add(&outsider->asked, mail);

@@ -54,7 +54,7 @@ struct domi_resolver {
 
 /* --- by the C library ------------------------------------------------------------------------- */
 
-static int get_errno_of_lookup(int error, int number)
+static int map_getaddrinfo_error(int error, int number)
 {
     switch (error) {
     case EAI_AGAIN:
@@ -82,7 +82,7 @@ static int look_up_by_libc(void *context, const char *name, domus_endpoint *ret_
     errno = 0;
     int error = getaddrinfo(name, NULL, &hints, &list);
     if (error != 0)
-        return get_errno_of_lookup(error, errno);
+        return map_getaddrinfo_error(error, errno);
     for (const struct addrinfo *one = list; one != NULL && count < max; one = one->ai_next) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)one->ai_addr;
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)one->ai_addr;
@@ -103,7 +103,8 @@ static int look_up_by_libc(void *context, const char *name, domus_endpoint *ret_
 }
 
 /* Fail a lookup in a simulation whose test has set no function for it (domi_resolver_use()). */
-static int look_up_nothing(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+static int fail_lookup_of_simulation(void *context, const char *name, domus_endpoint *ret_found,
+                                     uint32_t max)
 {
     (void)context, (void)name, (void)ret_found, (void)max;
     return -EOPNOTSUPP;
@@ -205,7 +206,7 @@ static void remove_unwanted_names(domi_resolver *resolver)
 /* --- results, under the mutex ----------------------------------------------------------------- */
 
 /* Copy the result of a record into a lookup; the copy is memory of the system. */
-static void fill_lookup(domi_lookup *lookup, const record *known)
+static void copy_result_to_lookup(domi_lookup *lookup, const record *known)
 {
     uint32_t count = known->result > 0 ? (uint32_t)known->result : 0;
 
@@ -223,7 +224,7 @@ static void fill_lookup(domi_lookup *lookup, const record *known)
 
 /* Send the result to every actor that waits for the name. If there is no memory for an actor's
  * event, the actor waits until its time-out. */
-static void tell_waiting_actors(domi_resolver *resolver, record *known)
+static void send_result_to_actors(domi_resolver *resolver, record *known)
 {
     domi_manager *outside = &resolver->system->outside;
     domi_visit visit;
@@ -238,7 +239,7 @@ static void tell_waiting_actors(domi_resolver *resolver, record *known)
         domi_envelope *envelope = domi_envelope_new(outside, sizeof *envelope);
 
         unlink_lookup(lookup);
-        fill_lookup(lookup, known);
+        copy_result_to_lookup(lookup, known);
         if (envelope == NULL)
             continue;
         envelope->type = &domi_resolved_type;
@@ -263,7 +264,7 @@ static void finish_lookup(domi_resolver *resolver, record *done, int result)
     done->expires_ns =
         domi_clock_now(&resolver->system->clock) + (result < 0 ? keep_ns / UNKNOWN_SHARE : keep_ns);
     resolver->known++;
-    tell_waiting_actors(resolver, done);
+    send_result_to_actors(resolver, done);
     if (result < 0 && result != -ENODATA)
         remove_record(resolver, done); /* failures are not remembered: the next connect retries */
     else if (resolver->known > DOMI_LIVE(resolver->system, connect.resolve.cache_max))
@@ -309,7 +310,7 @@ static void *run_look_ups(void *argument)
 }
 
 /* Start one more thread that looks up names. Returns 0; -EAGAIN if the kernel makes none. */
-static int add_thread(domi_resolver *resolver)
+static int start_lookup_thread(domi_resolver *resolver)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -351,14 +352,14 @@ static int resolve_local(domi_lookup *lookup)
                              .found = {{.family = AF_INET6, .size = 16, .bytes = {[15] = 1}},
                                        {.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}}}};
 
-    fill_lookup(lookup, &loopback);
+    copy_result_to_lookup(lookup, &loopback);
     return lookup->error;
 }
 
 /* --- what actors ask for ---------------------------------------------------------------------- */
 
 /* Queue a name for a lookup. Returns its record; NULL with the negative errno in `ret_error`. */
-static record *queue_name(domi_resolver *resolver, const char *name, int *ret_error)
+static record *add_queued_record(domi_resolver *resolver, const char *name, int *ret_error)
 {
     record *one = NULL;
 
@@ -374,7 +375,7 @@ static record *queue_name(domi_resolver *resolver, const char *name, int *ret_er
     one = add_record(resolver, name);
     *ret_error = one != NULL ? 0 : -ENOMEM;
     if (one != NULL && resolver->running < DOMI_LIVE(resolver->system, connect.resolve.threads_max))
-        *ret_error = add_thread(resolver);
+        *ret_error = start_lookup_thread(resolver);
     if (*ret_error != 0 && one != NULL && resolver->running == 0) {
         remove_record(resolver, one);
         one = NULL;
@@ -389,7 +390,7 @@ static int resolve_in_this_thread(domi_resolver *resolver, domi_lookup *lookup, 
     record known = {.state = KNOWN};
 
     known.result = resolver->look_up(resolver->context, name, known.found, DOMI_FOUND_MAX);
-    fill_lookup(lookup, &known);
+    copy_result_to_lookup(lookup, &known);
     return lookup->error;
 }
 
@@ -410,9 +411,9 @@ int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, con
     if (resolver->system == NULL)
         result = -ESHUTDOWN;
     else if ((one = find_fresh_record(resolver, name, manager->now_ns)) == NULL)
-        one = queue_name(resolver, name, &result);
+        one = add_queued_record(resolver, name, &result);
     if (one != NULL && one->state == KNOWN) {
-        fill_lookup(lookup, one);
+        copy_result_to_lookup(lookup, one);
         result = lookup->error;
     } else if (one != NULL) {
         link_lookup(one, lookup);
@@ -446,7 +447,7 @@ void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_
 
 static domi_look_up *choose_usual_look_up(const domi_resolver *resolver)
 {
-    return resolver->at_once ? look_up_nothing : look_up_by_libc;
+    return resolver->at_once ? fail_lookup_of_simulation : look_up_by_libc;
 }
 
 int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)

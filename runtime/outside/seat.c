@@ -29,7 +29,7 @@
 
 /* Free all entries of a seat's lists, after the actor has ended and none of its conversations uses
  * them. */
-static void clear_lists(domus_outsider *seat)
+static void free_mail_of_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
@@ -49,14 +49,14 @@ static domus_outsider *seat_of(domi_detached *detached)
 
 /* Begin and end the use of a seat's manager by the calling thread, which has locked the seat's
  * mutex. */
-static void begin_use(domus_outsider *seat)
+static void begin_use_of_manager(domus_outsider *seat)
 {
     domi_manager_own(&seat->detached.manager);
     seat->outer = domi_thread_manager;
     domi_thread_manager = &seat->detached.manager;
 }
 
-static void end_use(domus_outsider *seat)
+static void end_use_of_manager(domus_outsider *seat)
 {
     domi_thread_manager = seat->outer;
 }
@@ -68,13 +68,13 @@ bool domi_seat_lock(domus_outsider *seat)
         pthread_mutex_unlock(&seat->mutex);
         return false;
     }
-    begin_use(seat);
+    begin_use_of_manager(seat);
     return true;
 }
 
 void domi_seat_unlock(domus_outsider *seat)
 {
-    end_use(seat);
+    end_use_of_manager(seat);
     pthread_mutex_unlock(&seat->mutex);
 }
 
@@ -95,7 +95,7 @@ bool domi_seat_has_to_stop(const domus_outsider *seat)
     return read_orders(seat->detached.system) >= domi_orders_of(DOMI_STOP_ACTORS);
 }
 
-bool domi_seat_is_over(const domus_outsider *seat)
+bool domi_seat_has_actor_ended(const domus_outsider *seat)
 {
     if (seat->address.house == NULL)
         return true; /* no actor was ever made on this seat */
@@ -109,11 +109,11 @@ static void follow_new_orders(domus_outsider *seat)
     uint32_t orders = read_orders(seat->detached.system);
 
     if (orders != seat->detached.orders)
-        domi_outside_follow(seat->detached.system, &seat->detached.manager, orders,
-                            &seat->detached.orders);
+        domi_outside_follow_orders(seat->detached.system, &seat->detached.manager, orders,
+                                   &seat->detached.orders);
 }
 
-static void look_at_memory(domus_outsider *seat)
+static void handle_memory_pressure(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
@@ -150,7 +150,7 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
 
     store_clock_time(seat);
-    look_at_memory(seat);
+    handle_memory_pressure(seat);
     (void)domi_manager_take_arrivals(manager);
     (void)domi_manager_fire_timers(manager);
     (void)domi_manager_mount_actors(manager);
@@ -166,7 +166,7 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
         domi_pool_flush_returns(manager);
 }
 
-void domi_seat_finish(domus_outsider *seat)
+void domi_seat_serve_until_idle(domus_outsider *seat)
 {
     uint32_t rounds = 0;
 
@@ -175,7 +175,7 @@ void domi_seat_finish(domus_outsider *seat)
     while (domi_manager_has_work(&seat->detached.manager) && ++rounds < CARE_ROUNDS);
 }
 
-void domi_seat_settle(domus_outsider *seat)
+void domi_seat_ready_actor_if_runnable(domus_outsider *seat)
 {
     domi_house *house = seat->address.house;
 
@@ -221,7 +221,7 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
 
 /* --- the caretaker ---------------------------------------------------------------------------- */
 
-void domi_seats_call(domus_system *system)
+void domi_seats_wake_caretaker(domus_system *system)
 {
     /* seq_cst: the caretaker reads this word before it looks at the seats, and the kernel compares
      * it before the caretaker sleeps. */
@@ -238,7 +238,7 @@ static void wake_seat(domi_manager *manager)
     domi_futex_park_wake(manager);
     /* seq_cst: the load is step 3 of seat.h. */
     if (atomic_load_explicit(&seat->owner, memory_order_seq_cst) == NULL)
-        domi_seats_call(seat->detached.system);
+        domi_seats_wake_caretaker(seat->detached.system);
 }
 
 static void set_busy(domus_outsider *seat, bool busy)
@@ -252,23 +252,23 @@ static void set_busy(domus_outsider *seat, bool busy)
 
 /* Let a vacant seat rest: set its park word to SLEEPING for senders, and call the caretaker if work
  * has come meanwhile. */
-static void rest_vacant_seat(domus_outsider *seat)
+static void prepare_seat_to_rest(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
-    if (seat->leaving && domi_seat_is_over(seat)) {
+    if (seat->leaving && domi_seat_has_actor_ended(seat)) {
         seat->leaving = false;
-        clear_lists(seat);
+        free_mail_of_seat(seat);
         set_busy(seat, false);
     }
     domi_pool_flush_returns(manager);
     domi_park_begin(&manager->park);
     if (domi_manager_has_work(manager))
-        domi_seats_call(seat->detached.system);
+        domi_seats_wake_caretaker(seat->detached.system);
 }
 
 /* Do the work of a vacant seat. Returns the time at which the caretaker has to look at it again. */
-static uint64_t look_after_seat(domus_outsider *seat)
+static uint64_t serve_vacant_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
     uint64_t due_ns = UINT64_MAX;
@@ -278,19 +278,19 @@ static uint64_t look_after_seat(domus_outsider *seat)
         return due_ns;
     pthread_mutex_lock(&seat->mutex);
     if (atomic_load_explicit(&seat->owner, memory_order_relaxed) == NULL) {
-        begin_use(seat);
+        begin_use_of_manager(seat);
         (void)domi_park_end(&manager->park);
-        domi_seat_finish(seat);
+        domi_seat_serve_until_idle(seat);
         due_ns = get_next_due_time(manager);
-        rest_vacant_seat(seat);
-        end_use(seat);
+        prepare_seat_to_rest(seat);
+        end_use_of_manager(seat);
     }
     pthread_mutex_unlock(&seat->mutex);
     return due_ns;
 }
 
 /* Returns how many seats and detached actors the system has. Their list only grows. */
-static uint32_t count_places(domus_system *system)
+static uint32_t count_seats_and_detached(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     uint32_t count = system->detached_count;
@@ -298,14 +298,14 @@ static uint32_t count_places(domus_system *system)
     return count;
 }
 
-static uint64_t look_after_all_seats(domus_system *system)
+static uint64_t serve_vacant_seats(domus_system *system)
 {
     uint64_t due_ns = UINT64_MAX;
-    uint32_t count = count_places(system);
+    uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
         domus_outsider *seat = seat_of(system->detached[i]);
-        uint64_t seat_ns = seat != NULL ? look_after_seat(seat) : UINT64_MAX;
+        uint64_t seat_ns = seat != NULL ? serve_vacant_seat(seat) : UINT64_MAX;
         due_ns = seat_ns < due_ns ? seat_ns : due_ns;
     }
     return due_ns;
@@ -316,7 +316,7 @@ static uint64_t look_after_all_seats(domus_system *system)
 static void close_all_seats(domus_system *system)
 {
     uint32_t seats = 0;
-    uint32_t count = count_places(system);
+    uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
         domus_outsider *seat = seat_of(system->detached[i]);
@@ -343,12 +343,12 @@ static void *run_caretaker(void *system_)
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
     for (;;) {
-        /* seq_cst: pairs with the addition in domi_seats_call(). */
+        /* seq_cst: pairs with the addition in domi_seats_wake_caretaker(). */
         uint32_t calls = atomic_load_explicit(&system->seats_calls, memory_order_seq_cst);
         domi_system_check_not_forked(system);
         if (read_orders(system) >= domi_orders_of(DOMI_STOP_END))
             break;
-        uint64_t due_ns = look_after_all_seats(system);
+        uint64_t due_ns = serve_vacant_seats(system);
         uint64_t now_ns = domi_clock_now(&system->clock);
         if (due_ns <= now_ns)
             continue;
@@ -432,7 +432,7 @@ static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
 }
 
 /* The mutex of the seat is locked while the seat has no owner, and stays locked. */
-int domi_seat_take(domus_system *system, domus_outsider **ret_seat)
+int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat)
 {
     domus_outsider *seat;
 
@@ -457,15 +457,15 @@ void domi_seat_leave(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
-    if (!domi_seat_is_over(seat))
+    if (!domi_seat_has_actor_ended(seat))
         (void)domi_house_stop(manager, seat->address);
-    domi_seat_finish(seat);
+    domi_seat_serve_until_idle(seat);
     /* seq_cst: the store is step 1 of seat.h. */
     atomic_store_explicit(&seat->owner, NULL, memory_order_seq_cst);
     seat->leaving = true;
-    rest_vacant_seat(seat);
+    prepare_seat_to_rest(seat);
     if (seat->leaving)
-        domi_seats_call(seat->detached.system);
+        domi_seats_wake_caretaker(seat->detached.system);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -489,7 +489,7 @@ void domi_seats_release(domus_system *system)
             domi_envelope_end(manager, seat->received);
         if (seat->shown != NULL)
             domi_outside_mail_free(manager, seat->shown);
-        clear_lists(seat);
+        free_mail_of_seat(seat);
         pthread_mutex_destroy(&seat->mutex);
     }
 }

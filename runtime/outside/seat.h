@@ -59,7 +59,7 @@ struct domus_outsider {
 
 /* Find a vacant seat, or make one, and let the calling thread sit there. Returns 0; -EAGAIN;
  * -ENOMEM; -ESHUTDOWN. */
-int domi_seat_take(domus_system *system, domus_outsider **ret_seat);
+int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat);
 
 /* Lock a seat and begin the use of its manager by the owner; unlock it and end the use.
  * domi_seat_lock() returns false, and locks nothing, if the seat was closed. */
@@ -77,24 +77,24 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2]);
  * if it was closed. */
 bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns);
 
-/* domi_seat_is_over() returns true if the actor has ended; domi_seat_has_to_stop() returns true if
- * the system wants all actors to stop. The caller has locked the seat. */
-bool domi_seat_is_over(const domus_outsider *seat);
+/* domi_seat_has_actor_ended() returns true if the actor has ended; domi_seat_has_to_stop() returns
+ * true if the system wants all actors to stop. The caller has locked the seat. */
+bool domi_seat_has_actor_ended(const domus_outsider *seat);
 bool domi_seat_has_to_stop(const domus_outsider *seat);
 
 /* End a turn of the actor that was not in a run: make the actor ready if it has anything to do. */
-void domi_seat_settle(domus_outsider *seat);
+void domi_seat_ready_actor_if_runnable(domus_outsider *seat);
 
 /* Serve the seat until nothing is left to do, but only for some rounds, so that an actor that was
  * asked to stop goes as far as it can without waiting for others. The caller has locked the
  * seat. */
-void domi_seat_finish(domus_outsider *seat);
+void domi_seat_serve_until_idle(domus_outsider *seat);
 
 /* Stop the actor, and leave the seat to the caretaker. The caller has locked the seat. */
 void domi_seat_leave(domus_outsider *seat);
 
 /* Wake the caretaker, which then looks at all seats. Any thread. */
-void domi_seats_call(domus_system *system);
+void domi_seats_wake_caretaker(domus_system *system);
 
 /* End all seats: domi_seats_join() waits for the end of the caretaker, which has closed them;
  * domi_seats_release() ends the messages that are left at them. */

@@ -13,7 +13,7 @@
 
 /* Receive the datagrams that have arrived. This function is the callback `changed` of the peer's
  * socket. */
-static void note_changed(domi_net_socket *socket)
+static void receive_arrived(domi_net_socket *socket)
 {
     domus_datagram_peer *peer = socket->owner;
     int result = 0;
@@ -59,7 +59,7 @@ int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
                              domus_datagram_peer **ret_peer)
 {
     domi_net_socket *socket = NULL;
-    int result = domi_peer_act(kit);
+    int result = domi_peer_prepare_act(kit);
 
     if (result == 0)
         result = open_socket(kit, at, to, &socket);
@@ -69,7 +69,8 @@ int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
         result = -ENOMEM;
     }
     if (result != 0)
-        return domi_peer_fail(kit, "send datagrams from", at != NULL ? at : "anywhere", result);
+        return domi_peer_write_error(kit, "send datagrams from", at != NULL ? at : "anywhere",
+                                     result);
     *peer = (domus_datagram_peer){
         .kit = kit,
         .next = kit->datagram_peers,
@@ -79,7 +80,7 @@ int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
     };
     kit->datagram_peers = peer;
     socket->owner = peer;
-    socket->changed = note_changed;
+    socket->changed = receive_arrived;
     *ret_peer = peer;
     return 0;
 }
@@ -103,7 +104,7 @@ void domi_datagram_peers_free(domus_testkit *kit)
 int domus_datagram_peer_send(domus_datagram_peer *peer, const domus_endpoint *to, const void *data,
                              size_t size)
 {
-    int result = domi_peer_act(peer->kit);
+    int result = domi_peer_prepare_act(peer->kit);
 
     if (result != 0)
         return result;
@@ -144,15 +145,15 @@ void domus_datagram_peer_pause(domus_datagram_peer *peer)
 void domus_datagram_peer_resume(domus_datagram_peer *peer)
 {
     peer->is_paused = false;
-    if (peer->socket != NULL && domi_peer_act(peer->kit) == 0)
-        note_changed(peer->socket);
+    if (peer->socket != NULL && domi_peer_prepare_act(peer->kit) == 0)
+        receive_arrived(peer->socket);
 }
 
 void domus_datagram_peer_close(domus_datagram_peer *peer)
 {
     domi_net_socket *socket = peer->socket;
 
-    if (socket == NULL || domi_peer_act(peer->kit) != 0)
+    if (socket == NULL || domi_peer_prepare_act(peer->kit) != 0)
         return;
     peer->socket = NULL;
     domi_net_socket_close(socket);
@@ -180,7 +181,7 @@ static int write_peer_error(const domus_datagram_peer *peer, const char *what, i
     char got[DOMI_PEER_TEXT_MAX] = "none";
 
     if (datagram != NULL)
-        domi_peer_show(datagram->bytes, datagram->size, got, sizeof got);
+        domi_peer_format_bytes(datagram->bytes, datagram->size, got, sizeof got);
     snprintf(peer->kit->error, sizeof peer->kit->error,
              "peer %u expected %s; its next datagram is %s (%u bytes)", peer->number, what, got,
              datagram != NULL ? datagram->size : 0);
@@ -189,7 +190,7 @@ static int write_peer_error(const domus_datagram_peer *peer, const char *what, i
 
 /* Returns and clears the error of a peer that has no datagram: that of a refusal, or -EPIPE if the
  * test has closed the peer. */
-static int take_error(domus_datagram_peer *peer)
+static int get_and_clear_error(domus_datagram_peer *peer)
 {
     int error = peer->error != 0 ? peer->error : -EPIPE;
 
@@ -206,9 +207,10 @@ int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size
 
     if (result != 0 && result != -ETIME)
         return result;
-    domi_peer_show(data, size, what, sizeof what);
+    domi_peer_format_bytes(data, size, what, sizeof what);
     if (datagram == NULL)
-        return write_peer_error(peer, what, result == -ETIME ? -ETIMEDOUT : take_error(peer));
+        return write_peer_error(peer, what,
+                                result == -ETIME ? -ETIMEDOUT : get_and_clear_error(peer));
     if (datagram->size != size || (size != 0 && memcmp(datagram->bytes, data, size) != 0))
         return write_peer_error(peer, what, -EBADMSG);
     domus_datagram_peer_take(peer);

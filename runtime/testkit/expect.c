@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has_something(const void *probe_)
+static bool has_probe_received(const void *probe_)
 {
     const domus_probe *probe = probe_;
 
@@ -25,7 +25,7 @@ static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
 
     if (kit->stepping)
         return -EBUSY;
-    int result = domi_testkit_pass(kit, has_something, probe, until_ns);
+    int result = domi_testkit_run_until(kit, has_probe_received, probe, until_ns);
     if (result == 0 && probe->lost) {
         probe->lost = false;
         snprintf(kit->error, sizeof kit->error, "no memory for what probe %u received",
@@ -41,7 +41,7 @@ static const char *get_type_name(const domus_type *type)
 }
 
 /* Write to the kit's error what the probe expected, and what came first instead. */
-static void list_came(domus_probe *probe, const char *what)
+static void write_probe_error(domus_probe *probe, const char *what)
 {
     const domi_parcel *first = probe->came.head;
     domus_testkit *kit = probe->kit;
@@ -60,7 +60,7 @@ static void list_came(domus_probe *probe, const char *what)
 
 /* Remove the first parcel from the probe's list, because the test has expected it. An ask goes to
  * the list of asks that the test has to answer; another parcel is freed. */
-static void take_first_parcel(domus_probe *probe)
+static void remove_expected_parcel(domus_probe *probe)
 {
     domi_parcel *one = domi_parcels_take(&probe->came);
 
@@ -88,7 +88,7 @@ static int expect_probe(domus_probe *probe, const domus_type *type, int error, u
         snprintf(what, sizeof what, "%s", get_type_name(type));
     else
         snprintf(what, sizeof what, "the failure %d (%s)", error, strerror(-error));
-    list_came(probe, what);
+    write_probe_error(probe, what);
     return first != NULL ? -EBADMSG : -ETIMEDOUT;
 }
 
@@ -103,7 +103,7 @@ int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t with
         domi_parcel_release(probe->came.head);
     else if (type->size != 0)
         memcpy(ret_payload, probe->came.head->payload, type->size);
-    take_first_parcel(probe);
+    remove_expected_parcel(probe);
     return 0;
 }
 
@@ -112,7 +112,7 @@ int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns)
     int result = expect_probe(probe, NULL, error, within_ns);
 
     if (result == 0)
-        take_first_parcel(probe);
+        remove_expected_parcel(probe);
     return result;
 }
 
@@ -124,6 +124,6 @@ int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns)
         return 0;
     if (result != 0)
         return result;
-    list_came(probe, "nothing");
+    write_probe_error(probe, "nothing");
     return -EBADMSG;
 }

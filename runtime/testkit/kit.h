@@ -135,7 +135,7 @@ struct domus_testkit {
     uint32_t lagging;
     uint32_t lag_steps;  /* number of further steps for which `lagging` is held back */
     uint32_t left_loops; /* number of threads that have left their loops */
-    /* number of steps since time moved or domi_testkit_pass() was called */
+    /* number of steps since time moved or domi_testkit_run_until() was called */
     uint32_t steps_here;
     uint64_t steps;                      /* number of steps since the kit was made */
     bool stepping;                       /* a step is being taken, so a handler may be running */

@@ -18,8 +18,8 @@ bool domi_testkit_step(domus_testkit *kit);
  * Returns 0 when `is_done` returned true; -ETIME when `until_ns` has come or no timer is left
  * (without `is_done` this is the normal end); -ETIMEDOUT after too many steps without an end, and
  * then the kit's error says which threads and actors still run. */
-int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), const void *context,
-                      uint64_t until_ns);
+int domi_testkit_run_until(domus_testkit *kit, bool (*is_done)(const void *context),
+                           const void *context, uint64_t until_ns);
 
 /* Returns the time at which the next timer or event of the network is due; UINT64_MAX: never.
  * Called only when no step can be taken. */
@@ -27,15 +27,16 @@ uint64_t domi_testkit_due_ns(const domus_testkit *kit);
 
 /* Prepare the simulated thread of `manager` for an act of the test between steps: if the thread
  * sleeps, it is woken and gets the kit's present time. */
-void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager);
+void domi_testkit_prepare_thread(domus_testkit *kit, const domi_manager *manager);
 
 /* The hooks of the managers of simulated threads. */
 extern const domi_runtime_hooks domi_hooks_of_testkit;
 
 /* Take steps until a condition of the system holds. This function is domi_simulator.wait
  * (runtime/system/system.h). */
-bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
-                       uint64_t until_ns);
+bool domi_testkit_run_until_condition(domi_simulator *simulator,
+                                      bool (*is_done)(const domus_system *system),
+                                      uint64_t until_ns);
 
 /* ---- runners.c --------------------------------------------------------------------------------*/
 
@@ -47,10 +48,10 @@ bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_sy
 int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed);
 
 /* True if the runner with this index (0..kit->runner_count-1) has something to do. */
-bool domi_kit_runner_can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns);
+bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns);
 
 /* Take a step of the runner with this index, which must have something to do. */
-void domi_kit_runner_step(domus_testkit *kit, uint32_t index);
+void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index);
 
 /* Returns the time at which the next timer of a pool is due; UINT64_MAX: never. */
 uint64_t domi_kit_runners_due_ns(const domus_testkit *kit);
@@ -83,20 +84,20 @@ void domi_trace_fini(domi_trace *trace);
 
 /* Record the ready actors of a thread for the next line. Called before phase 3 of the thread, in
  * which each of them runs once. */
-void domi_trace_note_ready(domus_testkit *kit, uint32_t index);
+void domi_trace_record_ready_actors(domus_testkit *kit, uint32_t index);
 
 /* Add a line with what a thread has done since the last call for it. */
-void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase);
+void domi_trace_record_step(domus_testkit *kit, uint32_t index, const char *phase);
 
 /* Add a line for the turn that a runner of the kit has given. */
-void domi_trace_note_turn(domus_testkit *kit, uint32_t index);
+void domi_trace_record_turn(domus_testkit *kit, uint32_t index);
 
 /* Add a line for a message that a probe has received, or, if `type` is NULL, for a failed ask of
  * the probe. */
-void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind,
-                           const domus_type *type, int error);
+void domi_trace_record_probe(domus_testkit *kit, uint32_t number, const char *kind,
+                             const domus_type *type, int error);
 
 /* Add a line for an event of the network. This function is domi_net.note; `kit` is the test kit. */
-void domi_trace_note_net(void *kit, const domi_net_note *note);
+void domi_trace_record_network(void *kit, const domi_net_note *note);
 
 #endif

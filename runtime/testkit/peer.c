@@ -15,7 +15,7 @@
 #define READ_BYTES  4096u /* most bytes that a peer reads at a time */
 #define BYTES_FIRST 256u  /* bytes of a buffer's first memory */
 
-int domi_peer_act(domus_testkit *kit)
+int domi_peer_prepare_act(domus_testkit *kit)
 {
     if (kit->stepping)
         return -EBUSY;
@@ -48,7 +48,7 @@ static bool append_bytes(domi_peer_bytes *bytes, const void *data, size_t size)
 
 /* --- a turn ---------------------------------------------------------------------------------- */
 
-static void note_error(domus_peer *peer, int error)
+static void store_first_error(domus_peer *peer, int error)
 {
     if (peer->error == 0)
         peer->error = error;
@@ -65,7 +65,7 @@ static void read_all_bytes(domus_peer *peer)
         if (result == -EAGAIN)
             return;
         if (result < 0)
-            note_error(peer, result);
+            store_first_error(peer, result);
         else if (result == 0)
             peer->has_end = peer->error == 0;
         else if (!append_bytes(&peer->got, piece, (size_t)result))
@@ -87,7 +87,7 @@ static void send_all_bytes(domus_peer *peer)
         if (result == -EAGAIN)
             return;
         if (result < 0) {
-            note_error(peer, result);
+            store_first_error(peer, result);
             return;
         }
         out->begin += (size_t)result;
@@ -102,7 +102,7 @@ static void close_socket(domus_peer *peer)
     domi_net_socket_close(socket);
 }
 
-static void take_turn(domus_peer *peer)
+static void read_and_send(domus_peer *peer)
 {
     domi_net_socket *socket = peer->socket;
 
@@ -110,7 +110,7 @@ static void take_turn(domus_peer *peer)
         return;
     /* a paused peer, which does not read, also notices a reset */
     if (socket->is_dead && socket->error != 0)
-        note_error(peer, -domi_net_socket_take_error(socket));
+        store_first_error(peer, -domi_net_socket_take_error(socket));
     else
         peer->is_connected = true;
     read_all_bytes(peer);
@@ -119,16 +119,16 @@ static void take_turn(domus_peer *peer)
     if (domi_peer_bytes_count(&peer->out) != 0 || !peer->is_finished)
         return;
     if (!socket->is_dead && socket->state == DOMI_NET_CONNECTED)
-        domi_net_finish(socket->connection, socket->side);
+        domi_net_finish_stream(socket->connection, socket->side);
     if (peer->closes)
         close_socket(peer);
 }
 
 /* Read and send as far as possible. This function is the callback `changed` of the peer's
  * socket. */
-static void note_changed(domi_net_socket *socket)
+static void read_and_send_by_socket(domi_net_socket *socket)
 {
-    take_turn(socket->owner);
+    read_and_send(socket->owner);
 }
 
 /* --- made and freed -------------------------------------------------------------------------- */
@@ -145,27 +145,27 @@ static domus_peer *peer_new(domus_testkit *kit, domi_net_socket *socket)
     kit->peers = peer;
     peer->socket = socket;
     socket->owner = peer;
-    socket->changed = note_changed;
+    socket->changed = read_and_send_by_socket;
     return peer;
 }
 
-static void take_connection(domus_peer *peer)
+static void make_peer_of_connection(domus_peer *peer)
 {
     peer->connection = peer->socket->connection;
     peer->connection->is_kept = true;
     peer->side = peer->socket->side;
 }
 
-int domi_peer_of_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer)
+int domi_peer_make_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer)
 {
     domus_peer *peer = peer_new(kit, socket);
 
     if (peer == NULL)
         return -ENOMEM;
-    take_connection(peer);
+    make_peer_of_connection(peer);
     peer->is_connected = true;
     *ret_peer = peer;
-    take_turn(peer);
+    read_and_send(peer);
     return 0;
 }
 
@@ -189,7 +189,7 @@ int domi_peer_make_socket(domus_testkit *kit, uint16_t family, domi_net_state st
     return 0;
 }
 
-int domi_peer_fail(domus_testkit *kit, const char *what, const char *where, int result)
+int domi_peer_write_error(domus_testkit *kit, const char *what, const char *where, int result)
 {
     if (result != -EBUSY)
         snprintf(kit->error, sizeof kit->error, "a peer cannot %s %s: %s", what, where,
@@ -201,25 +201,25 @@ int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, dom
 {
     domi_net_socket *socket = NULL;
     domus_endpoint at;
-    int result = domi_peer_act(kit);
+    int result = domi_peer_prepare_act(kit);
 
     if (result == 0 && domus_endpoint_parse(to, &at) != 0)
         result = -EINVAL;
     if (result == 0)
         result = domi_peer_make_socket(kit, at.family, DOMI_NET_FRESH, from, &socket);
     if (result != 0)
-        return domi_peer_fail(kit, "connect to", to, result);
+        return domi_peer_write_error(kit, "connect to", to, result);
     domus_peer *peer = peer_new(kit, socket);
     if (peer == NULL) {
         domi_net_socket_free(socket);
-        return domi_peer_fail(kit, "connect to", to, -ENOMEM);
+        return domi_peer_write_error(kit, "connect to", to, -ENOMEM);
     }
     result = domi_net_socket_connect(socket, &at);
     if (result == 0) {
-        take_connection(peer);
-        take_turn(peer);
+        make_peer_of_connection(peer);
+        read_and_send(peer);
     } else { /* a connect of a Unix socket fails at once */
-        note_error(peer, result);
+        store_first_error(peer, result);
         close_socket(peer);
     }
     *ret_peer = peer;
@@ -231,18 +231,18 @@ int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t backlog,
 {
     domus_endpoint endpoint;
     domi_net_socket *socket = NULL;
-    int result = domi_peer_act(kit);
+    int result = domi_peer_prepare_act(kit);
 
     if (result == 0 && domus_endpoint_parse(at, &endpoint) != 0)
         result = -EINVAL;
     if (result == 0)
         result = domi_peer_make_socket(kit, endpoint.family, DOMI_NET_FRESH, at, &socket);
     if (result != 0)
-        return domi_peer_fail(kit, "listen at", at, result);
+        return domi_peer_write_error(kit, "listen at", at, result);
     domus_peer_listener *listener = domi_memory_new(sizeof *listener);
     if (listener == NULL) {
         domi_net_socket_free(socket);
-        return domi_peer_fail(kit, "listen at", at, -ENOMEM);
+        return domi_peer_write_error(kit, "listen at", at, -ENOMEM);
     }
     (void)domi_net_socket_listen(socket, backlog != 0 ? (int)backlog : (int)BACKLOG);
     *listener = (domus_peer_listener){.kit = kit, .next = kit->listeners, .socket = socket};
@@ -259,7 +259,7 @@ domus_endpoint domus_peer_listener_endpoint(const domus_peer_listener *listener)
 
 void domus_peer_listener_close(domus_peer_listener *listener)
 {
-    if (listener->socket == NULL || domi_peer_act(listener->kit) != 0)
+    if (listener->socket == NULL || domi_peer_prepare_act(listener->kit) != 0)
         return;
     domi_net_socket_close(listener->socket);
     listener->socket = NULL;
@@ -291,7 +291,7 @@ void domi_kit_peers_free(domus_testkit *kit)
 
 int domus_peer_send(domus_peer *peer, const void *data, size_t size)
 {
-    int result = domi_peer_act(peer->kit);
+    int result = domi_peer_prepare_act(peer->kit);
 
     if (result != 0)
         return result;
@@ -299,7 +299,7 @@ int domus_peer_send(domus_peer *peer, const void *data, size_t size)
         return -EPIPE;
     if (!append_bytes(&peer->out, data, size))
         return -ENOMEM;
-    take_turn(peer);
+    read_and_send(peer);
     return 0;
 }
 
@@ -307,11 +307,11 @@ int domus_peer_send(domus_peer *peer, const void *data, size_t size)
  * socket then. */
 static void finish_sending(domus_peer *peer, bool closes)
 {
-    if (domi_peer_act(peer->kit) != 0 || peer->socket == NULL)
+    if (domi_peer_prepare_act(peer->kit) != 0 || peer->socket == NULL)
         return;
     peer->is_finished = true;
     peer->closes |= closes;
-    take_turn(peer);
+    read_and_send(peer);
 }
 
 void domus_peer_finish(domus_peer *peer)
@@ -327,7 +327,7 @@ void domus_peer_close(domus_peer *peer)
 
 void domus_peer_reset(domus_peer *peer)
 {
-    if (domi_peer_act(peer->kit) != 0 || peer->socket == NULL)
+    if (domi_peer_prepare_act(peer->kit) != 0 || peer->socket == NULL)
         return;
     peer->out.begin = peer->out.end = 0;
     peer->is_finished = true;
@@ -343,22 +343,22 @@ void domus_peer_pause(domus_peer *peer)
 void domus_peer_resume(domus_peer *peer)
 {
     peer->is_paused = false;
-    if (domi_peer_act(peer->kit) == 0)
-        take_turn(peer);
+    if (domi_peer_prepare_act(peer->kit) == 0)
+        read_and_send(peer);
 }
 
 void domus_peer_hold(domus_peer *peer)
 {
-    if (peer->connection != NULL && domi_peer_act(peer->kit) == 0)
+    if (peer->connection != NULL && domi_peer_prepare_act(peer->kit) == 0)
         peer->connection->is_held = true;
 }
 
 void domus_peer_release(domus_peer *peer)
 {
-    if (peer->connection == NULL || domi_peer_act(peer->kit) != 0)
+    if (peer->connection == NULL || domi_peer_prepare_act(peer->kit) != 0)
         return;
     peer->connection->is_held = false;
-    if (!domi_net_is_blocked(peer->connection))
+    if (!domi_net_is_connection_blocked(peer->connection))
         domi_net_release_held(peer->connection);
 }
 
@@ -448,7 +448,7 @@ static bool are_faults_valid(const domus_net_faults *faults)
 int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults)
 {
     static const domus_net_faults none = {0};
-    int result = domi_peer_act(kit);
+    int result = domi_peer_prepare_act(kit);
 
     if (result != 0)
         return result;
@@ -481,7 +481,7 @@ domus_net_datagrams domus_testkit_net_datagrams(const domus_testkit *kit)
 int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *one,
                            const domus_endpoint *other, bool broken)
 {
-    int result = domi_peer_act(kit);
+    int result = domi_peer_prepare_act(kit);
 
-    return result == 0 ? domi_net_part(kit->net, one, other, broken) : result;
+    return result == 0 ? domi_net_set_link_broken(kit->net, one, other, broken) : result;
 }

@@ -59,7 +59,7 @@ struct domus_peer_listener {
 
 /* Prepare an act of the test on the network: move the network's time to the kit's. Returns 0;
  * -EBUSY in a step. */
-int domi_peer_act(domus_testkit *kit);
+int domi_peer_prepare_act(domus_testkit *kit);
 
 /* Take steps until `is_done` returns true or `within_ns` has passed. Returns 0 when `is_done`
  * returned true; -ETIME when the time has passed; -EBUSY; -ENOMEM; -ETIMEDOUT as
@@ -68,11 +68,11 @@ int domi_peer_wait(domus_testkit *kit, bool (*is_done)(const void *), const void
                    uint64_t within_ns);
 
 #define DOMI_PEER_SHOWN_MAX 40u /* most received bytes that an error text shows */
-#define DOMI_PEER_TEXT_MAX  (4 * DOMI_PEER_SHOWN_MAX + 8) /* room for these bytes as escaped text  \
-                                                           */
+/* most bytes of DOMI_PEER_SHOWN_MAX bytes as escaped text */
+#define DOMI_PEER_TEXT_MAX (4 * DOMI_PEER_SHOWN_MAX + 8)
 
 /* Write bytes as text in quotes, escaped, and cut after DOMI_PEER_SHOWN_MAX bytes. */
-void domi_peer_show(const char *data, size_t size, char *text, size_t text_size);
+void domi_peer_format_bytes(const char *data, size_t size, char *text, size_t text_size);
 
 /* Make a socket of an address family, for datagrams if `state` is DOMI_NET_DATAGRAMS, and bind it
  * to the address `from` unless that is NULL. Returns 0; -EINVAL; -EADDRINUSE; -ENOMEM. */
@@ -80,10 +80,10 @@ int domi_peer_make_socket(domus_testkit *kit, uint16_t family, domi_net_state st
                           const char *from, domi_net_socket **ret_socket);
 
 /* Write to the kit's error what a peer could not do. Returns `result`. */
-int domi_peer_fail(domus_testkit *kit, const char *what, const char *where, int result);
+int domi_peer_write_error(domus_testkit *kit, const char *what, const char *where, int result);
 
 /* Make a peer for a connection that a test's listener has accepted. Returns 0; -ENOMEM. */
-int domi_peer_of_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer);
+int domi_peer_make_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer);
 
 /* Free all peers and listeners of the kit, and all its datagram peers. */
 void domi_kit_peers_free(domus_testkit *kit);

@@ -19,13 +19,13 @@ typedef struct expected {
 int domi_peer_wait(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
                    uint64_t within_ns)
 {
-    int result = domi_peer_act(kit);
+    int result = domi_peer_prepare_act(kit);
 
     if (result != 0)
         return result;
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
     uint64_t until_ns = within_ns < UINT64_MAX - 1 - now_ns ? now_ns + within_ns : UINT64_MAX - 1;
-    result = domi_testkit_pass(kit, is_done, context, until_ns);
+    result = domi_testkit_run_until(kit, is_done, context, until_ns);
     if (kit->net->is_out_of_memory) {
         kit->net->is_out_of_memory = false;
         snprintf(kit->error, sizeof kit->error, "no memory for what the network holds");
@@ -34,7 +34,7 @@ int domi_peer_wait(domus_testkit *kit, bool (*is_done)(const void *), const void
     return result;
 }
 
-void domi_peer_show(const char *data, size_t size, char *text, size_t text_size)
+void domi_peer_format_bytes(const char *data, size_t size, char *text, size_t text_size)
 {
     char escaped[4 * DOMI_PEER_SHOWN_MAX + 1];
 
@@ -61,7 +61,7 @@ static int write_peer_error(const domus_peer *peer, const char *what, int result
     size_t size;
     const char *data = domus_peer_got(peer, &size);
 
-    domi_peer_show(data, size, got, sizeof got);
+    domi_peer_format_bytes(data, size, got, sizeof got);
     snprintf(peer->kit->error, sizeof peer->kit->error,
              "peer %u expected %s; it has %zu bytes: %s; %s", peer->number, what, size, got,
              get_peer_state(peer));
@@ -75,7 +75,7 @@ static bool is_stream_over(const domus_peer *peer)
 
 /* Returns how many of the received bytes agree with the expected ones, counted from the first
  * byte. */
-static size_t count_equal(const expected *expect)
+static size_t count_expected_bytes(const expected *expect)
 {
     size_t held;
     const char *data = domus_peer_got(expect->peer, &held);
@@ -86,11 +86,11 @@ static size_t count_equal(const expected *expect)
     return count;
 }
 
-static bool are_bytes_decided(const void *expect_)
+static bool have_bytes_come_or_failed(const void *expect_)
 {
     const expected *expect = expect_;
     size_t held = domi_peer_bytes_count(&expect->peer->got);
-    size_t equal = count_equal(expect);
+    size_t equal = count_expected_bytes(expect);
 
     return equal == expect->size || equal < held || is_stream_over(expect->peer);
 }
@@ -98,9 +98,9 @@ static bool are_bytes_decided(const void *expect_)
 int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t within_ns)
 {
     const expected expect = {.peer = peer, .data = data, .size = size};
-    int result = domi_peer_wait(peer->kit, are_bytes_decided, &expect, within_ns);
+    int result = domi_peer_wait(peer->kit, have_bytes_come_or_failed, &expect, within_ns);
     char what[4 * DOMI_PEER_SHOWN_MAX + 32];
-    size_t equal = count_equal(&expect);
+    size_t equal = count_expected_bytes(&expect);
 
     if (result != 0 && result != -ETIME)
         return result;
@@ -109,7 +109,7 @@ int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t 
         return 0;
     }
     int length = snprintf(what, sizeof what, "%zu bytes: ", size);
-    domi_peer_show(data, size, what + length, sizeof what - (size_t)length);
+    domi_peer_format_bytes(data, size, what + length, sizeof what - (size_t)length);
     if (equal < domi_peer_bytes_count(&peer->got))
         return write_peer_error(peer, what, -EBADMSG);
     if (result == -ETIME)
@@ -117,7 +117,7 @@ int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t 
     return write_peer_error(peer, what, peer->error != 0 ? peer->error : -EPIPE);
 }
 
-static bool is_connect_decided(const void *peer_)
+static bool has_connect_ended(const void *peer_)
 {
     const domus_peer *peer = peer_;
 
@@ -126,7 +126,7 @@ static bool is_connect_decided(const void *peer_)
 
 int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, is_connect_decided, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_connect_ended, peer, within_ns);
 
     if (result == -ETIME)
         return write_peer_error(peer, "to be connected", -ETIMEDOUT);
@@ -199,5 +199,6 @@ int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_p
     }
     if (result != 0)
         return result;
-    return domi_peer_of_accepted(listener->kit, domi_net_socket_accept(listener->socket), ret_peer);
+    return domi_peer_make_accepted(listener->kit, domi_net_socket_accept(listener->socket),
+                                   ret_peer);
 }

@@ -24,7 +24,7 @@ static domi_parcel *keep_as_parcel(domus_stack *stack, domus_probe *probe, const
     size_t bytes = type != NULL ? type->size : 0;
     domi_parcel *one = domi_memory_new(sizeof *one + bytes);
 
-    domi_trace_note_probe(probe->kit, probe->number, kind, type, error);
+    domi_trace_record_probe(probe->kit, probe->number, kind, type, error);
     if (one == NULL) {
         probe->lost = true;
         return NULL;
@@ -41,7 +41,7 @@ static domi_parcel *keep_as_parcel(domus_stack *stack, domus_probe *probe, const
 
 /* Handle a received message. This is the handler of the behaviour's only row, which accepts every
  * type. */
-static int on_received(domus_stack *stack, void *self, const void *payload)
+static int receive_message(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {
         [DOMI_ASK] = "ask", [DOMI_NOTICE] = "notice", [DOMI_EVENT] = "event"};
@@ -61,7 +61,7 @@ static int on_received(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int receive_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_probe *probe = *(domus_probe **)self;
     const char *kind = answer->error == 0 ? "reply" : "failure";
@@ -76,7 +76,7 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 static const domus_behaviour behaviour = {
     .name = "probe",
     .state_size = sizeof(domus_probe *),
-    .on = (const domus_on[]){{NULL, on_received, 0}},
+    .on = (const domus_on[]){{NULL, receive_message, 0}},
 };
 
 /* --- made and freed -------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ domus_address domus_probe_sender(const domus_probe *probe)
 
 /* Begin a run of the probe between steps, and make a stack for it. Returns 0; -EBUSY in a step;
  * -ESTALE if the probe was stopped. */
-static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
+static int begin_run_of_probe(const domus_probe *probe, domus_stack *ret_stack)
 {
     domi_house *house = probe->address.house;
     uint64_t life = domi_house_life(house);
@@ -138,7 +138,7 @@ static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
         return -EBUSY;
     if (DOMI_LIFE_LEASE(life) != probe->address.lease || (life & DOMI_LIFE_CLOSED) != 0)
         return -ESTALE;
-    domi_testkit_rouse(probe->kit, house->home);
+    domi_testkit_prepare_thread(probe->kit, house->home);
     domi_stack_begin(ret_stack, house->home, house);
     domi_run_begin(house->home, house);
     domi_turn_begin(ret_stack, NULL);
@@ -146,7 +146,7 @@ static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
 }
 
 /* End the run that the probe's act has begun; `result` is the result of the act. */
-static void act_end(domus_stack *stack, int result)
+static void end_run_of_probe(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
 
@@ -158,12 +158,12 @@ int domus_probe_send(domus_probe *probe, domus_address to, const domus_type *typ
                      const void *payload)
 {
     domus_stack stack;
-    int result = act_begin(probe, &stack);
+    int result = begin_run_of_probe(probe, &stack);
 
     if (result != 0)
         return result;
     result = domus_notice(&stack, to, type, payload);
-    act_end(&stack, 0);
+    end_run_of_probe(&stack, 0);
     return result;
 }
 
@@ -177,26 +177,27 @@ int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_typ
                            const void *payload, uint64_t timeout_ns)
 {
     domus_stack stack;
-    int result = act_begin(probe, &stack);
+    int result = begin_run_of_probe(probe, &stack);
 
     if (result != 0)
         return result;
-    result = domus_ask_within(&stack, to, type, payload, timeout_ns, on_answer);
-    act_end(&stack, result);
+    result = domus_ask_within(&stack, to, type, payload, timeout_ns, receive_answer);
+    end_run_of_probe(&stack, result);
     return result == DOMUS_PARKED ? 0 : result;
 }
 
 /* Answer the oldest received ask: with a reply, or, if `type` is NULL, with `error`. */
-static int settle_ask(domus_probe *probe, const domus_type *type, const void *payload, int error)
+static int answer_oldest_ask(domus_probe *probe, const domus_type *type, const void *payload,
+                             int error)
 {
     const domi_parcel *oldest = probe->asks.head;
     domus_stack stack;
-    int result = act_begin(probe, &stack);
+    int result = begin_run_of_probe(probe, &stack);
 
     if (result != 0)
         return result;
     if (oldest == NULL) {
-        act_end(&stack, 0);
+        end_run_of_probe(&stack, 0);
         return -EINVAL;
     }
     if (type != NULL)
@@ -205,16 +206,16 @@ static int settle_ask(domus_probe *probe, const domus_type *type, const void *pa
         result = domus_kept_fail(&stack, oldest->kept, error);
     if (result != -EMSGSIZE)
         domi_memory_free(domi_parcels_take(&probe->asks));
-    act_end(&stack, 0);
+    end_run_of_probe(&stack, 0);
     return result;
 }
 
 int domus_probe_reply(domus_probe *probe, const domus_type *type, const void *payload)
 {
-    return settle_ask(probe, type, payload, 0);
+    return answer_oldest_ask(probe, type, payload, 0);
 }
 
 int domus_probe_fail(domus_probe *probe, int error)
 {
-    return error < 0 ? settle_ask(probe, NULL, NULL, error) : -EINVAL;
+    return error < 0 ? answer_oldest_ask(probe, NULL, NULL, error) : -EINVAL;
 }

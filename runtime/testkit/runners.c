@@ -43,7 +43,7 @@ static bool has_runner_to_follow_orders(const domus_runner *runner)
                                 memory_order_relaxed);
 }
 
-bool domi_kit_runner_can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     const domi_kit_runner *one = &kit->runners[index];
     domus_pool *pool = one->runner->pool;
@@ -53,7 +53,7 @@ bool domi_kit_runner_can_move(const domus_testkit *kit, uint32_t index, uint64_t
             domi_pooled_due_ns(&pool->pooled) <= now_ns);
 }
 
-void domi_kit_runner_step(domus_testkit *kit, uint32_t index)
+void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index)
 {
     domi_kit_runner *one = &kit->runners[index];
     domi_manager *outer = domi_thread_manager;

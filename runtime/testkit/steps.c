@@ -44,13 +44,13 @@
 
 /* Returns the number of threads and runners, which are the ones that take steps. Runners have the
  * indexes after those of the threads. */
-static uint32_t count_movers(const domus_testkit *kit)
+static uint32_t count_steppers(const domus_testkit *kit)
 {
     return kit->system->count + kit->runner_count;
 }
 
 /* True if the thread can take a step at this time. */
-static bool thread_can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+static bool can_thread_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     const domi_kit_thread *thread = &kit->threads[index];
 
@@ -68,11 +68,11 @@ static bool thread_can_move(const domus_testkit *kit, uint32_t index, uint64_t n
     }
 }
 
-static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+static bool can_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     return index < kit->system->count
-               ? thread_can_move(kit, index, now_ns)
-               : domi_kit_runner_can_move(kit, index - kit->system->count, now_ns);
+               ? can_thread_step(kit, index, now_ns)
+               : domi_kit_can_runner_step(kit, index - kit->system->count, now_ns);
 }
 
 /* Check for each sleeping thread that it has no work (M3): neither work that it overlooked when it
@@ -99,53 +99,53 @@ static void check_sleeper_has_no_work(const domus_testkit *kit)
             domi_manager_check_houses(&kit->system->threads[i].manager);
     }
     if (kit->steps % CHECK_HOUSES_EVERY == 0)
-        domi_net_check(kit->net);
+        domi_net_check_counts(kit->net);
 }
 
-static void draw_lag(domus_testkit *kit)
+static void draw_held_back_thread(domus_testkit *kit)
 {
     if (kit->lag_steps != 0) {
         kit->lag_steps--;
     } else if (domi_random_below(&kit->random, LAG_EVERY) == 0) {
-        kit->lagging = (uint32_t)domi_random_below(&kit->random, count_movers(kit));
+        kit->lagging = (uint32_t)domi_random_below(&kit->random, count_steppers(kit));
         kit->lag_steps = 1 + (uint32_t)domi_random_below(&kit->random, LAG_STEPS_MAX);
     }
 }
 
 /* Draw the thread or runner that takes the next step. Returns its index; UINT32_MAX if none can
  * take a step. */
-static uint32_t draw_mover(domus_testkit *kit)
+static uint32_t draw_next_stepper(domus_testkit *kit)
 {
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
     uint32_t lagging = UINT32_MAX;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < count_movers(kit); i++)
-        count += can_move(kit, i, now_ns);
+    for (uint32_t i = 0; i < count_steppers(kit); i++)
+        count += can_step(kit, i, now_ns);
     if (count == 0)
         return UINT32_MAX;
-    draw_lag(kit);
-    if (kit->lag_steps != 0 && count > 1 && can_move(kit, kit->lagging, now_ns)) {
+    draw_held_back_thread(kit);
+    if (kit->lag_steps != 0 && count > 1 && can_step(kit, kit->lagging, now_ns)) {
         lagging = kit->lagging;
         count--;
     }
     uint64_t drawn = domi_random_below(&kit->random, count);
     for (uint32_t i = 0;; i++) {
-        if (i != lagging && can_move(kit, i, now_ns) && drawn-- == 0)
+        if (i != lagging && can_step(kit, i, now_ns) && drawn-- == 0)
             return i;
     }
 }
 
 static void wake_sleeping_thread(domus_testkit *kit, uint32_t index)
 {
-    domi_net_ring_wake(kit->system->threads[index].io.ring);
+    domi_net_ring_end_sleep(kit->system->threads[index].io.ring);
     domi_thread_rest_end(&kit->system->threads[index], kit->threads[index].until_ns);
     kit->threads[index].next = DOMI_STEP_IO;
 }
 
 /* Choose the thread's next step after phase 3 as domi_thread_loop() does: leave the loop, sleep,
  * run a loan, or go on with phase 1. */
-static void rest_until_due(domus_testkit *kit, uint32_t index)
+static void choose_step_after_phase_3(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
     domi_kit_thread *state = &kit->threads[index];
@@ -184,9 +184,9 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
         state->next = DOMI_STEP_STATE;
         return "channels";
     case DOMI_STEP_STATE:
-        domi_trace_note_ready(kit, index);
+        domi_trace_record_ready_actors(kit, index);
         domi_phase_state(thread);
-        rest_until_due(kit, index);
+        choose_step_after_phase_3(kit, index);
         return "state";
     case DOMI_STEP_LOAN:
         domi_thread_run_loan(thread, false);
@@ -215,7 +215,7 @@ static void step_thread(domus_testkit *kit, uint32_t index)
     domi_manager_own(domi_thread_manager);
     const char *phase = take_step(kit, index);
     domi_thread_manager = outer;
-    domi_trace_note_step(kit, index, phase);
+    domi_trace_record_step(kit, index, phase);
 }
 
 bool domi_testkit_step(domus_testkit *kit)
@@ -223,7 +223,7 @@ bool domi_testkit_step(domus_testkit *kit)
     if (kit->stepping)
         return false;
     domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
-    uint32_t index = draw_mover(kit);
+    uint32_t index = draw_next_stepper(kit);
     if (index == UINT32_MAX) {
         check_sleeper_has_no_work(kit);
         return false;
@@ -234,8 +234,8 @@ bool domi_testkit_step(domus_testkit *kit)
     if (index < kit->system->count) {
         step_thread(kit, index);
     } else {
-        domi_kit_runner_step(kit, index - kit->system->count);
-        domi_trace_note_turn(kit, index - kit->system->count);
+        domi_kit_take_runner_step(kit, index - kit->system->count);
+        domi_trace_record_turn(kit, index - kit->system->count);
     }
     kit->stepping = false;
     return true;
@@ -280,7 +280,7 @@ static size_t append_ready_names(const domi_thread *thread, char *text, size_t s
     return length;
 }
 
-static void say_who_runs(domus_testkit *kit)
+static void write_running_actors(domus_testkit *kit)
 {
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
     size_t size = sizeof kit->error;
@@ -288,7 +288,7 @@ static void say_who_runs(domus_testkit *kit)
         (size_t)snprintf(kit->error, size, "%u steps and no end;", DOMUS_TESTKIT_STEPS_MAX);
 
     for (uint32_t i = 0; i < kit->system->count && length < size; i++) {
-        if (!can_move(kit, i, now_ns))
+        if (!can_step(kit, i, now_ns))
             continue;
         length += (size_t)snprintf(kit->error + length, size - length, " thread %u runs", i);
         if (length < size)
@@ -304,8 +304,8 @@ static void say_who_runs(domus_testkit *kit)
     }
 }
 
-int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), const void *context,
-                      uint64_t until_ns)
+int domi_testkit_run_until(domus_testkit *kit, bool (*is_done)(const void *context),
+                           const void *context, uint64_t until_ns)
 {
     domi_clock *clock = &kit->system->clock;
 
@@ -317,7 +317,7 @@ int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), 
         if (domi_testkit_step(kit)) {
             if (kit->steps_here <= DOMUS_TESTKIT_STEPS_MAX)
                 continue;
-            say_who_runs(kit);
+            write_running_actors(kit);
             return -ETIMEDOUT;
         }
         uint64_t now_ns = domi_clock_now(clock);
@@ -329,7 +329,7 @@ int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), 
     }
 }
 
-void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager)
+void domi_testkit_prepare_thread(domus_testkit *kit, const domi_manager *manager)
 {
     domi_manager_own(&kit->system->threads[manager->index].manager);
     if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
@@ -378,11 +378,12 @@ static bool is_condition_met(const void *condition_)
     return condition->is_done(condition->system);
 }
 
-bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
-                       uint64_t until_ns)
+bool domi_testkit_run_until_condition(domi_simulator *simulator,
+                                      bool (*is_done)(const domus_system *system),
+                                      uint64_t until_ns)
 {
     domus_testkit *kit = (domus_testkit *)(void *)simulator;
     struct condition condition = {.is_done = is_done, .system = kit->system};
 
-    return domi_testkit_pass(kit, is_condition_met, &condition, until_ns) == 0;
+    return domi_testkit_run_until(kit, is_condition_met, &condition, until_ns) == 0;
 }

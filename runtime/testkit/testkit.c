@@ -57,7 +57,7 @@ static bool make_parts(domus_testkit *kit, uint32_t threads, uint64_t seed)
     kit->net = domi_net_new(seed ^ NET_SEED, DOMUS_TESTKIT_START_NS);
     if (kit->threads == NULL || kit->net == NULL || domi_trace_init(&kit->trace) != 0)
         return false;
-    kit->net->note = domi_trace_note_net;
+    kit->net->note = domi_trace_record_network;
     kit->net->note_context = kit;
     domi_random_init(&kit->random, seed);
     return true;
@@ -84,7 +84,7 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
         .backend = &domi_backend_net,
         .start_ns = DOMUS_TESTKIT_START_NS,
         .thread_hooks = &domi_hooks_of_testkit,
-        .wait = domi_testkit_wait,
+        .wait = domi_testkit_run_until_condition,
     };
     domi_net *before = domi_net_open_rings_in(kit->net);
     result = domi_system_new(&own, &kit->simulator, error, error_size, &kit->system);
@@ -151,7 +151,7 @@ int domus_testkit_advance(domus_testkit *kit, uint64_t by_ns)
         snprintf(kit->error, sizeof kit->error, "time would end");
         return -ERANGE;
     }
-    int result = domi_testkit_pass(kit, NULL, NULL, now_ns + by_ns);
+    int result = domi_testkit_run_until(kit, NULL, NULL, now_ns + by_ns);
     return result == -ETIME ? 0 : result;
 }
 

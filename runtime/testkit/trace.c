@@ -72,7 +72,7 @@ static uint64_t read_count(const domi_counters *counters, uint32_t i)
     return domi_counter_read((const domi_counter *)((const char *)counters + counts[i].offset));
 }
 
-static void note_ready(domi_trace *trace, const domi_fifo *fifo)
+static void record_ready_actors(domi_trace *trace, const domi_fifo *fifo)
 {
     for (const domi_house *house = fifo->head; house != NULL; house = house->next) {
         uint32_t number = domi_who_number(&trace->who, house);
@@ -84,18 +84,18 @@ static void note_ready(domi_trace *trace, const domi_fifo *fifo)
     }
 }
 
-void domi_trace_note_ready(domus_testkit *kit, uint32_t index)
+void domi_trace_record_ready_actors(domus_testkit *kit, uint32_t index)
 {
     const domi_queue *queue = &kit->system->threads[index].manager.schedule.ready[DOMUS_STATE];
 
-    note_ready(&kit->trace, &queue->high);
-    note_ready(&kit->trace, &queue->normal);
+    record_ready_actors(&kit->trace, &queue->high);
+    record_ready_actors(&kit->trace, &queue->normal);
 }
 
 /* Add a line for a step of a thread or a runner if it has counted anything. `before` holds its
  * counters after its last step, and is updated. */
-static void note_step(domus_testkit *kit, const domi_counters *counters, uint64_t *before,
-                      uint32_t number, const char *pool, const char *what)
+static void record_step(domus_testkit *kit, const domi_counters *counters, uint64_t *before,
+                        uint32_t number, const char *pool, const char *what)
 {
     domi_trace *trace = &kit->trace;
     uint64_t now[DOMI_TRACE_COUNTS];
@@ -122,22 +122,22 @@ static void note_step(domus_testkit *kit, const domi_counters *counters, uint64_
     trace->actor_count = 0;
 }
 
-void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase)
+void domi_trace_record_step(domus_testkit *kit, uint32_t index, const char *phase)
 {
-    note_step(kit, &kit->system->threads[index].manager.counters, kit->threads[index].counts, index,
-              NULL, phase);
+    record_step(kit, &kit->system->threads[index].manager.counters, kit->threads[index].counts,
+                index, NULL, phase);
 }
 
-void domi_trace_note_turn(domus_testkit *kit, uint32_t index)
+void domi_trace_record_turn(domus_testkit *kit, uint32_t index)
 {
     const domus_runner *runner = kit->runners[index].runner;
 
-    note_step(kit, &runner->manager.counters, kit->runners[index].counts, runner->number,
-              runner->pool->settings->name, "turn");
+    record_step(kit, &runner->manager.counters, kit->runners[index].counts, runner->number,
+                runner->pool->settings->name, "turn");
 }
 
-void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind,
-                           const domus_type *type, int error)
+void domi_trace_record_probe(domus_testkit *kit, uint32_t number, const char *kind,
+                             const domus_type *type, int error)
 {
     domi_trace_line *line = line_new(kit);
 
@@ -149,7 +149,7 @@ void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind
     line->error = error;
 }
 
-void domi_trace_note_net(void *kit, const domi_net_note *note)
+void domi_trace_record_network(void *kit, const domi_net_note *note)
 {
     domi_trace_line *line = line_new(kit);
 
@@ -172,7 +172,7 @@ typedef struct writer {
 
 /* Append text. Text that does not fit is cut; TEXT_BYTES suffices unless type names have hundreds
  * of bytes. */
-__attribute__((format(printf, 2, 3))) static void put_text(writer *out, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append_text(writer *out, const char *format, ...)
 {
     size_t room = out->size - out->length;
     va_list arguments;
@@ -190,17 +190,17 @@ static const char *get_name_or_none(const char *name)
     return name != NULL ? name : "(no name)";
 }
 
-static void put_actors(writer *out, const domi_trace_line *line)
+static void append_actors(writer *out, const domi_trace_line *line)
 {
     for (uint32_t i = 0; i < line->actor_count && i < DOMI_TRACE_ACTORS; i++) {
         const domi_trace_actor *actor = &line->actors[i];
 
-        put_text(out, "%s%s", i == 0 ? " of " : ", ", get_name_or_none(actor->behaviour->name));
+        append_text(out, "%s%s", i == 0 ? " of " : ", ", get_name_or_none(actor->behaviour->name));
         if (actor->number != DOMI_WHO_UNKNOWN)
-            put_text(out, "#%u", actor->number);
+            append_text(out, "#%u", actor->number);
     }
     if (line->actor_count > DOMI_TRACE_ACTORS)
-        put_text(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
+        append_text(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
 }
 
 /* Write the line of a datagram or a connection. The sign `>` stands for an event that reaches the
@@ -208,45 +208,45 @@ static void put_actors(writer *out, const domi_trace_line *line)
 static void write_network_line(writer *out, const domi_trace_line *line)
 {
     if (line->of_datagram)
-        put_text(out, " datagram %u %s", line->number, line->what);
+        append_text(out, " datagram %u %s", line->number, line->what);
     else
-        put_text(out, " connection %u %s %s", line->number, line->side == 1 ? ">" : "<",
-                 line->what);
+        append_text(out, " connection %u %s %s", line->number, line->side == 1 ? ">" : "<",
+                    line->what);
     if (line->amount != 0)
-        put_text(out, " %" PRIu64, line->amount);
-    put_text(out, "\n");
+        append_text(out, " %" PRIu64, line->amount);
+    append_text(out, "\n");
 }
 
-static void put_line(writer *out, const domi_trace_line *line)
+static void append_line(writer *out, const domi_trace_line *line)
 {
     const char *mark = ": ";
 
-    put_text(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
-             line->now_ns % NS_PER_S);
+    append_text(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
+                line->now_ns % NS_PER_S);
     if (line->of_net) {
         write_network_line(out, line);
         return;
     }
     if (line->of_probe) {
-        put_text(out, " probe %u receives the %s", line->number, line->what);
+        append_text(out, " probe %u receives the %s", line->number, line->what);
         if (line->type != NULL)
-            put_text(out, " %s\n", get_name_or_none(line->type->name));
+            append_text(out, " %s\n", get_name_or_none(line->type->name));
         else
-            put_text(out, " %d\n", line->error);
+            append_text(out, " %d\n", line->error);
         return;
     }
     if (line->pool != NULL)
-        put_text(out, " pool %s runner %u %s", line->pool, line->number, line->what);
+        append_text(out, " pool %s runner %u %s", line->pool, line->number, line->what);
     else
-        put_text(out, " thread %u %s", line->number, line->what);
-    put_actors(out, line);
+        append_text(out, " thread %u %s", line->number, line->what);
+    append_actors(out, line);
     for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
         if (line->counts[i] == 0)
             continue;
-        put_text(out, "%s%s %u", mark, counts[i].name, line->counts[i]);
+        append_text(out, "%s%s %u", mark, counts[i].name, line->counts[i]);
         mark = ", ";
     }
-    put_text(out, "\n");
+    append_text(out, "\n");
 }
 
 const char *domus_testkit_trace(domus_testkit *kit)
@@ -258,8 +258,8 @@ const char *domus_testkit_trace(domus_testkit *kit)
 
     out.text[0] = '\0';
     if (first != 0)
-        put_text(&out, "%" PRIu64 " lines before are gone\n", first);
+        append_text(&out, "%" PRIu64 " lines before are gone\n", first);
     for (uint64_t i = first; i < trace->count; i++)
-        put_line(&out, &trace->lines[i % DOMUS_TESTKIT_TRACE_MAX]);
+        append_line(&out, &trace->lines[i % DOMUS_TESTKIT_TRACE_MAX]);
     return out.text;
 }

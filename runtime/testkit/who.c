@@ -21,7 +21,7 @@ struct domi_who {
 };
 
 /* Make a table of `size` entries. Returns NULL if there is no memory. */
-static domi_who *make_who_table(uint32_t size)
+static domi_who *make_table(uint32_t size)
 {
     domi_who *who = domi_memory_new(sizeof *who + size * sizeof who->entries[0]);
 
@@ -48,7 +48,7 @@ static entry *find_entry(domi_who *who, const domi_house *house, uint32_t lease)
 
 static domi_who *grow_table(domi_who *who)
 {
-    domi_who *larger = make_who_table(who != NULL ? who->size * 2 : ENTRIES_FIRST);
+    domi_who *larger = make_table(who != NULL ? who->size * 2 : ENTRIES_FIRST);
 
     if (larger == NULL || who == NULL)
         return larger;
