@@ -20,7 +20,7 @@ static void release_file(void *payload)
 const domus_type domus_file_type = {
     .name = "file", .size = sizeof(domus_file *), .release = release_file};
 
-/* --- what handles have in common -------------------------------------------------------------- */
+/* --- the common part of handles --------------------------------------------------------------- */
 
 domi_files *domi_files_new(domi_workers *workers, uint32_t open_max)
 {

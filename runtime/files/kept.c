@@ -42,7 +42,7 @@ domi_kept *domi_kept_new(uint64_t bytes_max, const uint64_t hash_key[2])
     return kept;
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names of kept files ---------------------------------------------------------------------- */
 
 static uint64_t hash_name(const domi_kept *kept, domi_kept_name name)
 {
@@ -103,7 +103,7 @@ static void remove_from_order_of_use(domi_kept *kept, domi_kept_file *file)
         kept->oldest = file->newer;
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files of the table ----------------------------------------------------------------------- */
 
 static domi_kept_file **find_list_of_hash(domi_kept *kept, uint64_t hash)
 {

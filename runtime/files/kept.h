@@ -38,7 +38,7 @@ typedef struct domi_kept_file {
     uint64_t since_ns;        /* time at which the file was first seen with this status */
     uint64_t looked_ns;       /* time of the turn in which the file was last checked */
     domus_slice bytes;        /* all bytes of the file; without a page: the file is only noted */
-    uint32_t cost;            /* number of bytes that the file counts */
+    uint32_t cost;            /* bytes for which the file counts in the bound of the table */
     uint32_t paths_size;      /* number of bytes at `paths` */
     char paths[];             /* the paths of the name, each with its NUL */
 } domi_kept_file;

@@ -45,7 +45,7 @@ typedef struct loading {
     domus_file_loaded loaded;
 } loading;
 
-/* --- steps ------------------------------------------------------------------------------------ */
+/* --- steps of a load -------------------------------------------------------------------------- */
 
 static int open_path(const loading *load, const char *path)
 {
@@ -108,7 +108,7 @@ static int read_file_into_page(loading *load)
     return (uint32_t)result == size ? 0 : -EAGAIN;
 }
 
-/* --- in place --------------------------------------------------------------------------------- */
+/* --- loads in the call of the user ------------------------------------------------------------ */
 
 /* Make a page of exactly the file's size, and read the file into it. */
 static int read_small_file(loading *load)
@@ -280,7 +280,7 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
     return error;
 }
 
-/* --- on a helper thread ----------------------------------------------------------------------- */
+/* --- loads on a helper thread ----------------------------------------------------------------- */
 
 static int load_prepare(domi_file_operation *operation, domi_manager *manager)
 {

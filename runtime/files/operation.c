@@ -34,7 +34,7 @@ static domi_file_operation *get_operation(domi_envelope *envelope)
     return (domi_file_operation *)(void *)((char *)envelope + DOMI_ASK_HEAD);
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- end of an operation ---------------------------------------------------------------------- */
 
 /* True if the conversation waits no more for this operation, because its promise has failed. Any
  * thread may ask. The result may be out of date at once, and then the operation is done in vain. */
@@ -94,7 +94,7 @@ static void end_on_system_thread(domi_file_operation *operation, domi_manager *m
     put_answer(manager, operation->envelope, operation->asker, kind);
 }
 
-/* --- on a helper thread ----------------------------------------------------------------------- */
+/* --- operations on a helper thread ------------------------------------------------------------ */
 
 static int run_on_helper(void *operation_)
 {
@@ -157,7 +157,7 @@ static int hand_to_helper(domi_file_operation *operation)
     return result;
 }
 
-/* --- in the ring ------------------------------------------------------------------------------ */
+/* --- tries in the ring ------------------------------------------------------------------------ */
 
 /* Handle the end of a try in the ring. This function is domi_file_try.ended. */
 static void end_try(domi_io *io, domi_file_try *attempt, int result)
@@ -181,7 +181,7 @@ static void end_try(domi_io *io, domi_file_try *attempt, int result)
     end_on_system_thread(operation, io->manager, verdict);
 }
 
-/* --- the start -------------------------------------------------------------------------------- */
+/* --- start of an operation -------------------------------------------------------------------- */
 
 /* Start a new operation. Returns 0; a negative errno, with which its conversation is resumed, and
  * then the caller still owns the operation. */

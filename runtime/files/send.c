@@ -224,7 +224,7 @@ int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uin
                : -EPERM;
 }
 
-/* --- a whole answer --------------------------------------------------------------------------- */
+/* --- sending a whole answer ------------------------------------------------------------------- */
 
 static int head_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
 {

@@ -26,7 +26,7 @@ static void count_lost_bytes(domi_net_connection *connection, uint64_t bytes)
     connection->net->totals.lost += bytes;
 }
 
-/* --- made and freed -------------------------------------------------------------------------- */
+/* --- making and freeing connections ---------------------------------------------------------- */
 
 /* Draw at random the faults of one direction of a connection. */
 static void draw_faults(domi_net *net, domi_net_pipe *pipe)
@@ -103,7 +103,7 @@ void domi_net_connection_free_if_over(domi_net_connection *connection)
         domi_net_connection_free(connection);
 }
 
-/* --- departures ------------------------------------------------------------------------------ */
+/* --- bytes leave a side ---------------------------------------------------------------------- */
 
 /* Returns the time at which bytes that leave for `side` now arrive there, after all that left
  * before. */
@@ -399,7 +399,7 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
     return 0;
 }
 
-/* --- events ---------------------------------------------------------------------------------- */
+/* --- carrying out events --------------------------------------------------------------------- */
 
 static void handle_arrival(domi_net_connection *connection, uint8_t side, uint32_t size,
                            bool is_end)

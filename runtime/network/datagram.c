@@ -21,7 +21,7 @@
 #define REORDER_NS UINT64_C(1000000)
 #define SECOND_NS  UINT64_C(1000000000)
 
-/* --- made and ended -------------------------------------------------------------------------- */
+/* --- making and ending datagrams ------------------------------------------------------------- */
 
 static domi_net_datagram *datagram_new(domi_net *net, const domus_endpoint *from,
                                        const domus_endpoint *to, const void *data, uint32_t size)
@@ -58,7 +58,7 @@ static void put_into_inbox(domi_net_socket *receiver, domi_net_datagram *datagra
     domi_net_socket_notify_change(receiver);
 }
 
-/* --- room ------------------------------------------------------------------------------------ */
+/* --- room in send buffers -------------------------------------------------------------------- */
 
 /* Returns how many bytes wait in the send buffer of a UDP socket. */
 static uint64_t count_waiting_bytes(const domi_net_socket *socket)
@@ -118,7 +118,7 @@ void domi_net_datagram_notify_senders(const domi_net_socket *receiver)
             domi_net_socket_notify_change(net->sockets[i]);
 }
 
-/* --- UDP ------------------------------------------------------------------------------------- */
+/* --- UDP sockets ----------------------------------------------------------------------------- */
 
 /* Schedule the arrival of one copy of a datagram. */
 static void schedule_datagram(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
@@ -244,7 +244,7 @@ static void deliver_refusal(domi_net *net, domi_net_datagram *datagram)
     domi_memory_free(datagram);
 }
 
-/* --- Unix ------------------------------------------------------------------------------------ */
+/* --- Unix sockets ---------------------------------------------------------------------------- */
 
 /* True if the receiver is connected, but not to `socket`. */
 static bool is_connected_to_another(const domi_net_socket *receiver, const domi_net_socket *socket)
@@ -302,7 +302,7 @@ static int send_unix(domi_net_socket *socket, const domus_endpoint *to, const vo
     return 0;
 }
 
-/* --- the calls ------------------------------------------------------------------------------- */
+/* --- calls on datagram sockets --------------------------------------------------------------- */
 
 int domi_net_datagram_send(domi_net_socket *socket, const domus_endpoint *to, const void *data,
                            uint32_t size)

@@ -9,7 +9,7 @@
 
 #define HEAP_FIRST 64u /* number of events for which the first heap has room */
 
-/* --- events ---------------------------------------------------------------------------------- */
+/* --- the heap of events ---------------------------------------------------------------------- */
 
 static bool is_event_before(const domi_net_event *one, const domi_net_event *other)
 {
@@ -126,7 +126,7 @@ void domi_net_release_held(domi_net_connection *connection)
     }
 }
 
-/* --- chance ---------------------------------------------------------------------------------- */
+/* --- random draws ---------------------------------------------------------------------------- */
 
 bool domi_net_draw_fault(domi_net *net, uint32_t of_a_million)
 {
@@ -152,7 +152,7 @@ uint64_t domi_net_draw_latency(domi_net *net)
            domi_random_below(&net->random, faults->latency_max_ns - faults->latency_min_ns + 1);
 }
 
-/* --- what others may know --------------------------------------------------------------------- */
+/* --- traces and counts ------------------------------------------------------------------------ */
 
 void domi_net_trace_connection(const domi_net_connection *connection, const char *what,
                                uint8_t side, uint64_t amount)

@@ -292,7 +292,7 @@ void domi_net_continue_ready(domi_net_ring *ring)
     }
 }
 
-/* --- begin and cancel ------------------------------------------------------------------------ */
+/* --- beginning and cancelling operations ----------------------------------------------------- */
 
 static int begin_input_operation(domi_net_ring *ring, domi_net_socket *socket,
                                  const domi_net_entry *entry)

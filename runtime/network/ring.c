@@ -74,7 +74,7 @@ static int ring_start(void *ring)
     return 0;
 }
 
-/* --- operations ------------------------------------------------------------------------------ */
+/* --- queueing operations --------------------------------------------------------------------- */
 
 static void carry_out_all_entries(domi_net_ring *ring)
 {

@@ -158,7 +158,7 @@ static int net_close(void *ring, int fd)
     return 0;
 }
 
-/* --- options --------------------------------------------------------------------------------- */
+/* --- socket options -------------------------------------------------------------------------- */
 
 /* Get the peer's name for SO_PEERNAME. Returns -EINVAL, as the kernel does, if more bytes are asked
  * for than the name has. */
@@ -328,7 +328,7 @@ static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *addres
     return 0;
 }
 
-/* --- the wake -------------------------------------------------------------------------------- */
+/* --- waking a thread ------------------------------------------------------------------------- */
 
 static int net_wake_open(void *ring)
 {

@@ -82,7 +82,7 @@ void domi_disk_close(int fd)
     (void)close(fd); /* the descriptor is closed even if close(2) fails */
 }
 
-/* --- bytes ------------------------------------------------------------------------------------ */
+/* --- reading and writing ---------------------------------------------------------------------- */
 
 int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position)
 {
@@ -158,7 +158,7 @@ int domi_disk_stat(int fd, domus_file_status *ret_status)
     return 0;
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names of files --------------------------------------------------------------------------- */
 
 /* The directory and the last part of a name. */
 typedef struct place {
@@ -270,7 +270,7 @@ int domi_disk_make_directory(domi_disk_name name, uint32_t mode)
     return result;
 }
 
-/* --- listings --------------------------------------------------------------------------------- */
+/* --- listing directories ---------------------------------------------------------------------- */
 
 /* A directory entry as getdents64(2) writes it. */
 typedef struct entry {

@@ -39,7 +39,7 @@ struct domi_symbols {
     module modules[DOMI_SYMBOLS_MODULES_MAX];
 };
 
-/* --- a file ----------------------------------------------------------------------------------- */
+/* --- reading a file --------------------------------------------------------------------------- */
 
 /* Read exactly `size` bytes at the offset `from` of a file. Returns false if the file has fewer. */
 static bool read_exactly(int fd, void *to, size_t size, uint64_t from)
@@ -155,7 +155,7 @@ static void load_symbols(module *made, const char *path)
     close(fd);
 }
 
-/* --- a name ----------------------------------------------------------------------------------- */
+/* --- finding a name --------------------------------------------------------------------------- */
 
 /* Find the table of a module; it is read from the file at the first call. Returns NULL if
  * DOMI_SYMBOLS_MODULES_MAX modules have tables already. */
@@ -220,7 +220,7 @@ uintptr_t domi_symbols_find(domi_symbols *symbols, uintptr_t at, char *text, siz
     return 0;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all tables ------------------------------------------------------------------------------- */
 
 domi_symbols *domi_symbols_new(void)
 {

@@ -34,7 +34,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* --- sleeping --------------------------------------------------------------------------------- */
+/* --- orders and sleep ------------------------------------------------------------------------- */
 
 static void store_clock_time(domi_detached *detached)
 {
@@ -105,7 +105,7 @@ static void receive_arrivals(domi_detached *detached)
         domi_pool_flush_returns(&detached->manager);
 }
 
-/* --- the loop --------------------------------------------------------------------------------- */
+/* --- the loop of a detached thread ------------------------------------------------------------ */
 
 static void set_busy(domi_detached *detached, bool busy)
 {
@@ -169,7 +169,7 @@ static void *run_detached(void *detached_)
     return NULL;
 }
 
-/* --- making one ------------------------------------------------------------------------------- */
+/* --- making detached threads ------------------------------------------------------------------ */
 
 static int start_thread(domi_detached *detached)
 {
@@ -300,7 +300,7 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
     return result;
 }
 
-/* --- a receive that returns ------------------------------------------------------------------- */
+/* --- receiving messages ----------------------------------------------------------------------- */
 
 /* True if the actor was asked to stop or to restart. A restart begins only when the running handler
  * has ended. */
@@ -374,7 +374,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     }
 }
 
-/* --- stopping --------------------------------------------------------------------------------- */
+/* --- stopping detached actors ----------------------------------------------------------------- */
 
 void domi_detached_close(domus_system *system)
 {

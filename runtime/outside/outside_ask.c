@@ -29,7 +29,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* --- completing ------------------------------------------------------------------------------- */
+/* --- completing asks -------------------------------------------------------------------------- */
 
 static void wake_asker(domus_system *system, domi_asking *asking)
 {
@@ -80,7 +80,7 @@ static int complete_ask(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- sending asks ----------------------------------------------------------------------------- */
 
 static void link_asking(domus_system *system, domi_asking *asking)
 {
@@ -153,7 +153,7 @@ int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_a
     return 0;
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
+/* --- waiting for answers ---------------------------------------------------------------------- */
 
 /* Returns how long the asking thread may still wait, in nanoseconds. */
 static uint64_t get_time_left(const domus_system *system, const domi_asking *asking)

@@ -23,7 +23,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* --- the behaviour ---------------------------------------------------------------------------- */
+/* --- behaviour of the actor ------------------------------------------------------------------- */
 
 static const domus_type *const no_types[] = {NULL};
 static const domus_pattern nothing = {.types = no_types};
@@ -110,7 +110,7 @@ static const domus_behaviour behaviour = {
     .on = (const domus_on[]){{&domus_down_type, store_event, 0}, {NULL, store_event, 0}},
 };
 
-/* --- entering --------------------------------------------------------------------------------- */
+/* --- entering a seat -------------------------------------------------------------------------- */
 
 /* Enter the seat. Returns 0; -ECHILD; -EPERM; -EDEADLK; -ESHUTDOWN. On failure nothing is locked,
  * and domi_outsider_leave() must not be called. */

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* --- watching --------------------------------------------------------------------------------- */
+/* --- watching actors -------------------------------------------------------------------------- */
 
 /* Watch an actor, and allocate a place for the watch's event. The caller has locked the seat. */
 static int watch_in_locked_seat(domus_outsider *seat, domus_address address, domus_watch *ret_watch)
@@ -64,7 +64,7 @@ int domus_outsider_unwatch(domus_outsider *outsider, domus_watch watch)
     return result;
 }
 
-/* --- a turn ----------------------------------------------------------------------------------- */
+/* --- turns of the actor ----------------------------------------------------------------------- */
 
 DOMI_NO_CANARY int domus_outsider_act(domus_outsider *outsider,
                                       int (*function)(domus_stack *stack, void *argument),

@@ -9,7 +9,7 @@
 
 static const domus_pattern anything = {.types = NULL};
 
-/* --- receiving -------------------------------------------------------------------------------- */
+/* --- receiving messages ----------------------------------------------------------------------- */
 
 static bool does_pattern_accept(const domus_outsider *seat, const domus_pattern *pattern,
                                 const domi_outside_mail *mail)
@@ -146,7 +146,7 @@ int domus_outside_receive(domus_outsider *outsider, const domus_pattern *pattern
     return result;
 }
 
-/* --- what was received last ------------------------------------------------------------------- */
+/* --- the message that was received last ------------------------------------------------------- */
 
 int domus_outsider_reply(domus_outsider *outsider, const domus_type *type, const void *payload)
 {

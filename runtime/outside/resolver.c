@@ -52,7 +52,7 @@ struct domi_resolver {
     bool at_once;
 };
 
-/* --- by the C library ------------------------------------------------------------------------- */
+/* --- lookups by the C library ----------------------------------------------------------------- */
 
 static int map_getaddrinfo_error(int error, int number)
 {
@@ -271,7 +271,7 @@ static void finish_lookup(domi_resolver *resolver, record *done, int result)
         remove_record(resolver, find_oldest_record(resolver, KNOWN));
 }
 
-/* --- threads ---------------------------------------------------------------------------------- */
+/* --- lookup threads --------------------------------------------------------------------------- */
 
 /* Remove a user of the resolver; the last user frees it. The caller has locked the mutex, and this
  * function unlocks it. */
@@ -356,7 +356,7 @@ static int resolve_local(domi_lookup *lookup)
     return lookup->error;
 }
 
-/* --- what actors ask for ---------------------------------------------------------------------- */
+/* --- lookups for actors ----------------------------------------------------------------------- */
 
 /* Queue a name for a lookup. Returns its record; NULL with the negative errno in `ret_error`. */
 static record *add_queued_record(domi_resolver *resolver, const char *name, int *ret_error)
@@ -443,7 +443,7 @@ void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_
     pthread_mutex_unlock(&resolver->mutex);
 }
 
-/* --- its life --------------------------------------------------------------------------------- */
+/* --- life of the resolver --------------------------------------------------------------------- */
 
 static domi_look_up *choose_usual_look_up(const domi_resolver *resolver)
 {

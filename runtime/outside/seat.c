@@ -25,7 +25,7 @@
 
 #define CARE_ROUNDS 16u /* most rounds at one seat before the caretaker goes on to the next */
 
-/* --- mail ------------------------------------------------------------------------------------- */
+/* --- lists of answers and events -------------------------------------------------------------- */
 
 /* Free all entries of a seat's lists, after the actor has ended and none of its conversations uses
  * them. */
@@ -40,7 +40,7 @@ static void free_mail_of_seat(domus_outsider *seat)
     seat->asked_count = seat->events_count = 0;
 }
 
-/* --- inside ----------------------------------------------------------------------------------- */
+/* --- use of the manager ----------------------------------------------------------------------- */
 
 static domus_outsider *seat_of(domi_detached *detached)
 {
@@ -362,7 +362,7 @@ static void *run_caretaker(void *system_)
     return NULL;
 }
 
-/* --- taking and leaving ----------------------------------------------------------------------- */
+/* --- attaching to a seat and leaving it ------------------------------------------------------- */
 
 /* Make a seat, which is in no list yet. Called under the system's mutex. */
 static int make_seat(domus_system *system, domus_outsider **ret_seat)
@@ -468,7 +468,7 @@ void domi_seat_leave(domus_outsider *seat)
         domi_seats_wake_caretaker(seat->detached.system);
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- end of the system ------------------------------------------------------------------------ */
 
 void domi_seats_join(domus_system *system)
 {

@@ -29,7 +29,7 @@ static void receive_arrived(domi_net_socket *socket)
     }
 }
 
-/* --- made and freed -------------------------------------------------------------------------- */
+/* --- making and freeing peers ---------------------------------------------------------------- */
 
 /* Make the socket of a datagram peer. Returns 0; a negative errno. */
 static int open_socket(domus_testkit *kit, const char *at, const char *to,
@@ -99,7 +99,7 @@ void domi_datagram_peers_free(domus_testkit *kit)
     }
 }
 
-/* --- acting ---------------------------------------------------------------------------------- */
+/* --- acts of a peer -------------------------------------------------------------------------- */
 
 int domus_datagram_peer_send(domus_datagram_peer *peer, const domus_endpoint *to, const void *data,
                              size_t size)
@@ -164,7 +164,7 @@ domus_endpoint domus_datagram_peer_endpoint(const domus_datagram_peer *peer)
     return peer->at;
 }
 
-/* --- expecting ------------------------------------------------------------------------------- */
+/* --- expectations of a peer ------------------------------------------------------------------ */
 
 static bool has_datagram_or_ended(const void *peer_)
 {

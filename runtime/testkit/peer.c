@@ -46,7 +46,7 @@ static bool append_bytes(domi_peer_bytes *bytes, const void *data, size_t size)
     return true;
 }
 
-/* --- a turn ---------------------------------------------------------------------------------- */
+/* --- reading and sending --------------------------------------------------------------------- */
 
 static void store_first_error(domus_peer *peer, int error)
 {
@@ -131,7 +131,7 @@ static void read_and_send_by_socket(domi_net_socket *socket)
     read_and_send(socket->owner);
 }
 
-/* --- made and freed -------------------------------------------------------------------------- */
+/* --- making and freeing peers ---------------------------------------------------------------- */
 
 static domus_peer *peer_new(domus_testkit *kit, domi_net_socket *socket)
 {
@@ -287,7 +287,7 @@ void domi_kit_peers_free(domus_testkit *kit)
     }
 }
 
-/* --- acting ---------------------------------------------------------------------------------- */
+/* --- acts of a peer -------------------------------------------------------------------------- */
 
 int domus_peer_send(domus_peer *peer, const void *data, size_t size)
 {
@@ -362,7 +362,7 @@ void domus_peer_release(domus_peer *peer)
         domi_net_release_held(peer->connection);
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- queries about a peer -------------------------------------------------------------------- */
 
 bool domus_peer_is_connected(const domus_peer *peer)
 {

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- the actor ------------------------------------------------------------------------------- */
+/* --- the probe's actor ----------------------------------------------------------------------- */
 
 /* Keep a received message as a parcel, which then owns what the payload owns. Returns NULL if there
  * is no memory; then the library releases the payload. */
@@ -79,7 +79,7 @@ static const domus_behaviour behaviour = {
     .on = (const domus_on[]){{NULL, receive_message, 0}},
 };
 
-/* --- made and freed -------------------------------------------------------------------------- */
+/* --- making and freeing probes --------------------------------------------------------------- */
 
 int domus_probe_new(domus_testkit *kit, domus_probe **ret_probe)
 {
@@ -125,7 +125,7 @@ domus_address domus_probe_sender(const domus_probe *probe)
     return probe->sender;
 }
 
-/* --- acting ---------------------------------------------------------------------------------- */
+/* --- acts of a probe ------------------------------------------------------------------------- */
 
 /* Begin a run of the probe between steps, and make a stack for it. Returns 0; -EBUSY in a step;
  * -ESTALE if the probe was stopped. */

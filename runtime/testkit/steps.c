@@ -241,7 +241,7 @@ bool domi_testkit_step(domus_testkit *kit)
     return true;
 }
 
-/* --- time ------------------------------------------------------------------------------------ */
+/* --- moving the time ------------------------------------------------------------------------- */
 
 uint64_t domi_testkit_due_ns(const domus_testkit *kit)
 {

@@ -162,7 +162,7 @@ void domi_trace_record_network(void *kit, const domi_net_note *note)
     line->amount = note->amount;
 }
 
-/* --- writing it out -------------------------------------------------------------------------- */
+/* --- writing the trace as text --------------------------------------------------------------- */
 
 typedef struct writer {
     char *text;    /* start of the text; NUL-terminated */
