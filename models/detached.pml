@@ -140,7 +140,7 @@ proctype detached(byte me)
     bit had_one, failed, looked, refused;
 
     do
-    :: atomic { true -> /* this models follow_stop, take_events */
+    :: atomic { true -> /* this models follow_new_orders, receive_arrivals */
             if
             :: stop_step >= ACTORS -> walked[me] = 1 /* domi_manager_stop_actors takes arrivals, too */
             :: else

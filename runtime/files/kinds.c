@@ -11,8 +11,8 @@
 
 /* ---- tries ------------------------------------------------------------------------------------*/
 
-/* Open, read and write. What the kernel has in memory is done in the ring of the thread, and the
- * rest by a helper thread.
+/* Open, read and write. The ring of the thread does the part that the
+ * kernel has in memory, and a helper thread the rest.
  *
  * A try of a read or a write may do a part of it. Then it is tried again, until the file ends, all
  * is done, or the kernel has nothing more in memory. Some file systems refuse each write in the

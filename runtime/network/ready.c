@@ -215,7 +215,7 @@ static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net
     return sent != 0 ? sent : result;
 }
 
-/* Continue a send that has waited for room. By chance a gathered send (send_message) ends with
+/* Continue a send that has waited for room. A gathered send (send_message) ends at random with
  * -EAGAIN, as in the epoll backend, whose caller repeats it, or goes on, as in an io_uring. */
 static void continue_send(domi_net_ring *ring, domi_net_socket *socket)
 {
@@ -392,8 +392,8 @@ static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint6
     return count;
 }
 
-/* Cancel operations. By chance the completion of the cancel comes before or after those of the
- * cancelled operations. */
+/* Cancel operations. The completion of the cancel comes, at random, before or after
+ * those of the cancelled operations. */
 static void carry_out_cancel(domi_net_ring *ring, domi_net_socket *socket,
                              const domi_net_entry *entry)
 {

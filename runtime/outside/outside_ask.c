@@ -43,8 +43,8 @@ static void wake_asker(domus_system *system, domi_asking *asking)
         domi_futex_park_wake(outside);
 }
 
-/* Copy the reply into the buffer of the asking thread. What the payload owns passes to that thread
- * only if the payload was copied. */
+/* Copy the reply into the buffer of the asking thread. That thread gets
+ * what the payload owns only if the payload was copied. */
 static int copy_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
 {
     uint32_t size = answer->type->size;

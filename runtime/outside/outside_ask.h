@@ -28,7 +28,8 @@ typedef struct domi_asked {
 } domi_asked;
 
 /* Send an ask and return at once. Called between domi_outside_enter() and domi_outside_leave().
- * What the payload owns is consumed in every case. After a return of 0 the caller has to call
+ * The call consumes
+ * what the payload owns in every case. After a return of 0 the caller has to call
  * domi_asking_wait(). */
 int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
