@@ -114,7 +114,7 @@ static bool have_all_actors_ended(const domus_system *system)
 
 static bool have_all_threads_ended(const domus_system *system)
 {
-    return system->ended >= system->count && domi_detached_has_ended(system) &&
+    return system->ended >= system->count && domi_detached_have_all_ended(system) &&
            domi_pools_have_ended(system);
 }
 
@@ -225,7 +225,7 @@ static bool have_threads_begun_step(const domus_system *system)
         if (domi_thread_read_stop_step(&system->threads[i]) < wanted)
             return false;
     }
-    return domi_detached_have_mounted(system);
+    return domi_detached_have_all_mounted(system);
 }
 
 static bool is_wait_for_processes_over(const domus_system *system)

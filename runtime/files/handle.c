@@ -50,7 +50,7 @@ static void release_use(domi_files *files)
     (void)domi_memory_set_meter(counted);
 }
 
-static void remove_left_file(domi_file_left *left)
+static void unlink_work_under_way(domi_file_left *left)
 {
     *left->place = left->next;
     if (left->next != NULL)
@@ -58,7 +58,7 @@ static void remove_left_file(domi_file_left *left)
     left->place = NULL;
 }
 
-static void add_left_file(domi_files *files, domi_file_left *left)
+static void link_work_under_way(domi_files *files, domi_file_left *left)
 {
     left->place = &files->left;
     left->next = files->left;
@@ -70,14 +70,14 @@ static void add_left_file(domi_files *files, domi_file_left *left)
 void domi_file_left_add(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
-    add_left_file(files, left);
+    link_work_under_way(files, left);
     pthread_mutex_unlock(&files->mutex);
 }
 
 void domi_file_left_remove(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
-    remove_left_file(left);
+    unlink_work_under_way(left);
     pthread_mutex_unlock(&files->mutex);
 }
 
@@ -89,7 +89,7 @@ void domi_files_free(domi_files *files)
     files->workers = NULL;
     while (files->left != NULL) {
         domi_file_left *left = files->left;
-        remove_left_file(left);
+        unlink_work_under_way(left);
         pthread_mutex_unlock(&files->mutex);
         left->drop(left);
         pthread_mutex_lock(&files->mutex);
@@ -187,10 +187,10 @@ static bool close_by_helper_thread(domus_file *file)
     pthread_mutex_lock(&files->mutex);
     bool handed = files->workers != NULL;
     if (handed) {
-        add_left_file(files, &file->left);
+        link_work_under_way(files, &file->left);
         handed = domi_workers_submit(files->workers, &file->job) == 0;
         if (!handed)
-            remove_left_file(&file->left);
+            unlink_work_under_way(&file->left);
     }
     pthread_mutex_unlock(&files->mutex);
     return handed;

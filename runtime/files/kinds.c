@@ -30,7 +30,7 @@ const domus_type domus_file_written_type = {.name = "file written",
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static void describe_open(domi_file_operation *operation)
+static void set_how_of_open(domi_file_operation *operation)
 {
     uint32_t flags = operation->flags;
     uint64_t access = (flags & DOMUS_FILE_WRITE) == 0  ? O_RDONLY
@@ -50,7 +50,7 @@ static void describe_open(domi_file_operation *operation)
     };
 }
 
-static int open_prepare(domi_file_operation *operation, domi_manager *manager)
+static int prepare_open(domi_file_operation *operation, domi_manager *manager)
 {
     (void)manager;
     int error = domi_file_new(operation->system->files, &operation->opened);
@@ -59,7 +59,7 @@ static int open_prepare(domi_file_operation *operation, domi_manager *manager)
         return error;
     operation->opened->is_writable = (operation->flags & DOMUS_FILE_WRITE) != 0;
     operation->opened->appends = (operation->flags & DOMUS_FILE_APPEND) != 0;
-    describe_open(operation);
+    set_how_of_open(operation);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static int adopt_descriptor(domi_file_operation *operation, int fd)
     return domi_disk_check_kind(fd, &opened->is_directory);
 }
 
-static bool open_try(domi_file_operation *operation, domi_io *io)
+static bool try_open(domi_file_operation *operation, domi_io *io)
 {
     if ((operation->flags & (MAKES | DOMUS_FILE_TRUNCATE)) != 0)
         return false;
@@ -84,20 +84,20 @@ static bool open_try(domi_file_operation *operation, domi_io *io)
                               operation->path, &operation->how);
 }
 
-static int open_judge(domi_file_operation *operation, int result, bool is_lost)
+static int judge_try_of_open(domi_file_operation *operation, int result, bool is_lost)
 {
     return is_lost || result == -EAGAIN ? DOMI_FILE_TRY_ELSEWHERE
                                         : adopt_descriptor(operation, result);
 }
 
-static int open_work(domi_file_operation *operation)
+static int do_blocking_open(domi_file_operation *operation)
 {
     operation->how.resolve &= ~(uint64_t)RESOLVE_CACHED;
     return adopt_descriptor(operation, domi_disk_open(domi_file_directory_fd(operation->file),
                                                       operation->path, &operation->how));
 }
 
-static void open_fill(domi_file_operation *operation)
+static void fill_answer_of_open(domi_file_operation *operation)
 {
     operation->answer.file = operation->opened;
     operation->opened = NULL;
@@ -106,21 +106,21 @@ static void open_fill(domi_file_operation *operation)
 const domi_file_verb domi_file_open_verb = {
     .waits = {.name = "file open"},
     .reply = &domus_file_type,
-    .prepare = open_prepare,
-    .try = open_try,
-    .judge = open_judge,
-    .work = open_work,
-    .fill = open_fill,
+    .prepare = prepare_open,
+    .try = try_open,
+    .judge = judge_try_of_open,
+    .work = do_blocking_open,
+    .fill = fill_answer_of_open,
 };
 
 /* --- read ------------------------------------------------------------------------------------- */
 
-static int read_prepare(domi_file_operation *operation, domi_manager *manager)
+static int prepare_read(domi_file_operation *operation, domi_manager *manager)
 {
     return operation->size != 0 ? domi_file_make_page(operation, manager, operation->size) : 1;
 }
 
-static bool read_try(domi_file_operation *operation, domi_io *io)
+static bool try_read(domi_file_operation *operation, domi_io *io)
 {
     /* Relaxed: a stale value only costs a try in vain. */
     if (atomic_load_explicit(&operation->file->reads_wait, memory_order_relaxed))
@@ -130,7 +130,7 @@ static bool read_try(domi_file_operation *operation, domi_io *io)
         operation->size - operation->done, operation->position + operation->done);
 }
 
-static int read_judge(domi_file_operation *operation, int result, bool is_lost)
+static int judge_try_of_read(domi_file_operation *operation, int result, bool is_lost)
 {
     if (is_lost || result == -EAGAIN || result == -EINTR)
         return DOMI_FILE_TRY_ELSEWHERE;
@@ -144,7 +144,7 @@ static int read_judge(domi_file_operation *operation, int result, bool is_lost)
     return operation->done < operation->size ? DOMI_FILE_TRY_AGAIN : 0;
 }
 
-static int read_work(domi_file_operation *operation)
+static int do_blocking_read(domi_file_operation *operation)
 {
     int result =
         domi_disk_read(operation->file->fd, operation->page->room + operation->done,
@@ -156,7 +156,7 @@ static int read_work(domi_file_operation *operation)
     return 0;
 }
 
-static void read_fill(domi_file_operation *operation)
+static void fill_answer_of_read(domi_file_operation *operation)
 {
     operation->answer.slice = domi_file_take_page(operation, operation->done);
 }
@@ -164,25 +164,25 @@ static void read_fill(domi_file_operation *operation)
 const domi_file_verb domi_file_read_verb = {
     .waits = {.name = "file read"},
     .reply = &domus_slice_type,
-    .prepare = read_prepare,
-    .try = read_try,
-    .judge = read_judge,
-    .work = read_work,
-    .fill = read_fill,
+    .prepare = prepare_read,
+    .try = try_read,
+    .judge = judge_try_of_read,
+    .work = do_blocking_read,
+    .fill = fill_answer_of_read,
 };
 
 /* --- write ------------------------------------------------------------------------------------ */
 
 /* Prepare a write. Another thread may read the bytes later, so their page has to own them if it
  * only borrows the bytes of a received message. */
-static int write_prepare(domi_file_operation *operation, domi_manager *manager)
+static int prepare_write(domi_file_operation *operation, domi_manager *manager)
 {
     (void)manager;
     operation->size = operation->bytes.size;
     return operation->size != 0 ? domi_page_own(domi_page_of(operation->bytes)) : 1;
 }
 
-static bool write_try(domi_file_operation *operation, domi_io *io)
+static bool try_write(domi_file_operation *operation, domi_io *io)
 {
     if (atomic_load_explicit(&operation->file->writes_waited, memory_order_relaxed) >=
         WRITES_WAITED)
@@ -195,7 +195,7 @@ static bool write_try(domi_file_operation *operation, domi_io *io)
 
 /* Judge the result of a try of a write. A write that the ring has lost may still have happened; so
  * it is done again, except on a file that is appended to, where this would do harm. */
-static int write_judge(domi_file_operation *operation, int result, bool is_lost)
+static int judge_try_of_write(domi_file_operation *operation, int result, bool is_lost)
 {
     domus_file *file = operation->file;
 
@@ -214,7 +214,7 @@ static int write_judge(domi_file_operation *operation, int result, bool is_lost)
     return operation->done < operation->size ? DOMI_FILE_TRY_AGAIN : 0;
 }
 
-static int write_work(domi_file_operation *operation)
+static int do_blocking_write(domi_file_operation *operation)
 {
     operation->done +=
         domi_disk_write(operation->file->fd, domus_slice_data(operation->bytes) + operation->done,
@@ -223,7 +223,7 @@ static int write_work(domi_file_operation *operation)
     return operation->done != 0 ? 0 : operation->error;
 }
 
-static void write_fill(domi_file_operation *operation)
+static void fill_answer_of_write(domi_file_operation *operation)
 {
     operation->answer.written = (domus_file_written){operation->done, operation->error};
 }
@@ -231,11 +231,11 @@ static void write_fill(domi_file_operation *operation)
 const domi_file_verb domi_file_write_verb = {
     .waits = {.name = "file write"},
     .reply = &domus_file_written_type,
-    .prepare = write_prepare,
-    .try = write_try,
-    .judge = write_judge,
-    .work = write_work,
-    .fill = write_fill,
+    .prepare = prepare_write,
+    .try = try_write,
+    .judge = judge_try_of_write,
+    .work = do_blocking_write,
+    .fill = fill_answer_of_write,
 };
 
 /* ---- helped -----------------------------------------------------------------------------------*/
@@ -288,17 +288,17 @@ domus_slice domi_file_take_page(domi_file_operation *operation, uint32_t size)
     return bytes;
 }
 
-static int stat_work(domi_file_operation *operation)
+static int do_blocking_stat(domi_file_operation *operation)
 {
     return domi_disk_stat(operation->file->fd, &operation->answer.status);
 }
 
-static int sync_work(domi_file_operation *operation)
+static int do_blocking_sync(domi_file_operation *operation)
 {
     return domi_disk_sync(operation->file->fd, operation->flags != 0);
 }
 
-static int truncate_work(domi_file_operation *operation)
+static int do_blocking_truncate(domi_file_operation *operation)
 {
     return domi_disk_truncate(operation->file->fd, operation->position);
 }
@@ -310,38 +310,38 @@ static domi_disk_name make_disk_name(const domi_file_operation *operation,
                             (operation->flags & DOMUS_FILE_BENEATH) != 0};
 }
 
-static int rename_work(domi_file_operation *operation)
+static int do_blocking_rename(domi_file_operation *operation)
 {
     return domi_disk_rename(make_disk_name(operation, operation->file, operation->path),
                             make_disk_name(operation, operation->to_file, operation->to),
                             (operation->flags & DOMUS_FILE_EXCLUSIVE) != 0);
 }
 
-static int link_work(domi_file_operation *operation)
+static int do_blocking_link(domi_file_operation *operation)
 {
     return domi_disk_link(operation->file->fd,
                           make_disk_name(operation, operation->to_file, operation->to));
 }
 
-static int remove_work(domi_file_operation *operation)
+static int do_blocking_remove(domi_file_operation *operation)
 {
     return domi_disk_remove(make_disk_name(operation, operation->file, operation->path),
                             (operation->flags & DOMUS_FILE_DIRECTORY) != 0);
 }
 
-static int make_directory_work(domi_file_operation *operation)
+static int do_blocking_make_directory(domi_file_operation *operation)
 {
     return domi_disk_make_directory(make_disk_name(operation, operation->file, operation->path),
                                     operation->mode);
 }
 
-static int list_prepare(domi_file_operation *operation, domi_manager *manager)
+static int prepare_list(domi_file_operation *operation, domi_manager *manager)
 {
     operation->size = LIST_BYTES;
     return domi_file_make_page(operation, manager, LIST_BYTES);
 }
 
-static int list_work(domi_file_operation *operation)
+static int do_blocking_list(domi_file_operation *operation)
 {
     domi_disk_list list = {
         .bytes = operation->page->room,
@@ -358,7 +358,7 @@ static int list_work(domi_file_operation *operation)
     return result;
 }
 
-static void list_fill(domi_file_operation *operation)
+static void fill_answer_of_list(domi_file_operation *operation)
 {
     operation->answer.entries = (domus_file_entries){
         .bytes = domi_file_take_page(operation, operation->done),
@@ -369,24 +369,25 @@ static void list_fill(domi_file_operation *operation)
 }
 
 const domi_file_verb domi_file_stat_verb = {
-    .waits = {.name = "file stat"}, .reply = &domus_file_status_type, .work = stat_work};
+    .waits = {.name = "file stat"}, .reply = &domus_file_status_type, .work = do_blocking_stat};
 const domi_file_verb domi_file_sync_verb = {
-    .waits = {.name = "file sync"}, .reply = &domus_file_done_type, .work = sync_work};
-const domi_file_verb domi_file_truncate_verb = {
-    .waits = {.name = "file truncate"}, .reply = &domus_file_done_type, .work = truncate_work};
+    .waits = {.name = "file sync"}, .reply = &domus_file_done_type, .work = do_blocking_sync};
+const domi_file_verb domi_file_truncate_verb = {.waits = {.name = "file truncate"},
+                                                .reply = &domus_file_done_type,
+                                                .work = do_blocking_truncate};
 const domi_file_verb domi_file_rename_verb = {
-    .waits = {.name = "file rename"}, .reply = &domus_file_done_type, .work = rename_work};
+    .waits = {.name = "file rename"}, .reply = &domus_file_done_type, .work = do_blocking_rename};
 const domi_file_verb domi_file_link_verb = {
-    .waits = {.name = "file link"}, .reply = &domus_file_done_type, .work = link_work};
+    .waits = {.name = "file link"}, .reply = &domus_file_done_type, .work = do_blocking_link};
 const domi_file_verb domi_file_remove_verb = {
-    .waits = {.name = "file remove"}, .reply = &domus_file_done_type, .work = remove_work};
+    .waits = {.name = "file remove"}, .reply = &domus_file_done_type, .work = do_blocking_remove};
 const domi_file_verb domi_file_make_directory_verb = {.waits = {.name = "directory make"},
                                                       .reply = &domus_file_done_type,
-                                                      .work = make_directory_work};
+                                                      .work = do_blocking_make_directory};
 const domi_file_verb domi_file_list_verb = {
     .waits = {.name = "directory list"},
     .reply = &domus_file_entries_type,
-    .prepare = list_prepare,
-    .work = list_work,
-    .fill = list_fill,
+    .prepare = prepare_list,
+    .work = do_blocking_list,
+    .fill = fill_answer_of_list,
 };

@@ -90,7 +90,7 @@ static int open_first_path(loading *load, const char *const *paths)
     return error;
 }
 
-static bool is_small(const loading *load)
+static bool is_file_small(const loading *load)
 {
     return S_ISREG(load->loaded.status.mode) && load->loaded.status.size <= load->size_max;
 }
@@ -162,7 +162,7 @@ static int load_in_place(domus_stack *stack, loading *load, const char *const *p
 
     if (error != 0)
         return error;
-    if (is_small(load)) {
+    if (is_file_small(load)) {
         error = read_small_file(load);
         domi_disk_close(load->fd);
     } else {
@@ -282,7 +282,7 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
 
 /* --- loads on a helper thread ----------------------------------------------------------------- */
 
-static int load_prepare(domi_file_operation *operation, domi_manager *manager)
+static int prepare_load(domi_file_operation *operation, domi_manager *manager)
 {
     int error = domi_file_make_page(operation, manager, operation->size);
 
@@ -290,8 +290,8 @@ static int load_prepare(domi_file_operation *operation, domi_manager *manager)
 }
 
 /* Set `ret_paths` to the list of paths in the operation's text. */
-static void list_paths(const domi_file_operation *operation,
-                       const char *ret_paths[DOMUS_FILE_PATHS_MAX + 1])
+static void get_list_of_paths(const domi_file_operation *operation,
+                              const char *ret_paths[DOMUS_FILE_PATHS_MAX + 1])
 {
     const char *at = operation->path;
     uint32_t count = 0;
@@ -305,7 +305,7 @@ static void list_paths(const domi_file_operation *operation,
  * 0; -EAGAIN if the file has changed meanwhile; another negative errno. */
 static int read_opened_file(domi_file_operation *operation, loading *load)
 {
-    if (!is_small(load)) {
+    if (!is_file_small(load)) {
         operation->opened->fd = load->fd;
         operation->opened->is_directory = S_ISDIR(load->loaded.status.mode);
         load->loaded.file = operation->opened;
@@ -317,7 +317,7 @@ static int read_opened_file(domi_file_operation *operation, loading *load)
     return error;
 }
 
-static int load_work(domi_file_operation *operation)
+static int do_blocking_load(domi_file_operation *operation)
 {
     const char *paths[DOMUS_FILE_PATHS_MAX + 1];
     loading load = {
@@ -328,7 +328,7 @@ static int load_work(domi_file_operation *operation)
     };
     int error = -EAGAIN;
 
-    list_paths(operation, paths);
+    get_list_of_paths(operation, paths);
     for (int i = 0; i < READS_MAX && error == -EAGAIN; i++) {
         error = open_first_path(&load, paths);
         if (error == 0)
@@ -338,7 +338,7 @@ static int load_work(domi_file_operation *operation)
     return error != -EAGAIN ? error : -EBUSY;
 }
 
-static void load_fill(domi_file_operation *operation)
+static void fill_answer_of_load(domi_file_operation *operation)
 {
     if (operation->answer.loaded.file != NULL)
         operation->opened = NULL; /* from here on the answer owns the handle */
@@ -349,9 +349,9 @@ static void load_fill(domi_file_operation *operation)
 const domi_file_verb domi_file_load_verb = {
     .waits = {.name = "file load"},
     .reply = &domus_file_loaded_type,
-    .prepare = load_prepare,
-    .work = load_work,
-    .fill = load_fill,
+    .prepare = prepare_load,
+    .work = do_blocking_load,
+    .fill = fill_answer_of_load,
 };
 
 int domus_file_load(domus_stack *stack, domus_file *directory, const char *const *paths,

@@ -172,7 +172,7 @@ static int make_sending(domus_stack *stack, domus_file *file, uint32_t count, do
 
 /* Finish the start of a sending. `result` is that of its first step: unless it is DOMUS_PARKED, the
  * sending is freed. */
-static int begin_sending_with_result(domus_stack *stack, sending *now, int result)
+static int finish_begin_of_sending(domus_stack *stack, sending *now, int result)
 {
     if (result != DOMUS_PARKED) {
         free_sending(&now->left);
@@ -195,7 +195,7 @@ static int begin_sending(domus_stack *stack, domus_file *file, uint64_t position
     now->position = position;
     now->rest = size;
     /* A sending of 0 bytes also reads once, and ends with that read. */
-    return begin_sending_with_result(stack, now, read_piece(stack, now));
+    return finish_begin_of_sending(stack, now, read_piece(stack, now));
 }
 
 int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
@@ -226,7 +226,7 @@ int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uin
 
 /* --- sending a whole answer ------------------------------------------------------------------- */
 
-static int head_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_after_head(domus_stack *stack, void *self, const domus_answer *answer)
 {
     sending *now = get_sending(answer);
     int result = answer->error != 0 ? answer->error : begin_next_step(stack, now);
@@ -261,8 +261,8 @@ int domus_file_answer_parts(domus_stack *stack, const domus_type *type, const vo
         error = make_sending(stack, file, count, stream, end_answer, &now);
     if (error != 0)
         return error;
-    int result = begin_sending_with_result(
-        stack, now, domus_stream_begin(stack, stream, type, head, head_was_sent));
+    int result = finish_begin_of_sending(
+        stack, now, domus_stream_begin(stack, stream, type, head, continue_after_head));
     if (result == DOMUS_PARKED) {
         memcpy(now->parts, parts, count * sizeof *parts);
         now->count = count;

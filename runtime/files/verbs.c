@@ -106,8 +106,8 @@ int domus_file_write_add(domus_stack *stack, domus_file *file, uint64_t position
     return begin_write(stack, file, position, bytes, tag, NULL);
 }
 
-static int begin_whole(domus_stack *stack, const domi_file_verb *verb, domus_file *file,
-                       uint64_t position, uint32_t flags, domus_resumed *then)
+static int begin_operation_on_file(domus_stack *stack, const domi_file_verb *verb, domus_file *file,
+                                   uint64_t position, uint32_t flags, domus_resumed *then)
 {
     if (file == NULL || !is_valid_position(position, 0))
         return -EINVAL;
@@ -118,23 +118,23 @@ static int begin_whole(domus_stack *stack, const domi_file_verb *verb, domus_fil
 
 int domus_file_sync(domus_stack *stack, domus_file *file, bool data_only, domus_resumed *then)
 {
-    return begin_whole(stack, &domi_file_sync_verb, file, 0, data_only, then);
+    return begin_operation_on_file(stack, &domi_file_sync_verb, file, 0, data_only, then);
 }
 
 int domus_file_truncate(domus_stack *stack, domus_file *file, uint64_t size, domus_resumed *then)
 {
-    return begin_whole(stack, &domi_file_truncate_verb, file, size, 0, then);
+    return begin_operation_on_file(stack, &domi_file_truncate_verb, file, size, 0, then);
 }
 
 int domus_file_stat(domus_stack *stack, domus_file *file, domus_resumed *then)
 {
-    return begin_whole(stack, &domi_file_stat_verb, file, 0, 0, then);
+    return begin_operation_on_file(stack, &domi_file_stat_verb, file, 0, 0, then);
 }
 
 int domus_file_list(domus_stack *stack, domus_file *directory, uint64_t position,
                     domus_resumed *then)
 {
-    return begin_whole(stack, &domi_file_list_verb, directory, position, 0, then);
+    return begin_operation_on_file(stack, &domi_file_list_verb, directory, position, 0, then);
 }
 
 int domus_file_rename(domus_stack *stack, domus_file *from_directory, const char *from,

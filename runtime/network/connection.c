@@ -224,7 +224,7 @@ void domi_net_reset_connection(domi_net_connection *connection, uint8_t side)
 void domi_net_close_side(domi_net_connection *connection, uint8_t side)
 {
     domi_net_socket *socket = connection->sockets[side];
-    bool has_unread = domi_net_pipe_readable(&connection->pipes[side]) != 0;
+    bool has_unread = domi_net_pipe_count_readable(&connection->pipes[side]) != 0;
 
     connection->sockets[side] = NULL;
     if (socket->state == DOMI_NET_CONNECTING || socket->aborts || has_unread) {
@@ -250,9 +250,10 @@ static void handle_reset(domi_net_connection *connection, uint8_t side, int erro
     domi_net_trace_connection(connection, "reset", side, 0);
     /* bytes that the other side can read already stay readable, unless it has sent a reset
      * itself */
-    count_lost_bytes(connection, connection->has_reset[!side] ? domi_net_pipe_drop_all(out)
-                                                              : domi_net_pipe_drop_behind(out));
-    count_lost_bytes(connection, domi_net_pipe_drop_behind(in));
+    count_lost_bytes(connection, connection->has_reset[!side]
+                                     ? domi_net_pipe_drop_all(out)
+                                     : domi_net_pipe_drop_not_arrived(out));
+    count_lost_bytes(connection, domi_net_pipe_drop_not_arrived(in));
     in->is_dead = out->is_dead = true;
     if (socket != NULL && !socket->is_dead) {
         socket->is_dead = true;

@@ -84,14 +84,14 @@ bool domi_net_add_event(domi_net *net, const domi_net_event *event)
     return true;
 }
 
-uint64_t domi_net_due_ns(const domi_net *net)
+uint64_t domi_net_get_next_due_ns(const domi_net *net)
 {
     return net->heap_count != 0 ? net->heap[0]->due_ns : UINT64_MAX;
 }
 
 void domi_net_advance(domi_net *net, uint64_t now_ns)
 {
-    while (domi_net_due_ns(net) <= now_ns) {
+    while (domi_net_get_next_due_ns(net) <= now_ns) {
         domi_net_event *event = pop_event(net);
 
         if (event->due_ns > net->now_ns)
@@ -107,7 +107,7 @@ void domi_net_advance(domi_net *net, uint64_t now_ns)
         net->now_ns = now_ns;
 }
 
-void domi_net_release_held(domi_net_connection *connection)
+void domi_net_release_held_events(domi_net_connection *connection)
 {
     domi_net *net = connection->net;
 

@@ -51,6 +51,6 @@ int domi_net_set_link_broken(domi_net *net, const domus_endpoint *one, const dom
     int result = domi_net_repair_link(net, one, other);
     for (domi_net_connection *each = net->first; result == 0 && each != NULL; each = each->next)
         if (!domi_net_is_connection_blocked(each))
-            domi_net_release_held(each);
+            domi_net_release_held_events(each);
     return result;
 }

@@ -13,7 +13,7 @@ bool domi_net_is_same_host(const domus_endpoint *one, const domus_endpoint *othe
     return domus_endpoint_is_same(&a, &b);
 }
 
-static bool is_end_on_machine(const domus_endpoint *machine, const domus_endpoint *end)
+static bool is_endpoint_on_machine(const domus_endpoint *machine, const domus_endpoint *end)
 {
     return machine->family == 0 || domi_net_is_same_host(machine, end);
 }
@@ -23,8 +23,10 @@ bool domi_net_is_link_broken(const domi_net *net, const domus_endpoint *one,
 {
     for (uint32_t i = 0; i < net->partition_count; i++) {
         const domi_net_partition *broken = &net->partitions[i];
-        if ((is_end_on_machine(&broken->one, one) && is_end_on_machine(&broken->other, other)) ||
-            (is_end_on_machine(&broken->one, other) && is_end_on_machine(&broken->other, one)))
+        if ((is_endpoint_on_machine(&broken->one, one) &&
+             is_endpoint_on_machine(&broken->other, other)) ||
+            (is_endpoint_on_machine(&broken->one, other) &&
+             is_endpoint_on_machine(&broken->other, one)))
             return true;
     }
     return false;

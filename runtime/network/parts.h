@@ -108,14 +108,14 @@ int domi_net_repair_link(domi_net *net, const domus_endpoint *one, const domus_e
 void domi_net_advance(domi_net *net, uint64_t now_ns);
 
 /* Returns when the next event is due; UINT64_MAX: there is none. */
-uint64_t domi_net_due_ns(const domi_net *net);
+uint64_t domi_net_get_next_due_ns(const domi_net *net);
 
 /* Add a copy of the event, which is due at its `due_ns`. Returns false if there is no memory; then
  * the network records that, and the caller still owns what the event owns. */
 bool domi_net_add_event(domi_net *net, const domi_net_event *event);
 
 /* Put the held events of a connection back into the heap, because its link works again. */
-void domi_net_release_held(domi_net_connection *connection);
+void domi_net_release_held_events(domi_net_connection *connection);
 
 /* Returns true with a probability of `of_a_million` / 1,000,000. */
 bool domi_net_draw_fault(domi_net *net, uint32_t of_a_million);

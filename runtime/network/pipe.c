@@ -39,7 +39,7 @@ static void copy_bytes_in(domi_net_pipe *pipe, uint64_t to, const char *data, ui
     }
 }
 
-static bool make_room(domi_net_pipe *pipe, uint64_t bytes)
+static bool grow_ring_to_hold(domi_net_pipe *pipe, uint64_t bytes)
 {
     uint64_t capacity = pipe->capacity != 0 ? pipe->capacity : CAPACITY_FIRST;
 
@@ -66,9 +66,9 @@ static bool make_room(domi_net_pipe *pipe, uint64_t bytes)
     return true;
 }
 
-bool domi_net_pipe_put(domi_net_pipe *pipe, const void *data, uint32_t size)
+bool domi_net_pipe_append(domi_net_pipe *pipe, const void *data, uint32_t size)
 {
-    if (!make_room(pipe, pipe->tail - pipe->head + size))
+    if (!grow_ring_to_hold(pipe, pipe->tail - pipe->head + size))
         return false;
     copy_bytes_in(pipe, pipe->tail, data, size);
     pipe->tail += size;
@@ -76,7 +76,7 @@ bool domi_net_pipe_put(domi_net_pipe *pipe, const void *data, uint32_t size)
     return true;
 }
 
-void domi_net_pipe_take(domi_net_pipe *pipe, void *data, uint32_t size)
+void domi_net_pipe_receive(domi_net_pipe *pipe, void *data, uint32_t size)
 {
     copy_bytes_out(pipe, pipe->head, data, size);
     pipe->head += size;
@@ -101,7 +101,7 @@ uint64_t domi_net_pipe_drop_unsent(domi_net_pipe *pipe)
     return size;
 }
 
-uint64_t domi_net_pipe_drop_behind(domi_net_pipe *pipe)
+uint64_t domi_net_pipe_drop_not_arrived(domi_net_pipe *pipe)
 {
     uint64_t size = pipe->tail - pipe->arrived;
 

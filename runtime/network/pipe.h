@@ -43,14 +43,14 @@ typedef struct domi_net_pipe {
     bool reader_gone;     /* the reader is gone: arriving bytes are thrown away */
 } domi_net_pipe;
 
-/* domi_net_pipe_readable() returns how many bytes can be received; domi_net_pipe_room() how many
- * more bytes the sender may add. */
-static inline uint64_t domi_net_pipe_readable(const domi_net_pipe *pipe)
+/* domi_net_pipe_count_readable() returns how many bytes can be received; domi_net_pipe_count_room()
+ * how many more bytes the sender may add. */
+static inline uint64_t domi_net_pipe_count_readable(const domi_net_pipe *pipe)
 {
     return pipe->arrived - pipe->head;
 }
 
-static inline uint64_t domi_net_pipe_room(const domi_net_pipe *pipe)
+static inline uint64_t domi_net_pipe_count_room(const domi_net_pipe *pipe)
 {
     uint64_t waiting = pipe->tail - pipe->arrived;
 
@@ -59,10 +59,10 @@ static inline uint64_t domi_net_pipe_room(const domi_net_pipe *pipe)
 
 /* Append bytes, for which the caller has checked that there is room. Returns false if there is no
  * memory. */
-bool domi_net_pipe_put(domi_net_pipe *pipe, const void *data, uint32_t size);
+bool domi_net_pipe_append(domi_net_pipe *pipe, const void *data, uint32_t size);
 
 /* Receive bytes: copy them out and remove them from the pipe. */
-void domi_net_pipe_take(domi_net_pipe *pipe, void *data, uint32_t size);
+void domi_net_pipe_receive(domi_net_pipe *pipe, void *data, uint32_t size);
 
 /* Throw away bytes: `drop_readable` those that can be received, `drop_unsent` those that have not
  * left, `drop_all` all bytes. Each returns how many. */
@@ -71,6 +71,6 @@ uint64_t domi_net_pipe_drop_unsent(domi_net_pipe *pipe);
 uint64_t domi_net_pipe_drop_all(domi_net_pipe *pipe);
 
 /* Throw away the bytes that have not arrived. Returns how many. */
-uint64_t domi_net_pipe_drop_behind(domi_net_pipe *pipe);
+uint64_t domi_net_pipe_drop_not_arrived(domi_net_pipe *pipe);
 
 #endif

@@ -76,7 +76,7 @@ static int ring_start(void *ring)
 
 /* --- queueing operations --------------------------------------------------------------------- */
 
-static void carry_out_all_entries(domi_net_ring *ring)
+static void carry_out_queued_operations(domi_net_ring *ring)
 {
     for (uint32_t i = 0; i < ring->entry_count; i++)
         domi_net_begin_operation(ring, &ring->entries[i]);
@@ -84,13 +84,13 @@ static void carry_out_all_entries(domi_net_ring *ring)
 }
 
 /* Queue an operation. If the queue is full, its operations are carried out first. */
-static domi_net_entry *begin_entry(void *ring_, domi_net_op op, int fd, uint64_t user_data)
+static domi_net_entry *queue_operation(void *ring_, domi_net_op op, int fd, uint64_t user_data)
 {
     domi_net_ring *ring = ring_;
 
     DOMI_CHECK(user_data != 0);
     if (ring->entry_count == ring->entry_capacity)
-        carry_out_all_entries(ring);
+        carry_out_queued_operations(ring);
     domi_net_entry *entry = &ring->entries[ring->entry_count++];
     *entry = (domi_net_entry){.user_data = user_data, .op = op, .fd = fd};
     return entry;
@@ -98,27 +98,28 @@ static domi_net_entry *begin_entry(void *ring_, domi_net_op op, int fd, uint64_t
 
 static void ring_accept(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin_entry(ring, DOMI_NET_OP_ACCEPT, fd, user_data);
+    (void)queue_operation(ring, DOMI_NET_OP_ACCEPT, fd, user_data);
 }
 
 static void ring_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
-    (void)begin_entry(ring, once ? DOMI_NET_OP_RECEIVE_ONCE : DOMI_NET_OP_RECEIVE, fd, user_data);
+    (void)queue_operation(ring, once ? DOMI_NET_OP_RECEIVE_ONCE : DOMI_NET_OP_RECEIVE, fd,
+                          user_data);
 }
 
 static void ring_poll(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin_entry(ring, DOMI_NET_OP_POLL, fd, user_data);
+    (void)queue_operation(ring, DOMI_NET_OP_POLL, fd, user_data);
 }
 
 static void ring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
-    begin_entry(ring, DOMI_NET_OP_POLL_ONCE, fd, user_data)->events = events;
+    queue_operation(ring, DOMI_NET_OP_POLL_ONCE, fd, user_data)->events = events;
 }
 
 static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
-    domi_net_output *output = &begin_entry(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
+    domi_net_output *output = &queue_operation(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
 
     output->pieces[0] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = size};
     output->count = 1;
@@ -126,7 +127,7 @@ static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint6
 
 static void ring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
 {
-    domi_net_output *output = &begin_entry(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
+    domi_net_output *output = &queue_operation(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
     size_t count = (size_t)message->msg_iovlen; /* the type of msg_iovlen is int in musl */
 
     DOMI_CHECK(count <= DOMI_PIECES_MAX);
@@ -137,21 +138,21 @@ static void ring_send_message(void *ring, int fd, const struct msghdr *message, 
 
 static void ring_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin_entry(ring, DOMI_NET_OP_RECEIVE_DATAGRAMS, fd, user_data);
+    (void)queue_operation(ring, DOMI_NET_OP_RECEIVE_DATAGRAMS, fd, user_data);
 }
 
 static void ring_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
                                uint64_t user_data)
 {
-    begin_entry(ring, DOMI_NET_OP_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
+    queue_operation(ring, DOMI_NET_OP_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
 }
 
 static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
-    begin_entry(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
+    queue_operation(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
 }
 
-static void ring_give(void *ring_, uint16_t index, void *data, uint32_t size)
+static void ring_return_buffer(void *ring_, uint16_t index, void *data, uint32_t size)
 {
     domi_net_ring *ring = ring_;
 
@@ -160,14 +161,14 @@ static void ring_give(void *ring_, uint16_t index, void *data, uint32_t size)
     ring->free[ring->given_tail++ & ring->buffer_mask] = index;
 }
 
-static void ring_publish(void *ring_)
+static void ring_publish_buffers(void *ring_)
 {
     domi_net_ring *ring = ring_;
 
     ring->free_tail = ring->given_tail;
 }
 
-static void ring_forget(void *ring_, int fd)
+static void ring_drop_operations(void *ring_, int fd)
 {
     const domi_net_ring *ring = ring_;
     domi_net_socket *socket = domi_net_socket_find(ring->net, fd);
@@ -208,7 +209,7 @@ static void wait_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
         timeout_ns < UINT64_MAX - net->now_ns ? net->now_ns + timeout_ns : UINT64_MAX;
 
     while (!domi_net_ring_is_due(ring) && net->now_ns < until_ns) {
-        uint64_t due_ns = domi_net_due_ns(net);
+        uint64_t due_ns = domi_net_get_next_due_ns(net);
 
         domi_net_advance(net, due_ns < until_ns ? due_ns : until_ns);
     }
@@ -235,7 +236,7 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     show_completions(ring);
     if (ring->queue.tail != ring->queue.shown)
         return -EBUSY; /* the completion queue is full: the thread has to reap first */
-    carry_out_all_entries(ring);
+    carry_out_queued_operations(ring);
     domi_net_continue_ready(ring);
     if (ring->net->is_alone && min_complete != 0 &&
         domi_completion_queue_count(&ring->queue) == 0) {
@@ -256,14 +257,14 @@ static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t ma
     return domi_completion_queue_reap(&((domi_net_ring *)ring_)->queue, completions, max);
 }
 
-static bool ring_ready(const void *ring_)
+static bool ring_has_completions(const void *ring_)
 {
     const domi_net_ring *ring = ring_;
 
     return ring->queue.head != ring->queue.shown;
 }
 
-static bool ring_pending(void *ring_)
+static bool ring_has_pending_work(void *ring_)
 {
     const domi_net_ring *ring = ring_;
 
@@ -281,8 +282,8 @@ const domi_backend domi_backend_net = {
     .enter = ring_enter,
     .submit = ring_submit,
     .reap = ring_reap,
-    .ready = ring_ready,
-    .pending = ring_pending,
+    .ready = ring_has_completions,
+    .pending = ring_has_pending_work,
     .accept = ring_accept,
     .receive = ring_receive,
     .poll = ring_poll,
@@ -292,7 +293,7 @@ const domi_backend domi_backend_net = {
     .receive_datagrams = ring_receive_datagrams,
     .send_datagram = ring_send_datagram,
     .cancel = ring_cancel,
-    .forget = ring_forget,
-    .give = ring_give,
-    .publish = ring_publish,
+    .forget = ring_drop_operations,
+    .give = ring_return_buffer,
+    .publish = ring_publish_buffers,
 };

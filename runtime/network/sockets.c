@@ -193,7 +193,7 @@ static int get_tcp_info(const domi_net_socket *socket, void *value, socklen_t *s
 }
 
 /* Fill the figures of SO_MEMINFO; only the number of dropped datagrams is simulated. */
-static int get_memory_figures(const domi_net_socket *socket, void *value, socklen_t *size)
+static int get_so_meminfo(const domi_net_socket *socket, void *value, socklen_t *size)
 {
     const uint32_t figures[SK_MEMINFO_VARS] = {[SK_MEMINFO_DROPS] = socket->mail.dropped};
 
@@ -203,7 +203,7 @@ static int get_memory_figures(const domi_net_socket *socket, void *value, sockle
     return 0;
 }
 
-static int net_option_get(void *ring, int fd, int level, int name, void *value, socklen_t *size)
+static int net_get_option(void *ring, int fd, int level, int name, void *value, socklen_t *size)
 {
     domi_net_socket *socket = find_socket(ring, fd);
     int number = 0;
@@ -215,7 +215,7 @@ static int net_option_get(void *ring, int fd, int level, int name, void *value, 
     if (level == SOL_SOCKET && name == SO_PEERNAME)
         return get_peer_name(socket, value, *size);
     if (level == SOL_SOCKET && name == SO_MEMINFO)
-        return get_memory_figures(socket, value, size);
+        return get_so_meminfo(socket, value, size);
     if (level == SOL_SOCKET && name == SO_ERROR)
         number = domi_net_socket_take_error(socket);
     else if (level == SOL_SOCKET && name == SO_DOMAIN)
@@ -258,7 +258,7 @@ static void set_socket_option(domi_net_socket *socket, int name, const void *val
 }
 
 /* Options without an effect in the simulation are accepted. */
-static int net_option_set(void *ring, int fd, int level, int name, const void *value,
+static int net_set_option(void *ring, int fd, int level, int name, const void *value,
                           socklen_t size)
 {
     domi_net_socket *socket = find_socket(ring, fd);
@@ -288,7 +288,7 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
     const domi_net_pipe *in = &socket->connection->pipes[socket->side];
     const domi_net_pipe *out = &socket->connection->pipes[!socket->side];
     if (request == FIONREAD) {
-        *ret_value = (int)domi_net_pipe_readable(in);
+        *ret_value = (int)domi_net_pipe_count_readable(in);
     } else if (request == SIOCOUTQ) {
         /* the end of the stream, while it is on its way, counts as one byte */
         bool has_end = socket->local.family != AF_UNIX && out->is_finished && !out->end_arrived;
@@ -309,7 +309,8 @@ static const domus_endpoint *get_peer_endpoint(const domi_net_socket *socket)
     return &socket->connection->ends[!socket->side];
 }
 
-static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *address, socklen_t *size)
+static int net_get_address(void *ring, int fd, bool is_peer, struct sockaddr *address,
+                           socklen_t *size)
 {
     const domi_net_socket *socket = find_socket(ring, fd);
     struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
@@ -330,7 +331,7 @@ static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *addres
 
 /* --- waking a thread ------------------------------------------------------------------------- */
 
-static int net_wake_open(void *ring)
+static int net_open_wake(void *ring)
 {
     domi_net_socket *socket = domi_net_socket_new(get_network_of_ring(ring), AF_UNSPEC);
 
@@ -352,7 +353,7 @@ static void net_wake(void *ring, int fd)
 }
 
 /* Return at once: the test kit itself knows when a thread sleeps and when it is woken. */
-static void net_wake_wait(void *ring, int fd, uint64_t timeout_ns)
+static void net_wait_for_wake(void *ring, int fd, uint64_t timeout_ns)
 {
     (void)ring, (void)fd, (void)timeout_ns;
 }
@@ -371,12 +372,12 @@ const domi_sockets domi_net_sockets = {
     .accept = net_accept,
     .shutdown = net_shutdown,
     .close = net_close,
-    .option_get = net_option_get,
-    .option_set = net_option_set,
+    .option_get = net_get_option,
+    .option_set = net_set_option,
     .ioctl = net_ioctl,
-    .address = net_address,
-    .wake_open = net_wake_open,
+    .address = net_get_address,
+    .wake_open = net_open_wake,
     .wake = net_wake,
-    .wake_wait = net_wake_wait,
+    .wake_wait = net_wait_for_wake,
     .pause = net_pause,
 };

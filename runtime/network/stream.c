@@ -90,12 +90,12 @@ static domi_net_pipe *get_pipe_from_socket(const domi_net_socket *socket)
 int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
 {
     domi_net_pipe *in = get_pipe_to_socket(socket);
-    uint64_t ready = in != NULL ? domi_net_pipe_readable(in) : 0;
+    uint64_t ready = in != NULL ? domi_net_pipe_count_readable(in) : 0;
 
     if (ready != 0) {
         uint32_t count = ready < size ? (uint32_t)ready : size;
 
-        domi_net_pipe_take(in, data, count);
+        domi_net_pipe_receive(in, data, count);
         socket->net->totals.received += count;
         /* the reader has made room, so waiting bytes can leave */
         domi_net_send_waiting(socket->connection, socket->side);
@@ -132,11 +132,11 @@ int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t siz
     DOMI_CHECK(out != NULL);
     if (out->is_finished || has_peer_stopped_reading(socket, out))
         return -EPIPE;
-    uint64_t room = domi_net_pipe_room(out);
+    uint64_t room = domi_net_pipe_count_room(out);
     if (room == 0)
         return -EAGAIN;
     uint32_t count = room < size ? (uint32_t)room : size;
-    if (!domi_net_pipe_put(out, data, count))
+    if (!domi_net_pipe_append(out, data, count))
         return -ENOMEM;
     socket->net->totals.sent += count;
     domi_net_send_waiting(socket->connection, !socket->side);
@@ -164,11 +164,12 @@ uint32_t domi_net_socket_poll_events(const domi_net_socket *socket)
     DOMI_CHECK(in != NULL && out != NULL);
     if (in->end_arrived || socket->reads_no_more)
         events |= POLLIN | POLLRDHUP;
-    if (domi_net_pipe_readable(in) != 0)
+    if (domi_net_pipe_count_readable(in) != 0)
         events |= POLLIN;
     if (in->end_arrived && out->is_finished)
         events |= POLLHUP;
-    if (out->is_finished || domi_net_pipe_room(out) != 0 || has_peer_stopped_reading(socket, out))
+    if (out->is_finished || domi_net_pipe_count_room(out) != 0 ||
+        has_peer_stopped_reading(socket, out))
         events |= POLLOUT;
     return events;
 }

@@ -94,7 +94,7 @@ static void visit_directories_upwards(const domi_cgroup_walk *walk, int version,
     }
 }
 
-static bool names_controller(const char *controllers, const char *controller)
+static bool is_controller_in_list(const char *controllers, const char *controller)
 {
     const char *at = controllers;
 
@@ -124,7 +124,7 @@ static void visit_directories_of_line(const domi_cgroup_walk *walk, char *line)
     if (controllers[0] == '\0') {
         visit_directories_upwards(walk, 2, "", path);
         visit_directories_upwards(walk, 2, "/unified", path);
-    } else if (names_controller(controllers, walk->controller)) {
+    } else if (is_controller_in_list(controllers, walk->controller)) {
         int length = snprintf(mount, sizeof mount, "/%s", walk->controller);
         if (length > 0 && (size_t)length < sizeof mount)
             visit_directories_upwards(walk, 1, mount, path);

@@ -25,7 +25,7 @@ struct cpu_mask {
     cpu_set_t sets[CPU_IDS_MAX / CPU_SETSIZE];
 };
 
-static bool mask_has(const struct cpu_mask *mask, unsigned cpu)
+static bool is_cpu_in_mask(const struct cpu_mask *mask, unsigned cpu)
 {
     return CPU_ISSET_S(cpu, sizeof mask->sets, mask->sets);
 }
@@ -80,7 +80,7 @@ static int count_or_read_cpus(const char *list, uint16_t *ret_cpu, size_t cpu_ma
         if (!read_cpu_range(&list, &first, &last))
             return -EINVAL;
         for (unsigned cpu = first; cpu <= last; cpu++) {
-            if (mask_has(&seen, cpu))
+            if (is_cpu_in_mask(&seen, cpu))
                 continue;
             if (count == cpu_max)
                 return -EINVAL;
@@ -128,7 +128,7 @@ static int choose_cpus_without_affinity(domi_cpus *cpus, bool is_list, int failu
 static void add_usable_cpus(domi_cpus *cpus, const struct cpu_mask *usable)
 {
     for (unsigned cpu = 0; cpu < CPU_IDS_MAX && cpus->count < DOMI_CPUS_MAX; cpu++)
-        if (mask_has(usable, cpu))
+        if (is_cpu_in_mask(usable, cpu))
             cpus->cpu[cpus->count++] = (uint16_t)cpu;
 }
 
@@ -145,7 +145,7 @@ static int read_configured_cpus(domi_cpus *cpus, const struct cpu_mask *usable, 
         return -EINVAL;
     }
     for (int i = 0; i < count; i++) {
-        if (mask_has(usable, cpus->cpu[i]))
+        if (is_cpu_in_mask(usable, cpus->cpu[i]))
             continue;
         snprintf(error, error_size,
                  "system.cpus: CPU %d is not usable by this process (affinity mask or cpuset)",

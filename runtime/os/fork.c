@@ -16,13 +16,13 @@ static void count_fork_in_child(void)
     atomic_fetch_add_explicit(&domi_fork_count, 1, memory_order_relaxed);
 }
 
-static void watch_forks(void)
+static void register_fork_handler(void)
 {
     result = pthread_atfork(NULL, NULL, count_fork_in_child);
 }
 
 int domi_fork_watch(void)
 {
-    (void)pthread_once(&once, watch_forks);
+    (void)pthread_once(&once, register_fork_handler);
     return result == 0 ? 0 : -ENOMEM;
 }

@@ -32,7 +32,7 @@ struct domi_helper {
 
 static _Thread_local const domi_workers *helping;
 
-static uint64_t now_ns(void)
+static uint64_t read_monotonic_ns(void)
 {
     struct timespec now = domi_clock_deadline_after(0);
 
@@ -46,7 +46,7 @@ static struct timespec get_end_of_wait(uint64_t wait_ns)
                                                                         : DOMI_WORKERS_WAIT_MAX_NS);
 }
 
-static void cond_init(pthread_cond_t *condition)
+static void init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
 
@@ -71,7 +71,7 @@ static void decrement_gauge(domi_counter *gauge)
 static void append_job(domi_workers *workers, domi_job *job)
 {
     job->state = DOMI_JOB_QUEUED;
-    job->queued_ns = now_ns();
+    job->queued_ns = read_monotonic_ns();
     job->next = NULL;
     job->previous = workers->last;
     *(workers->last != NULL ? &workers->last->next : &workers->first) = job;
@@ -91,7 +91,7 @@ static void unlink_job(domi_workers *workers, domi_job *job)
 
 /* --- A helper --------------------------------------------------------------------------------- */
 
-static void take_off_stack(domi_workers *workers, const domi_helper *helper)
+static void remove_from_idle_stack(domi_workers *workers, const domi_helper *helper)
 {
     domi_helper **place = &workers->idle;
 
@@ -122,7 +122,7 @@ static bool wait_for_job(domi_workers *workers, domi_helper *helper)
     }
     if (helper->called)
         return true;
-    take_off_stack(workers, helper);
+    remove_from_idle_stack(workers, helper);
     return false;
 }
 
@@ -137,7 +137,7 @@ static bool run_oldest_job(domi_workers *workers)
 
     unlink_job(workers, job);
     job->state = DOMI_JOB_RUNNING;
-    uint64_t waited_ns = now_ns() - job->queued_ns;
+    uint64_t waited_ns = read_monotonic_ns() - job->queued_ns;
     if (waited_ns > domi_counter_read(&counters->wait_max_ns))
         atomic_store_explicit(&counters->wait_max_ns, waited_ns, memory_order_relaxed);
     domi_counter_add(&counters->running, 1);
@@ -236,7 +236,7 @@ static void *run_helper(void *workers_)
     /* The thread has inherited the affinity mask of a pinned thread. A helper may run on any CPU of
      * the process. */
     (void)sched_setaffinity(0, sizeof workers->cpus, workers->cpus);
-    cond_init(&helper.wake);
+    init_condition(&helper.wake);
     run_jobs_until_end(workers, &helper);
     pthread_cond_destroy(&helper.wake);
     domi_alternate_stack_end(&stack);
@@ -301,7 +301,7 @@ int domi_workers_new(const domi_workers_limits *limits, domi_workers **ret_worke
     workers->make = make_thread;
     workers->owned = true;
     pthread_mutex_init(&workers->mutex, NULL);
-    cond_init(&workers->left);
+    init_condition(&workers->left);
     *ret_workers = workers;
     return 0;
 }

@@ -30,7 +30,7 @@ typedef struct work {
 } work;
 
 /* Returns the work that is the payload of the envelope. */
-static work *work_of(domi_envelope *envelope)
+static work *get_work_of_envelope(domi_envelope *envelope)
 {
     return (work *)(void *)((char *)envelope + DOMI_ASK_HEAD);
 }
@@ -70,7 +70,7 @@ static domi_envelope *work_new(domus_stack *stack, int (*function)(void *argumen
     if (envelope == NULL)
         return NULL;
     domi_envelope_sign(envelope, &domus_blocking_type, house);
-    *work_of(envelope) = (work){
+    *get_work_of_envelope(envelope) = (work){
         .asker = domi_house_address(house),
         .system = stack->manager->system,
         .envelope = envelope,
@@ -102,8 +102,9 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
         .serial = domi_promise_serial(promise),
     };
     promise->work = envelope;
-    result = system->workers != NULL ? domi_workers_submit(system->workers, &work_of(envelope)->job)
-                                     : -EOPNOTSUPP;
+    result = system->workers != NULL
+                 ? domi_workers_submit(system->workers, &get_work_of_envelope(envelope)->job)
+                 : -EOPNOTSUPP;
     if (result != 0) {
         promise->work = NULL;
         domi_pool_free(manager, &envelope->node);
@@ -119,7 +120,7 @@ bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
 
     if (envelope == NULL)
         return true; /* the work has never begun, and its promise ends with another error */
-    if (!domi_workers_withdraw(system->workers, &work_of(envelope)->job))
+    if (!domi_workers_withdraw(system->workers, &get_work_of_envelope(envelope)->job))
         return false;
     promise->work = NULL;
     domi_pool_free(manager, &envelope->node);

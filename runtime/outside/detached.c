@@ -389,7 +389,7 @@ void domi_detached_notify_all(domus_system *system)
         domi_manager_notify(&system->outside, &system->detached[i]->manager);
 }
 
-bool domi_detached_have_mounted(const domus_system *system)
+bool domi_detached_have_all_mounted(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         const domi_detached *detached = system->detached[i];
@@ -410,7 +410,7 @@ uint64_t domi_detached_houses(const domus_system *system)
     return sum;
 }
 
-bool domi_detached_has_ended(const domus_system *system)
+bool domi_detached_have_all_ended(const domus_system *system)
 {
     return system->detached_left == system->detached_count;
 }

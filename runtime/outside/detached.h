@@ -47,12 +47,12 @@ void domi_detached_notify_all(domus_system *system);
 
 /* True if each detached thread has mounted all actors for which it was reserved. Called under the
  * system's mutex. */
-bool domi_detached_have_mounted(const domus_system *system);
+bool domi_detached_have_all_mounted(const domus_system *system);
 
 /* domi_detached_houses() returns how many detached threads have an actor or are reserved for one.
- * domi_detached_has_ended() returns true if all detached threads have left their loops. */
+ * domi_detached_have_all_ended() returns true if all detached threads have left their loops. */
 uint64_t domi_detached_houses(const domus_system *system);
-bool domi_detached_has_ended(const domus_system *system);
+bool domi_detached_have_all_ended(const domus_system *system);
 
 /* End all detached threads. The system calls these functions in this order: the first tells the
  * threads to leave their loops, the second joins them, and the third ends their managers and frees

@@ -18,7 +18,7 @@ static const domus_entry *find_entry(const domus_system *system, const char *nam
 }
 
 /* Make room for one more entry point. Returns 0; -ENOMEM. */
-static int make_room(domus_system *system)
+static int make_room_for_entry(domus_system *system)
 {
     if (system->entries != NULL)
         return 0;
@@ -43,7 +43,7 @@ int domus_entry_add(domus_system *system, const domus_entry *entry)
         return -EEXIST;
     if (system->entries_count == DOMUS_ENTRIES_MAX)
         return -ENOSPC;
-    result = make_room(system);
+    result = make_room_for_entry(system);
     if (result == 0)
         system->entries[system->entries_count++] = *entry;
     return result;

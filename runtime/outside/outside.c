@@ -288,9 +288,9 @@ static domi_acceptor *make_acceptor(domus_system *system, size_t index)
 
 /* Returns the reason why a listener's settings, its behaviour and the stages in front of it do not
  * fit together; NULL: they fit. */
-static const char *find_contradiction(const domus_listener_config *listener,
-                                      const domus_behaviour *behaviour,
-                                      const domus_pipeline_stage *front)
+static const char *find_reason_not_to_serve(const domus_listener_config *listener,
+                                            const domus_behaviour *behaviour,
+                                            const domus_pipeline_stage *front)
 {
     const domus_behaviour *channel = behaviour->channel != NULL ? behaviour->channel : behaviour;
     bool has_front = domi_front_count(front) != 0;
@@ -315,7 +315,7 @@ static int check_serving(const domus_listener_config *listener, const domus_beha
         *ret_why = domi_behaviour_fault(behaviour);
         return result;
     }
-    const char *why = find_contradiction(listener, behaviour, front);
+    const char *why = find_reason_not_to_serve(listener, behaviour, front);
     if (why != NULL) {
         *ret_why = why;
         return -EINVAL;

@@ -82,7 +82,7 @@ static int complete_ask(domus_stack *stack, void *self, const domus_answer *answ
 
 /* --- sending asks ----------------------------------------------------------------------------- */
 
-static void link_asking(domus_system *system, domi_asking *asking)
+static void add_to_waiting_asks(domus_system *system, domi_asking *asking)
 {
     asking->previous = NULL;
     asking->next = system->askings;
@@ -148,7 +148,7 @@ int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_a
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&asking->woken, &attributes);
     pthread_condattr_destroy(&attributes);
-    link_asking(system, asking);
+    add_to_waiting_asks(system, asking);
     domi_stack_park_or_end(stack, DOMUS_PARKED);
     return 0;
 }

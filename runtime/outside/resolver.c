@@ -445,7 +445,7 @@ void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_
 
 /* --- life of the resolver --------------------------------------------------------------------- */
 
-static domi_look_up *choose_usual_look_up(const domi_resolver *resolver)
+static domi_look_up *choose_default_look_up(const domi_resolver *resolver)
 {
     return resolver->at_once ? fail_lookup_of_simulation : look_up_by_libc;
 }
@@ -462,7 +462,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
     resolver->system = system;
     resolver->users = 1;
     resolver->at_once = system->simulator != NULL;
-    resolver->look_up = choose_usual_look_up(resolver);
+    resolver->look_up = choose_default_look_up(resolver);
     *ret_resolver = resolver;
     return 0;
 }
@@ -470,7 +470,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
 void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context)
 {
     pthread_mutex_lock(&resolver->mutex);
-    resolver->look_up = look_up != NULL ? look_up : choose_usual_look_up(resolver);
+    resolver->look_up = look_up != NULL ? look_up : choose_default_look_up(resolver);
     resolver->context = context;
     pthread_mutex_unlock(&resolver->mutex);
 }

@@ -42,7 +42,7 @@ static void free_mail_of_seat(domus_outsider *seat)
 
 /* --- use of the manager ----------------------------------------------------------------------- */
 
-static domus_outsider *seat_of(domi_detached *detached)
+static domus_outsider *get_seat_or_null(domi_detached *detached)
 {
     return detached->foreign ? (domus_outsider *)(void *)detached : NULL;
 }
@@ -304,7 +304,7 @@ static uint64_t serve_vacant_seats(domus_system *system)
     uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
-        domus_outsider *seat = seat_of(system->detached[i]);
+        domus_outsider *seat = get_seat_or_null(system->detached[i]);
         uint64_t seat_ns = seat != NULL ? serve_vacant_seat(seat) : UINT64_MAX;
         due_ns = seat_ns < due_ns ? seat_ns : due_ns;
     }
@@ -319,7 +319,7 @@ static void close_all_seats(domus_system *system)
     uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
-        domus_outsider *seat = seat_of(system->detached[i]);
+        domus_outsider *seat = get_seat_or_null(system->detached[i]);
         if (seat == NULL)
             continue;
         pthread_mutex_lock(&seat->mutex);
@@ -412,7 +412,7 @@ static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
         return -ESHUTDOWN;
     for (uint32_t i = 0; i < system->detached_count && seat == NULL; i++) {
         if (!system->detached[i]->busy)
-            seat = seat_of(system->detached[i]);
+            seat = get_seat_or_null(system->detached[i]);
     }
     if (seat == NULL) {
         if (system->detached_count == system->config.detached.threads_max)
@@ -480,7 +480,7 @@ void domi_seats_join(domus_system *system)
 void domi_seats_release(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
-        domus_outsider *seat = seat_of(system->detached[i]);
+        domus_outsider *seat = get_seat_or_null(system->detached[i]);
         if (seat == NULL)
             continue;
         domi_manager *manager = &seat->detached.manager;

@@ -201,7 +201,7 @@ static int get_and_clear_error(domus_datagram_peer *peer)
 int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size_t size,
                                uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_datagram_or_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_datagram_or_ended, peer, within_ns);
     const domi_net_datagram *datagram = peer->got.head;
     char what[DOMI_PEER_TEXT_MAX];
 
@@ -219,7 +219,7 @@ int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size
 
 int domus_datagram_peer_expect_nothing(domus_datagram_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_datagram_or_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_datagram_or_ended, peer, within_ns);
 
     if (result == -ETIME)
         return 0;

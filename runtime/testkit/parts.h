@@ -54,7 +54,7 @@ bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t
 void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index);
 
 /* Returns the time at which the next timer of a pool is due; UINT64_MAX: never. */
-uint64_t domi_kit_runners_due_ns(const domus_testkit *kit);
+uint64_t domi_kit_get_runners_due_ns(const domus_testkit *kit);
 
 /* True if all runners have left their loops. */
 bool domi_kit_runners_have_left(const domus_testkit *kit);

@@ -359,7 +359,7 @@ void domus_peer_release(domus_peer *peer)
         return;
     peer->connection->is_held = false;
     if (!domi_net_is_connection_blocked(peer->connection))
-        domi_net_release_held(peer->connection);
+        domi_net_release_held_events(peer->connection);
 }
 
 /* --- queries about a peer -------------------------------------------------------------------- */

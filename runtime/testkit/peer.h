@@ -64,8 +64,8 @@ int domi_peer_prepare_act(domus_testkit *kit);
 /* Take steps until `is_done` returns true or `within_ns` has passed. Returns 0 when `is_done`
  * returned true; -ETIME when the time has passed; -EBUSY; -ENOMEM; -ETIMEDOUT as
  * domus_testkit_run() does. */
-int domi_peer_wait(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
-                   uint64_t within_ns);
+int domi_peer_run_until(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
+                        uint64_t within_ns);
 
 #define DOMI_PEER_SHOWN_MAX 40u /* most received bytes that an error text shows */
 /* most bytes of DOMI_PEER_SHOWN_MAX bytes as escaped text */

@@ -16,8 +16,8 @@ typedef struct expected {
     size_t size;            /* number of expected bytes */
 } expected;
 
-int domi_peer_wait(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
-                   uint64_t within_ns)
+int domi_peer_run_until(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
+                        uint64_t within_ns)
 {
     int result = domi_peer_prepare_act(kit);
 
@@ -43,7 +43,7 @@ void domi_peer_format_bytes(const char *data, size_t size, char *text, size_t te
     snprintf(text, text_size, "\"%s\"%s", escaped, size > DOMI_PEER_SHOWN_MAX ? "..." : "");
 }
 
-static const char *get_peer_state(const domus_peer *peer)
+static const char *describe_peer_state(const domus_peer *peer)
 {
     if (peer->error != 0)
         return strerror(-peer->error);
@@ -64,7 +64,7 @@ static int write_peer_error(const domus_peer *peer, const char *what, int result
     domi_peer_format_bytes(data, size, got, sizeof got);
     snprintf(peer->kit->error, sizeof peer->kit->error,
              "peer %u expected %s; it has %zu bytes: %s; %s", peer->number, what, size, got,
-             get_peer_state(peer));
+             describe_peer_state(peer));
     return result;
 }
 
@@ -98,7 +98,7 @@ static bool have_bytes_come_or_failed(const void *expect_)
 int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t within_ns)
 {
     const expected expect = {.peer = peer, .data = data, .size = size};
-    int result = domi_peer_wait(peer->kit, have_bytes_come_or_failed, &expect, within_ns);
+    int result = domi_peer_run_until(peer->kit, have_bytes_come_or_failed, &expect, within_ns);
     char what[4 * DOMI_PEER_SHOWN_MAX + 32];
     size_t equal = count_expected_bytes(&expect);
 
@@ -126,7 +126,7 @@ static bool has_connect_ended(const void *peer_)
 
 int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_connect_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_connect_ended, peer, within_ns);
 
     if (result == -ETIME)
         return write_peer_error(peer, "to be connected", -ETIMEDOUT);
@@ -144,7 +144,7 @@ static bool has_bytes_or_ended(const void *peer_)
 
 int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_bytes_or_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_bytes_or_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
@@ -163,7 +163,7 @@ static bool has_stream_ended(const void *peer)
 
 int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_stream_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_stream_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
@@ -174,7 +174,7 @@ int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 
 int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_bytes_or_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_bytes_or_ended, peer, within_ns);
 
     if (result == -ETIME)
         return 0;
@@ -190,7 +190,7 @@ static bool has_connection(const void *listener_)
 
 int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_peer **ret_peer)
 {
-    int result = domi_peer_wait(listener->kit, has_connection, listener, within_ns);
+    int result = domi_peer_run_until(listener->kit, has_connection, listener, within_ns);
 
     if (result == -ETIME || (result == 0 && listener->socket == NULL)) {
         snprintf(listener->kit->error, sizeof listener->kit->error,

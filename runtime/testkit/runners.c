@@ -36,7 +36,7 @@ int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
     return 0;
 }
 
-static bool has_runner_to_follow_orders(const domus_runner *runner)
+static bool has_runner_new_orders(const domus_runner *runner)
 {
     return atomic_load_explicit(&runner->pool->system->orders, memory_order_relaxed) !=
            atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&runner->orders,
@@ -48,9 +48,8 @@ bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t
     const domi_kit_runner *one = &kit->runners[index];
     domus_pool *pool = one->runner->pool;
 
-    return !one->left &&
-           (has_runner_to_follow_orders(one->runner) || domi_pool_count_queued(pool) != 0 ||
-            domi_pooled_due_ns(&pool->pooled) <= now_ns);
+    return !one->left && (has_runner_new_orders(one->runner) || domi_pool_count_queued(pool) != 0 ||
+                          domi_pooled_due_ns(&pool->pooled) <= now_ns);
 }
 
 void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index)
@@ -70,7 +69,7 @@ void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index)
     domi_thread_manager = outer;
 }
 
-uint64_t domi_kit_runners_due_ns(const domus_testkit *kit)
+uint64_t domi_kit_get_runners_due_ns(const domus_testkit *kit)
 {
     uint64_t due_ns = UINT64_MAX;
 

@@ -245,8 +245,8 @@ bool domi_testkit_step(domus_testkit *kit)
 
 uint64_t domi_testkit_due_ns(const domus_testkit *kit)
 {
-    uint64_t net_ns = domi_net_due_ns(kit->net);
-    uint64_t due_ns = domi_kit_runners_due_ns(kit);
+    uint64_t net_ns = domi_net_get_next_due_ns(kit->net);
+    uint64_t due_ns = domi_kit_get_runners_due_ns(kit);
 
     if (net_ns < due_ns)
         due_ns = net_ns;

@@ -51,7 +51,7 @@ static void adapt_config(const domus_config *config, domus_config *ret_config)
 }
 
 /* Make all parts of a kit except its system. Returns false if there is no memory. */
-static bool make_parts(domus_testkit *kit, uint32_t threads, uint64_t seed)
+static bool make_parts_of_kit(domus_testkit *kit, uint32_t threads, uint64_t seed)
 {
     kit->threads = domi_memory_new(threads * sizeof kit->threads[0]);
     kit->net = domi_net_new(seed ^ NET_SEED, DOMUS_TESTKIT_START_NS);
@@ -74,7 +74,7 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
         return result;
     adapt_config(config, &own);
     kit = domi_memory_new(sizeof *kit);
-    if (kit == NULL || !make_parts(kit, own.system.threads, seed)) {
+    if (kit == NULL || !make_parts_of_kit(kit, own.system.threads, seed)) {
         if (error_size != 0)
             snprintf(error, error_size, "no memory for a test kit");
         domus_testkit_free(kit);

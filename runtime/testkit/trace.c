@@ -58,7 +58,7 @@ void domi_trace_fini(domi_trace *trace)
     domi_memory_free(trace->who);
 }
 
-static domi_trace_line *line_new(domus_testkit *kit)
+static domi_trace_line *add_trace_line(domus_testkit *kit)
 {
     domi_trace_line *line = &kit->trace.lines[kit->trace.count++ % DOMUS_TESTKIT_TRACE_MAX];
 
@@ -67,7 +67,7 @@ static domi_trace_line *line_new(domus_testkit *kit)
     return line;
 }
 
-static uint64_t read_count(const domi_counters *counters, uint32_t i)
+static uint64_t read_counter(const domi_counters *counters, uint32_t i)
 {
     return domi_counter_read((const domi_counter *)((const char *)counters + counts[i].offset));
 }
@@ -102,11 +102,11 @@ static void record_step(domus_testkit *kit, const domi_counters *counters, uint6
     uint64_t any = 0;
 
     for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
-        now[i] = read_count(counters, i);
+        now[i] = read_counter(counters, i);
         any |= now[i] ^ before[i];
     }
     if (any != 0) {
-        domi_trace_line *line = line_new(kit);
+        domi_trace_line *line = add_trace_line(kit);
 
         line->what = what;
         line->of_probe = line->of_net = false;
@@ -139,7 +139,7 @@ void domi_trace_record_turn(domus_testkit *kit, uint32_t index)
 void domi_trace_record_probe(domus_testkit *kit, uint32_t number, const char *kind,
                              const domus_type *type, int error)
 {
-    domi_trace_line *line = line_new(kit);
+    domi_trace_line *line = add_trace_line(kit);
 
     line->what = kind;
     line->of_probe = true;
@@ -151,7 +151,7 @@ void domi_trace_record_probe(domus_testkit *kit, uint32_t number, const char *ki
 
 void domi_trace_record_network(void *kit, const domi_net_note *note)
 {
-    domi_trace_line *line = line_new(kit);
+    domi_trace_line *line = add_trace_line(kit);
 
     line->what = note->what;
     line->of_probe = false;
