@@ -19,7 +19,7 @@ typedef struct domi_file_left domi_file_left;
  * so that the end of the system can free it if no other code does. */
 struct domi_file_left {
     domi_file_left *next; /* next entry in the list of work that is under way */
-    /* address of the pointer to this entry in that list; NULL: the entry is in no list */
+    /* address of the pointer to this entry in its list; NULL: the entry is in no list */
     domi_file_left **place;
     /* function that frees the entry; called only by domi_files_free() */
     void (*drop)(domi_file_left *left);

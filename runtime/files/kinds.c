@@ -122,7 +122,7 @@ static int prepare_read(domi_file_operation *operation, domi_manager *manager)
 
 static bool try_read(domi_file_operation *operation, domi_io *io)
 {
-    /* Relaxed: a stale value only costs a try in vain. */
+    /* Relaxed: if `reads_wait` is read too early, only a try is wasted. */
     if (atomic_load_explicit(&operation->file->reads_wait, memory_order_relaxed))
         return false;
     return domi_file_try_read(

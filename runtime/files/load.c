@@ -156,7 +156,7 @@ static int check_load_arguments(const domus_stack *stack, const char *const *pat
     return size_max > stack->manager->config->files.read_max_bytes ? -EMSGSIZE : 0;
 }
 
-static int load_in_place(domus_stack *stack, loading *load, const char *const *paths)
+static int load_without_waiting(domus_stack *stack, loading *load, const char *const *paths)
 {
     int error = open_first_path(load, paths);
 
@@ -235,14 +235,14 @@ static int load_by_kept_files(domus_stack *stack, domi_thread *thread, loading *
         thread->kept =
             domi_kept_new(thread->config->files.kept_max_bytes, thread->system->peers.hash_key);
     if (thread->kept == NULL)
-        return load_in_place(stack, load, name.paths);
+        return load_without_waiting(stack, load, name.paths);
 
     domi_kept_file *file = domi_kept_find(thread->kept, name);
     int error = file != NULL ? answer_with_kept_bytes(thread, load, file, name.paths) : -ESTALE;
     if (error == -ESTALE) {
         domi_kept_times times = {.turn_ns = thread->manager.now_ns,
                                  .begun_ns = domi_system_read_clock(&thread->manager)};
-        error = load_in_place(stack, load, name.paths);
+        error = load_without_waiting(stack, load, name.paths);
         if (error == 0 && load->loaded.bytes.page != NULL) {
             times.done_ns = domi_system_read_clock(&thread->manager);
             domi_kept_note_file(thread->kept, name, file, &load->loaded, times);
@@ -274,7 +274,7 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
         error = keeper != NULL
                     ? load_by_kept_files(stack, keeper, &load,
                                          (domi_kept_name){directory->serial, flags, paths})
-                    : load_in_place(stack, &load, paths);
+                    : load_without_waiting(stack, &load, paths);
     if (error == 0)
         *ret_loaded = load.loaded;
     return error;

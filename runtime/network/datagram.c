@@ -184,8 +184,8 @@ static domus_endpoint get_visible_sender(const domi_net_socket *socket, const do
     return from;
 }
 
-static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const void *data,
-                    uint32_t size)
+static int send_udp_datagram(domi_net_socket *socket, const domus_endpoint *to, const void *data,
+                             uint32_t size)
 {
     domi_net *net = socket->net;
     int result = prepare_send(socket, to, size);
@@ -280,8 +280,8 @@ static int find_unix_peer(domi_net_socket *socket, domi_net_socket **ret_receive
     return -ECONNREFUSED;
 }
 
-static int send_unix(domi_net_socket *socket, const domus_endpoint *to, const void *data,
-                     uint32_t size)
+static int send_unix_datagram(domi_net_socket *socket, const domus_endpoint *to, const void *data,
+                              uint32_t size)
 {
     domi_net *net = socket->net;
     domi_net_socket *receiver = NULL;
@@ -318,8 +318,8 @@ int domi_net_datagram_send(domi_net_socket *socket, const domus_endpoint *to, co
     if (to == NULL && socket->mail.peer.family == 0)
         return is_unix ? -ENOTCONN : -EDESTADDRREQ;
     if (is_unix)
-        return send_unix(socket, to, data, size);
-    return send_udp(socket, to != NULL ? to : &socket->mail.peer, data, size);
+        return send_unix_datagram(socket, to, data, size);
+    return send_udp_datagram(socket, to != NULL ? to : &socket->mail.peer, data, size);
 }
 
 int domi_net_datagram_receive(domi_net_socket *socket, domi_net_datagram **ret_datagram)

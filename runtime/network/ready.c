@@ -96,8 +96,8 @@ static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
     return complete_input_operation(ring, socket, result, DOMI_BUFFERED, index);
 }
 
-/* Write a head and the datagram into a buffer; what finds no room is cut. Returns how many bytes
- * were written. */
+/* Write a datagram into a buffer, behind a head with its sender and size. The datagram
+ * is cut if the buffer is too small. Returns how many bytes were written. */
 static int write_datagram(const domi_net_datagram *datagram, const domi_net_buffer *buffer)
 {
     domi_datagram_head head = {0};

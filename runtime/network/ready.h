@@ -31,7 +31,7 @@ typedef struct domi_net_entry {
 
 typedef struct domi_net_buffer {
     void *data;    /* start of the memory of a provided buffer */
-    uint32_t size; /* size of that memory in bytes */
+    uint32_t size; /* size of the provided buffer in bytes */
 } domi_net_buffer;
 
 struct domi_net_ring {

@@ -47,7 +47,7 @@ void domi_alternate_stack_begin(domi_alternate_stack *stack)
 
 void domi_alternate_stacks_want(void)
 {
-    /* Relaxed: the threads that read this are made later. */
+    /* Relaxed: the threads that read the flag are made later. */
     atomic_store_explicit(&are_wanted, true, memory_order_relaxed);
 }
 

@@ -164,7 +164,7 @@ int domi_disk_stat(int fd, domus_file_status *ret_status)
 typedef struct place {
     int directory;
     const char *last;
-    bool opened; /* the directory was opened for this, and has to be closed */
+    bool opened; /* split_name() has opened the directory, which has to be closed */
 } place;
 
 static void close_split_name(const place *left)

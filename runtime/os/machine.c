@@ -175,6 +175,6 @@ uint64_t domi_machine_files_open(const char *root)
 
     snprintf(path, sizeof path, "%s/proc/self/fd", root);
     if (stat(path, &fds) == 0 && fds.st_size > 0 && root[0] == '\0')
-        return (uint64_t)fds.st_size; /* Linux shows this size since 6.2 */
+        return (uint64_t)fds.st_size; /* the number of descriptors, in Linux 6.2 and newer */
     return count_entries(path);
 }

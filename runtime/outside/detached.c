@@ -36,7 +36,7 @@
 
 /* --- orders and sleep ------------------------------------------------------------------------- */
 
-static void store_clock_time(domi_detached *detached)
+static void update_manager_time(domi_detached *detached)
 {
     detached->manager.now_ns = domi_clock_now(&detached->system->clock);
 }
@@ -73,12 +73,12 @@ static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
             until_ns = due_ns[i];
     }
     domi_park_begin(&manager->park);
-    store_clock_time(detached);
+    update_manager_time(detached);
     if (!domi_manager_has_work(manager) && read_orders(detached) == detached->orders &&
         until_ns > manager->now_ns)
         domi_futex_park_sleep(manager, until_ns - manager->now_ns);
     (void)domi_park_end(&manager->park);
-    store_clock_time(detached);
+    update_manager_time(detached);
 }
 
 static void handle_memory_pressure(domi_detached *detached)
@@ -96,7 +96,7 @@ static void handle_memory_pressure(domi_detached *detached)
 static void receive_arrivals(domi_detached *detached)
 {
     domi_system_check_not_forked(detached->system);
-    store_clock_time(detached);
+    update_manager_time(detached);
     handle_memory_pressure(detached);
     (void)domi_manager_take_arrivals(&detached->manager);
     (void)domi_manager_fire_timers(&detached->manager);

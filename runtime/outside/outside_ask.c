@@ -229,7 +229,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
 void domi_outside_close(domus_system *system)
 {
     for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
-        /* a promise in another state completes without this */
+        /* a promise that does not wait any more completes anyway */
         if (asking->promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
     }

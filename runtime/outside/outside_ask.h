@@ -8,7 +8,7 @@
 /* An ask under way, on the stack of the foreign thread that asks. Protected by outside_mutex. */
 struct domi_asking {
     domi_asking *next;     /* next ask in the list of waiting asks */
-    domi_asking *previous; /* previous ask in that list */
+    domi_asking *previous; /* previous ask in the list of waiting asks */
     domi_promise *promise; /* promise that the answer completes */
     /* signalled when the answer has come, or the thread has to become the leader */
     pthread_cond_t woken;

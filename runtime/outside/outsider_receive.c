@@ -178,7 +178,7 @@ int domus_outsider_fail(domus_outsider *outsider, int error)
     return result;
 }
 
-/* Hand what a received answer or event owns over to the caller. Returns 0; -EINVAL; -EALREADY. */
+/* Give the caller what a received answer or event owns. Returns 0; -EINVAL; -EALREADY. */
 static int take_from_last_message(domi_outside_mail *shown)
 {
     if (shown->envelope != NULL)

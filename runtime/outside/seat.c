@@ -78,7 +78,7 @@ void domi_seat_unlock(domus_outsider *seat)
     pthread_mutex_unlock(&seat->mutex);
 }
 
-static void store_clock_time(domus_outsider *seat)
+static void update_manager_time(domus_outsider *seat)
 {
     seat->detached.manager.now_ns = domi_clock_now(&seat->detached.system->clock);
 }
@@ -149,7 +149,7 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
     domi_manager *manager = &seat->detached.manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
 
-    store_clock_time(seat);
+    update_manager_time(seat);
     handle_memory_pressure(seat);
     (void)domi_manager_take_arrivals(manager);
     (void)domi_manager_fire_timers(manager);
@@ -205,7 +205,7 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
         until_ns = due_ns;
     domi_pool_flush_returns(manager);
     domi_park_begin(&manager->park);
-    store_clock_time(seat);
+    update_manager_time(seat);
     if (!domi_manager_has_work(manager) &&
         read_orders(seat->detached.system) == seat->detached.orders && until_ns > manager->now_ns) {
         uint64_t time_ns = until_ns - manager->now_ns;
@@ -215,7 +215,7 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
             return false;
     }
     (void)domi_park_end(&manager->park);
-    store_clock_time(seat);
+    update_manager_time(seat);
     return true;
 }
 
@@ -445,7 +445,7 @@ int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat)
         return -ESHUTDOWN;
     atomic_store_explicit(&seat->owner, &domi_here, memory_order_seq_cst);
     (void)domi_park_end(&seat->detached.manager.park);
-    store_clock_time(seat);
+    update_manager_time(seat);
     seat->acting = seat->answered = false;
     seat->received = NULL;
     seat->shown = NULL;

@@ -1,4 +1,4 @@
-/* Lists of answers and events of a seat, and the end of an entry. */
+/* Lists of answers and events of a seat, and how their entries are freed. */
 #include "runtime/outside/seat_mail.h"
 
 #include "base/memory.h"
