@@ -22,9 +22,8 @@
 /* bytes of address space; only pages that are written take memory */
 #define ROOM    ((size_t)1 << 28)
 #define AT_ONCE 512u /* pages that one read of the page map covers */
-#define TOUCHED                                                                                    \
-    (UINT64_C(3) << 62) /* bits of a page in memory or in swap (proc_pid_pagemap(5))               \
-                         */
+/* bits of a page in memory or in swap (proc_pid_pagemap(5)) */
+#define TOUCHED (UINT64_C(3) << 62)
 /* bit of a page that equals its file: no byte of it was written */
 #define OF_FILE (UINT64_C(1) << 61)
 
