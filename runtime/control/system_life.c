@@ -438,7 +438,7 @@ void domus_system_free(domus_system *system)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     if (system->stage == DOMI_STAGE_STOPPED) {
-        domi_seats_release(system);
+        domi_seats_fini(system);
         end_actors_left_by_abandoned_work(system);
     }
     domi_files_free(system->files); /* before the pools, in which abandoned operations lie */

@@ -148,7 +148,7 @@ static void free_handle(domus_file *file)
     release_use(files);
 }
 
-static int run_close(void *file_)
+static int close_descriptor_on_helper(void *file_)
 {
     domus_file *file = file_;
     int fd = file->fd;
@@ -181,8 +181,8 @@ static bool close_by_helper_thread(domus_file *file)
 {
     domi_files *files = file->files;
 
-    file->job =
-        (domi_job){.function = run_close, .argument = file, .done = free_handle_after_close};
+    file->job = (domi_job){
+        .function = close_descriptor_on_helper, .argument = file, .done = free_handle_after_close};
     file->left.drop = free_closed_file;
     pthread_mutex_lock(&files->mutex);
     bool handed = files->workers != NULL;

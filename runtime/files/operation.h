@@ -17,7 +17,7 @@ typedef struct domi_file_operation domi_file_operation;
 typedef struct domi_file_verb {
     domus_type waits;        /* type whose name a dump shows while the operation is under way */
     const domus_type *reply; /* type of the answer */
-    /* Allocate the resources of the operation, whose `size` is already set. Returns 0; 1 if nothing
+    /* Get the resources of the operation, such as a page or a handle. Returns 0; 1 if nothing
      * is left to be done; a negative errno. NULL: the kind needs no resources. */
     int (*prepare)(domi_file_operation *operation, domi_manager *manager);
     /* Begin a try in the ring. Returns false if no try is possible, for instance without an `io`.

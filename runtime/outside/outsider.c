@@ -288,7 +288,7 @@ int domus_outside_detach(domus_outsider *outsider)
         return 0;
     int result = domi_outsider_enter(outsider, &visit);
     if (result == -ESHUTDOWN) {
-        /* the seat is closed, and domi_seats_release() ends the last received message */
+        /* the seat is closed, and domi_seats_fini() ends the last received message */
         atomic_store_explicit(&outsider->owner, NULL, memory_order_relaxed);
         return 0;
     }

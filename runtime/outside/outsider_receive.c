@@ -178,7 +178,8 @@ int domus_outsider_fail(domus_outsider *outsider, int error)
     return result;
 }
 
-/* Give the caller what a received answer or event owns. Returns 0; -EINVAL; -EALREADY. */
+/* Give the caller what a received answer or event owns. Returns 0; -EINVAL for a failed
+ * ask; -EALREADY if it was taken before. */
 static int take_from_last_message(domi_outside_mail *shown)
 {
     if (shown->envelope != NULL)

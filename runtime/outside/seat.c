@@ -477,7 +477,7 @@ void domi_seats_join(domus_system *system)
     system->seats_cared = false;
 }
 
-void domi_seats_release(domus_system *system)
+void domi_seats_fini(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domus_outsider *seat = get_seat_or_null(system->detached[i]);

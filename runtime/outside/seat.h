@@ -97,8 +97,8 @@ void domi_seat_leave(domus_outsider *seat);
 void domi_seats_wake_caretaker(domus_system *system);
 
 /* End all seats: domi_seats_join() waits for the end of the caretaker, which has closed them;
- * domi_seats_release() ends the messages that are left at them. */
+ * domi_seats_fini() ends the messages that are left at them. */
 void domi_seats_join(domus_system *system);
-void domi_seats_release(domus_system *system);
+void domi_seats_fini(domus_system *system);
 
 #endif

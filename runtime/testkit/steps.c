@@ -157,7 +157,7 @@ static void choose_step_after_phase_3(domus_testkit *kit, uint32_t index)
     } else if (domi_thread_rest_begin(thread, &capped_ns)) {
         state->next = DOMI_STEP_SLEEP;
         state->woken = false;
-        /* a thread in a kit need not wake at `capped_ns`, as a real one does */
+        /* a real thread also wakes at `capped_ns`, which a kit leaves out to save steps */
         state->until_ns = thread->until_ns = domi_thread_due_ns(thread);
         domi_io_enter(&thread->io, 0, 0); /* the begin of the enter in which the thread sleeps */
         state->refused = thread->io.refusals != 0;
