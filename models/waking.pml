@@ -10,7 +10,7 @@
  * may find that its runs are too short to be lent, that houses were exposed for too long, or that
  * it has to expose nothing for a while.
  *
- * Models: runtime/loop/steal.c domi_thread_steal, choose_victim, give_up, end_waking, leave_victim, domi_thread_note_busy,
+ * Models: runtime/loop/steal.c domi_thread_steal, choose_victim, give_up, end_waking, abandon_victim, domi_thread_note_busy,
  * domi_thread_publish_depth, domi_thread_adjust_exposed, wake_sleeper; runtime/loop/state_phase.c domi_phase_state;
  * house/dispatch/loan.c domi_loans_expose, domi_loans_take_back, domi_loans_settle, domi_loan_take,
  * domi_loan_run; runtime/loop/park.c fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:

@@ -284,9 +284,9 @@ static const domus_config_key *find_wrong_key_of_pool(const domus_config *config
         const domus_config_key *key = &domi_config_pool_keys[k];
         if (check_field(key, &config->pools[index], message, size) < 0 ||
             (strcmp(key->path, "name") == 0 &&
-             domi_pool_name_fault(config, index, message, size)) ||
+             domi_pool_name_has_fault(config, index, message, size)) ||
             (strcmp(key->path, "policy") == 0 &&
-             domi_policy_fault(&config->pools[index], message, size)))
+             domi_policy_has_fault(&config->pools[index], message, size)))
             return key;
     }
     return NULL;

@@ -88,7 +88,7 @@ static int look_at_threads(session *own)
 
     for (uint32_t i = 0; i < own->count && result == 0; i++) {
         subject *one = &own->subjects[i];
-        /* acquire: pairs with domi_samples_admit(), so that the clock is seen. */
+        /* acquire: pairs with domi_samples_enable_thread(), so that the clock is seen. */
         uint64_t tid = atomic_load_explicit((domi_counter *)(uintptr_t)&one->sampled->tid,
                                             memory_order_acquire);
         if (tid == one->tid)

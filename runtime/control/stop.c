@@ -86,10 +86,10 @@ static bool is_drain_over(const domus_system *system)
  * reads would mix the counts, so that what this side has connected is read twice. */
 static bool have_all_connections_ended(const domus_system *system)
 {
-    uint64_t before = domi_system_outbound(system);
+    uint64_t before = domi_system_count_outbound(system);
 
     return has_stopped_listening(system) && domi_system_connections(system) == before &&
-           domi_system_outbound(system) == before;
+           domi_system_count_outbound(system) == before;
 }
 
 static bool have_all_threads_closed(const domus_system *system)
@@ -98,7 +98,7 @@ static bool have_all_threads_closed(const domus_system *system)
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_CLOSE)
             return false;
     }
-    return domi_pools_follow(system, DOMI_STOP_CLOSE);
+    return domi_pools_have_begun_step(system, DOMI_STOP_CLOSE);
 }
 
 static bool have_all_actors_ended(const domus_system *system)
@@ -108,8 +108,9 @@ static bool have_all_actors_ended(const domus_system *system)
             domi_counter_read(&system->threads[i].manager.births.houses) != 0)
             return false;
     }
-    return domi_detached_houses(system) == 0 && domi_pools_follow(system, DOMI_STOP_ACTORS) &&
-           domi_pools_houses(system) == 0;
+    return domi_detached_houses(system) == 0 &&
+           domi_pools_have_begun_step(system, DOMI_STOP_ACTORS) &&
+           domi_pools_count_houses(system) == 0;
 }
 
 static bool have_all_threads_ended(const domus_system *system)
@@ -141,13 +142,13 @@ static void record_stuck_handlers(domus_system *system)
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) != DOMI_STOP_END)
-            domi_system_note_running(system, &system->threads[i].manager);
+            domi_system_record_running_actor(system, &system->threads[i].manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         if (system->detached[i]->busy)
-            domi_system_note_running(system, &system->detached[i]->manager);
+            domi_system_record_running_actor(system, &system->detached[i]->manager);
     }
-    domi_pools_note_stuck(system);
+    domi_pools_record_stuck_handlers(system);
     pthread_mutex_unlock(&system->mutex);
 }
 
@@ -165,7 +166,7 @@ static void end_detached(domus_system *system)
 
         domi_manager_own(manager);
         (void)domi_manager_take_arrivals(manager);
-        domi_system_note_left(system, manager);
+        domi_system_record_left_actors(system, manager);
         domi_thread_manager = manager;
         domi_manager_end_actors(manager);
         domi_thread_manager = outer;
@@ -297,7 +298,7 @@ static int stop_threads(domus_system *system)
                          domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
         record_stuck_handlers(system);
         domi_system_log_left(system);
-        domi_system_log_held(system);
+        domi_system_log_held_connections(system);
         (void)domi_system_log_cut(system);
         return -ETIMEDOUT;
     }

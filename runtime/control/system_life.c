@@ -364,7 +364,7 @@ static int start_threads(domus_system *system)
     }
     domi_pressure_begin(system);
     if (system->simulator == NULL)
-        domi_missing_tell(system);
+        domi_log_missing_folders(system);
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated_threads(system) : run_threads(system);

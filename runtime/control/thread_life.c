@@ -80,7 +80,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->stamp_ns = now_ns;
     thread->cpu = cpu;
     thread->stealing.victim = DOMI_NO_VICTIM;
-    domi_thread_take_config(thread);
+    domi_thread_apply_config(thread);
     memcpy(thread->io.settings_of, system->listener_settings, sizeof thread->io.settings_of);
     domi_random_init(&thread->stealing.random, index);
     return 0;
@@ -127,9 +127,9 @@ static void *run_thread(void *thread_)
     domi_thread_manager = &thread->manager;
     domi_manager_own(&thread->manager);
     if (thread->config->stall.signal != 0)
-        domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal,
-                             domi_stall_note_interrupted, thread);
-    domi_samples_admit(&thread->sampled, &thread->manager);
+        domi_backtrace_enable_thread(&thread->stall.backtrace, (int)thread->config->stall.signal,
+                                     domi_stall_record_interrupted, thread);
+    domi_samples_enable_thread(&thread->sampled, &thread->manager);
     domi_crash_enter(&thread->recorder);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
     (void)domi_memory_set_meter(&thread->system->pressure.meter);
@@ -148,11 +148,11 @@ static void *run_thread(void *thread_)
     domi_counter_add(&thread->counters.tid, (uint64_t)gettid());
     domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
     domi_thread_loop(thread);
-    domi_samples_leave(&thread->sampled);
+    domi_samples_disable_thread(&thread->sampled);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     wait_for_all_threads(thread->system);
-    domi_system_note_left(thread->system, &thread->manager);
+    domi_system_record_left_actors(thread->system, &thread->manager);
     domi_manager_end_actors(&thread->manager);
     domi_io_end(&thread->io);
     domi_pages_free();

@@ -1,13 +1,16 @@
-/* The answer to one request after the other; the header has the way. */
+/* This file measures how long answers take, for one request after the other; answer_observer.h says
+ * how. */
 #include "runtime/loop/answer_observer.h"
 
 #include "base/memory.h"
 #include "io/pipelines/pipe.h"
 
-#define AGE_NS     UINT64_C(10000000000)
-#define REST_SHARE 8u /* after an answer no request is followed for so many times its runs */
+#define AGE_NS UINT64_C(10000000000)
+/* after the measurement of an answer that took N runs, no request is followed for this times N
+ * runs */
+#define REST_SHARE 8u
 
-static const domi_pipe *pipe_of(const domi_house *house)
+static const domi_pipe *get_pipe(const domi_house *house)
 {
     const domus_channel *channel;
 
@@ -17,14 +20,15 @@ static const domi_pipe *pipe_of(const domi_house *house)
     return channel->pipe;
 }
 
-uint32_t domi_answer_next(const domi_house *house)
+uint32_t domi_answer_get_next_request(const domi_house *house)
 {
-    const domi_pipe *pipe = pipe_of(house);
+    const domi_pipe *pipe = get_pipe(house);
 
     return pipe != NULL ? pipe->next : 0;
 }
 
-/* The entry of a pipeline, or of all for which there is no room; NULL: there is no memory. */
+/* Returns the entry of a pipeline; if all entries are in use, the last one, which then stands for
+ * several pipelines; NULL: there is no memory. */
 static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uint32_t tally)
 {
     for (uint32_t i = 0; i < DOMUS_PIPELINES_MAX; i++) {
@@ -36,7 +40,7 @@ static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uin
             if (entry == NULL)
                 return NULL;
             entry->tally = i + 1 == DOMUS_PIPELINES_MAX ? 0 : tally;
-            /* release: who reads it sees zeros. */
+            /* release: a reader of the entry sees zeros in its histogram. */
             atomic_store_explicit(&observer->each[i], entry, memory_order_release);
             return entry;
         }
@@ -54,12 +58,12 @@ static void add_answer_time(domi_answer_observer *observer, uint32_t tally, uint
         domi_histogram_add(&entry->times, time_ns);
 }
 
-/* The house of the request that is followed has run. */
+/* Handle a run of the house whose request is followed: note the time if the answer is complete. */
 static void look_at_request(domi_answer_observer *observer, const domi_pipe *pipe, uint64_t runs,
                             uint64_t end_ns, bool is_short)
 {
     if (pipe == NULL) {
-        observer->house = NULL; /* the connection is gone */
+        observer->house = NULL; /* the connection is closed */
         return;
     }
     if ((int32_t)(pipe->first - observer->number) <= 0)
@@ -70,7 +74,8 @@ static void look_at_request(domi_answer_observer *observer, const domi_pipe *pip
         observer->rest_runs = runs + REST_SHARE * (runs - observer->noted_runs);
 }
 
-/* The actor has ended without a run that was looked at, or the answer is a stream that goes on. */
+/* Stop following a request whose actor has ended unseen, or whose answer is a stream that goes on
+ * for long. */
 static void drop_lost_request(domi_answer_observer *observer, uint64_t now_ns)
 {
     if (observer->house == NULL)
@@ -88,7 +93,7 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
     uint64_t life = domi_house_life(house);
     uint64_t runs = domi_counter_read(&manager->counters.runs);
     bool lives = DOMI_LIFE_LEASE(life) == lease && (life & DOMI_LIFE_CLOSED) == 0;
-    const domi_pipe *pipe = lives ? pipe_of(house) : NULL;
+    const domi_pipe *pipe = lives ? get_pipe(house) : NULL;
 
     if (may_begin)
         drop_lost_request(observer, end_ns);
@@ -103,7 +108,7 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
     observer->noted_runs = runs;
     observer->lease = lease;
     observer->house = house;
-    /* The request may be answered already. */
+    /* The request may have been answered in the same run. */
     look_at_request(observer, pipe, runs, end_ns, is_short);
 }
 

@@ -1,7 +1,7 @@
-/* How the budget of state actors follows from the waits (auto_ratio.h). */
+/* This file computes the budget of state actors from the two waits (auto_ratio.h). */
 #include "runtime/loop/auto_ratio.h"
 
-#define SHARE_OF_WAIT 4 /* io waits for so much less than state actors may */
+#define SHARE_OF_WAIT 4 /* io may wait this part (1/4) of the time that state actors may wait */
 
 static uint64_t bound_budget(const domi_auto_bounds *bounds, uint64_t budget_ns)
 {

@@ -1,15 +1,15 @@
 /* The time that state actors get in one phase 3 with an ioRatio of `auto`: two waits are measured,
- * and both are held.
+ * and both are bounded.
  *
  * Completions wait for the end of phase 3. So state actors get the least budget while io waits, and
- * more only when nobody else wants the thread (may_phase_go_on() in state_phase.c asks). State
- * actors wait for each other, for a round: the time until each has run that was ready when the
- * round began. If a round takes longer than waitMax, io gets too much, and the budget is doubled,
- * up to a quarter of waitMax; otherwise it is halved. A round ends when all have run or none is
- * left.
+ * more only while nothing else is to be done on the thread (may_phase_go_on() in state_phase.c
+ * asks). State actors wait for each other for a round: the time until each actor has run that was
+ * ready when the round began. If a round takes longer than waitMax, io gets too much time, and the
+ * budget is doubled, up to a quarter of waitMax; otherwise the budget is halved. A round ends when
+ * all its actors have run or no actor is ready.
  *
- * Only numbers stand here, so that the rule can be tested by itself. The thread itself calls these,
- * at the start and the end of phase 3. */
+ * These functions only compute with numbers, so that the rule can be tested by itself. The thread
+ * itself calls them, at the start and the end of phase 3. */
 #ifndef DOMI_RUNTIME_LOOP_AUTO_RATIO_H
 #define DOMI_RUNTIME_LOOP_AUTO_RATIO_H
 
@@ -21,11 +21,12 @@ typedef struct domi_auto_bounds {
     uint64_t wait_ns;  /* scheduler.waitMax */
 } domi_auto_bounds;
 
-/* Begin phase 3 with `ready` houses that are ready, at least one. Returns its budget. */
+/* Begin phase 3 with `ready` houses that are ready, at least one. Returns the budget of the
+ * phase. */
 uint64_t domi_auto_ratio_begin(domi_auto_ratio *state, const domi_auto_bounds *bounds,
                                uint64_t now_ns, uint32_t ready);
 
-/* End phase 3, in which `ran` houses have run; `left` are ready now. */
+/* End phase 3, in which `ran` houses have run; `left` houses are ready now. */
 void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds, uint64_t now_ns,
                          uint64_t ran, uint32_t left);
 

@@ -1,12 +1,17 @@
-/* The house of a watched ask is looked into only where this thread runs it, so it is not lent then.
- * A house that was lent meanwhile has run unseen: then its flow ends without the rest. */
+/* This file follows asks from thread to thread; flows.h says how.
+ *
+ * A thread looks into the house of a watched ask only when it runs that house itself, so the house
+ * is not lent in that time. If the house was lent before, it has run unseen: then its flow ends
+ * early. */
 #include "runtime/loop/flows.h"
 
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 
-#define LOOKS_MAX 256u                 /* messages or conversations that are looked at */
-#define AGE_NS    UINT64_C(1000000000) /* an ask is watched for at most this time (1 s) */
+/* the most messages, or conversations, of a house that are searched for an ask */
+#define LOOKS_MAX 256u
+/* an ask is watched for at most this many nanoseconds (1 s) */
+#define AGE_NS UINT64_C(1000000000)
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
@@ -17,7 +22,7 @@ domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder)
     if (flows == NULL)
         return NULL;
     flows->recorder = recorder;
-    /* release: other threads find the zeros. */
+    /* release: other threads see the zeros in the new flows. */
     atomic_store_explicit(&thread->flows, flows, memory_order_release);
     return flows;
 }
@@ -28,16 +33,16 @@ void domi_flows_free(domi_thread *thread)
     atomic_store_explicit(&thread->flows, NULL, memory_order_relaxed);
 }
 
-static const domi_house *house_of(const domi_flow *flow)
+static const domi_house *load_watched_house(const domi_flow *flow)
 {
-    /* acquire: pairs with the store that ends the writing of `asked`. */
+    /* acquire: pairs with the store of `house`, which comes after all other stores to the flow. */
     return atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flow->house,
                                 memory_order_acquire);
 }
 
 static void end_asking_flow(domi_flows *flows)
 {
-    /* relaxed: its own word. */
+    /* relaxed: only this thread reads and writes the word. */
     atomic_store_explicit(&flows->asking.house, NULL, memory_order_relaxed);
 }
 
@@ -48,8 +53,8 @@ static void end_asked_flow(domi_flows *flows)
     atomic_store_explicit(&flows->claimed, 0, memory_order_release);
 }
 
-static void note_flow(const domi_flows *flows, domi_record_kind kind, const domi_flow *flow,
-                      uint64_t at_ns)
+static void record_flow_step(const domi_flows *flows, domi_record_kind kind, const domi_flow *flow,
+                             uint64_t at_ns)
 {
     domi_recorder_note(flows->recorder, kind, at_ns, at_ns, flow->type, flow->number);
 }
@@ -111,15 +116,17 @@ void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
         ret_flowing->waits_for = newest->waiting;
         ret_flowing->serial = domi_promise_serial(newest->waiting);
     }
-    ret_flowing->is_asked = house_of(&flows->asked) == house;
+    ret_flowing->is_asked = load_watched_house(&flows->asked) == house;
     ret_flowing->has_ask = ret_flowing->is_asked && has_ask(house, &flows->asked);
-    ret_flowing->is_asking = house_of(&flows->asking) == house;
+    ret_flowing->is_asking = load_watched_house(&flows->asking) == house;
     ret_flowing->is_answered = ret_flowing->is_asking && !is_unanswered(&flows->asking);
 }
 
-/* ---- What has happened ----------------------------------------------------------------------- */
+/* ---- What has happened to a watched ask
+ * --------------------------------------------------------- */
 
-/* Returns whether something was recorded. `lives`: the actor is still there. */
+/* Look at the actor that was asked, after its run. Returns whether something was recorded. `lives`:
+ * the actor has not ended. */
 static bool follow_asked_actor(domi_flows *flows, const domi_house *house,
                                const domi_flowing *flowing, bool lives, uint64_t begin_ns)
 {
@@ -132,7 +139,7 @@ static bool follow_asked_actor(domi_flows *flows, const domi_house *house,
     }
     if (flowing->has_ask && !(lives && has_ask(house, flow))) {
         flow->is_taken = true;
-        note_flow(flows, DOMI_RECORD_ASK_IN, flow, begin_ns);
+        record_flow_step(flows, DOMI_RECORD_ASK_IN, flow, begin_ns);
     }
     if (!flow->is_taken && !is_unanswered(flow)) { /* the ask was handled before it was watched */
         end_asked_flow(flows);
@@ -140,7 +147,7 @@ static bool follow_asked_actor(domi_flows *flows, const domi_house *house,
     }
     if (!flow->is_taken || (lives && holds_ask(house, flow)))
         return flow->is_taken != was_taken;
-    note_flow(flows, DOMI_RECORD_ANSWER_OUT, flow, begin_ns);
+    record_flow_step(flows, DOMI_RECORD_ANSWER_OUT, flow, begin_ns);
     end_asked_flow(flows);
     return true;
 }
@@ -150,23 +157,24 @@ static bool follow_asking_actor(domi_flows *flows, const domi_flowing *flowing, 
     if (!flowing->is_answered && is_unanswered(&flows->asking))
         return false;
     if (!flowing->is_answered)
-        note_flow(flows, DOMI_RECORD_ANSWER_IN, &flows->asking, begin_ns);
+        record_flow_step(flows, DOMI_RECORD_ANSWER_IN, &flows->asking, begin_ns);
     end_asking_flow(flows);
     return !flowing->is_answered;
 }
 
 static void drop_old_flows(domi_flows *flows, uint64_t now_ns)
 {
-    if (house_of(&flows->asking) != NULL && now_ns > flows->asking.since_ns + AGE_NS)
+    if (load_watched_house(&flows->asking) != NULL && now_ns > flows->asking.since_ns + AGE_NS)
         end_asking_flow(flows);
-    if (house_of(&flows->asked) != NULL && now_ns > flows->asked.since_ns + AGE_NS)
+    if (load_watched_house(&flows->asked) != NULL && now_ns > flows->asked.since_ns + AGE_NS)
         end_asked_flow(flows);
 }
 
-/* ---- A new one ------------------------------------------------------------------------------- */
+/* ---- A new flow
+ * --------------------------------------------------------------------------------- */
 
-/* The promise of an ask that the run has made to an actor of another thread; NULL: there is none.
- */
+/* Returns the promise of an ask that the run has made to an actor of another thread; NULL if it
+ * made none. */
 static domi_promise *find_new_ask(const domi_manager *manager, const domi_house *house,
                                   const domi_flowing *flowing)
 {
@@ -179,12 +187,13 @@ static domi_promise *find_new_ask(const domi_manager *manager, const domi_house 
     if (newest == flowing->newest && promise == flowing->waits_for &&
         domi_promise_serial(promise) == flowing->serial)
         return NULL;
-    const domi_manager *home = promise->target.house->home; /* NULL in the face of a router */
+    /* NULL if the ask was made to a router */
+    const domi_manager *home = promise->target.house->home;
     return home != NULL && home->index < manager->threads && home != manager ? promise : NULL;
 }
 
-/* The flows of the thread that is asked, claimed; NULL if it records nothing or watches another one
- * already. */
+/* Claim the flows of the thread that is asked. Returns NULL if that thread records nothing, or
+ * watches another ask already. */
 static domi_flows *claim_flows(domi_thread *thread)
 {
     /* acquire: pairs with the store in domi_flows_new(). */
@@ -210,7 +219,7 @@ static void watch_house(domi_flow *flow, const domi_house *house, uint32_t lease
     flow->number = as->number;
     flow->since_ns = as->since_ns;
     flow->is_taken = false;
-    /* release: pairs with house_of(). */
+    /* release: pairs with load_watched_house(). */
     atomic_store_explicit(&flow->house, house, memory_order_release);
 }
 
@@ -234,7 +243,7 @@ static bool begin_flow(domi_flows *flows, const domi_manager *manager, const dom
     };
     watch_house(&flows->asking, house, flowing->lease, &flow);
     watch_house(&others->asked, asked.house, asked.lease, &flow);
-    note_flow(flows, DOMI_RECORD_ASK_OUT, &flow, begin_ns);
+    record_flow_step(flows, DOMI_RECORD_ASK_OUT, &flow, begin_ns);
     return true;
 }
 
@@ -251,7 +260,7 @@ bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const do
     if (flowing->is_asking)
         is_recorded |= follow_asking_actor(flows, flowing, begin_ns);
     drop_old_flows(flows, begin_ns);
-    if (may_begin && lives && house_of(&flows->asking) == NULL)
+    if (may_begin && lives && load_watched_house(&flows->asking) == NULL)
         is_recorded |= begin_flow(flows, manager, house, flowing, begin_ns);
     return is_recorded;
 }

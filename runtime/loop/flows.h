@@ -1,19 +1,19 @@
 /* The way of an ask to its answer over two threads, as a flow of a trace: where the ask was made,
  * where it was handled, where it was answered, and where the answer was handled.
  *
- * A message has no room for the number of a flow, and looking for one would cost each message
- * something. So both threads watch a house instead. A run that is recorded looks at its end whether
- * it has made an ask to an actor of another thread. Then it tells that thread which house was asked
- * by which promise, and notes the same of its own house. From then on each run of these two houses
- * is measured, and looks before and after whether the ask still waits, is still held, or is still
- * unanswered. A change is recorded with the time of the run's begin: then the times of a flow are
- * in its order on all threads.
+ * A message has no field for the number of a flow, and looking for one would cost each message
+ * something. So both threads watch a house instead. At the end of a recorded run the thread looks
+ * whether the run has made an ask to an actor of another thread. Then it tells that thread which
+ * house was asked by which promise, and notes the same about its own house. From then on each run
+ * of these two houses is measured: before and after the run their thread looks whether the ask
+ * still waits, is still held, or is still unanswered. A change is recorded with the time of the
+ * run's begin: then the times of a flow are in order on all threads.
  *
  * A thread watches one ask that it has made and one that it was asked, for a second at most. An ask
- * that is passed on or stashed looks like one that is answered.
+ * that is passed on or stashed looks like an answered one.
  *
- * The thread that runs the houses calls all of this. Another thread writes only `asked`, after it
- * has claimed that. */
+ * The thread that runs the houses calls all of these functions. Another thread writes only `asked`,
+ * after it has claimed that field. */
 #ifndef DOMI_RUNTIME_LOOP_FLOWS_H
 #define DOMI_RUNTIME_LOOP_FLOWS_H
 
@@ -31,20 +31,20 @@ typedef struct domi_flow {
     const domus_type *type;            /* the type of the ask */
     uint64_t number;                   /* the number of the flow */
     uint64_t since_ns;                 /* time at which the ask was made */
-    bool is_taken; /* the ask was handled; set only for an actor that was asked */
+    bool is_taken; /* the ask was handled; set only in the flow of an actor that was asked */
 } domi_flow;
 
 typedef struct domi_flows {
     domi_recorder *recorder; /* the recorder of the thread; constant */
-    domi_flow asking;        /* the ask of an actor of this thread */
-    uint64_t count;          /* number of flows that have begun here */
-    /* The ask to an actor of this thread. The asker's thread takes `claimed` from 0 to 1, writes
-     * the rest, and `house` last; this thread gives it back. */
+    domi_flow asking;        /* an ask that an actor of this thread has made */
+    uint64_t count;          /* number of flows that have begun on this thread */
+    /* An ask to an actor of this thread. The asker's thread changes `claimed` from 0 to 1, writes
+     * the other fields, and `house` last; this thread sets `claimed` to 0 again. */
     alignas(64) _Atomic uint32_t claimed;
     domi_flow asked;
 } domi_flows;
 
-/* The state of a house before its run, to be compared with that after it. */
+/* The state of a house before its run, to be compared with the state after the run. */
 typedef struct domi_flowing {
     uint32_t lease;
     const domus_stack *newest; /* the first parked conversation of the house; NULL: none */
@@ -58,16 +58,17 @@ typedef struct domi_flowing {
     bool is_answered;
 } domi_flowing;
 
-/* Make the flows of a thread that records; it keeps them. Returns NULL if there is no memory. */
+/* Make the flows of a thread that records; the thread owns them. Returns NULL if there is no
+ * memory. */
 domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder);
 
 /* Free the flows of a thread that has ended. */
 void domi_flows_free(domi_thread *thread);
 
 /* True if runs of any house are watched. `flows` may be NULL. */
-static inline bool domi_flows_have_any(const domi_flows *flows)
+static inline bool domi_flows_is_any_watched(const domi_flows *flows)
 {
-    /* Relaxed, as below. */
+    /* Relaxed: domi_flows_begin_run() reads the words again. */
     return flows != NULL &&
            (atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
                                  memory_order_relaxed) != NULL ||
@@ -76,20 +77,20 @@ static inline bool domi_flows_have_any(const domi_flows *flows)
 }
 
 /* True if runs of this house are watched. `flows` may be NULL. */
-static inline bool domi_flows_have(const domi_flows *flows, const domi_house *house)
+static inline bool domi_flows_is_watched(const domi_flows *flows, const domi_house *house)
 {
     if (flows == NULL)
         return false;
-    /* Relaxed: domi_flows_begin_run() reads it again. */
+    /* Relaxed: domi_flows_begin_run() reads the words again. */
     return atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
                                 memory_order_relaxed) == house ||
            atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asking.house,
                                 memory_order_relaxed) == house;
 }
 
-/* Look at the house that is about to run, and at the same house after its run, which began at
- * `begin_ns`: record what has happened to asks that are watched, and, if `may_begin`, begin to
- * watch one. domi_flows_end_run() returns whether it has recorded something of this run. */
+/* Look at the house that is about to run, and again after its run, which began at `begin_ns`:
+ * record what has happened to watched asks, and, if `may_begin`, begin to watch an ask that the run
+ * has made. domi_flows_end_run() returns whether it has recorded something about this run. */
 void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
                           domi_flowing *ret_flowing);
 bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const domi_house *house,

@@ -10,7 +10,8 @@
 
 void domi_thread_follow(domi_thread *thread)
 {
-    /* Relaxed: its own word. acquire: pairs with the store in domi_system_set_stop_step(). */
+    /* Relaxed: only this thread writes its own word. acquire: pairs with the store in
+     * domi_system_set_stop_step(). */
     uint32_t followed = atomic_load_explicit(&thread->orders, memory_order_relaxed);
     uint32_t orders = atomic_load_explicit(&thread->system->orders, memory_order_acquire);
     domi_stop_step begun = domi_orders_step(followed), wanted = domi_orders_step(orders);
@@ -19,8 +20,8 @@ void domi_thread_follow(domi_thread *thread)
         domi_thread_follow_change(thread);
 
     if (wanted >= DOMI_STOP_DRAIN && begun < DOMI_STOP_DRAIN) {
-        /* If one iteration cannot collect all that has arrived, the next one goes on. But if the
-         * time of the drain is over, the drain begins with what was collected. */
+        /* If one iteration cannot collect all that has arrived, the next iteration goes on. But
+         * when the time of the drain is over, the drain begins with what was collected. */
         if (wanted == DOMI_STOP_DRAIN && !domi_io_collect_before_drain(&thread->io))
             return;
         domi_io_drain(&thread->io);
@@ -31,8 +32,8 @@ void domi_thread_follow(domi_thread *thread)
         (void)domi_io_abort(&thread->io);
     if (wanted >= DOMI_STOP_CLOSE && begun < DOMI_STOP_CLOSE) {
         thread->manager.ending.closing = true;
-        /* A connect may have become a channel after the last one was counted out; and a thread that
-         * has missed ABORT does here what it was for. */
+        /* A connect may have become a channel after the last channel was counted. Also, a thread
+         * that has missed the step ABORT resets its channels here. */
         (void)domi_io_abort(&thread->io);
     }
     if (wanted == DOMI_STOP_ACTORS && begun < DOMI_STOP_ACTORS)
@@ -44,10 +45,10 @@ void domi_thread_follow(domi_thread *thread)
 
 /* ---- follow_change ----------------------------------------------------------------------------*/
 
-/* In this file a thread of the loop takes a change of the configuration (runtime/system/live.h):
- * its manager, what the thread derives from keys, and the settings of its channels. */
+/* In this file a thread of the loop applies a change of the configuration (runtime/system/live.h)
+ * to its manager, to what it derives from keys, and to the settings of its channels. */
 
-void domi_thread_take_config(domi_thread *thread)
+void domi_thread_apply_config(domi_thread *thread)
 {
     bool is_simulated = thread->system->simulator != NULL;
 
@@ -58,7 +59,7 @@ void domi_thread_take_config(domi_thread *thread)
 }
 
 /* Returns whether a setting of any channel has changed. */
-static bool take_settings(domi_thread *thread)
+static bool apply_channel_settings(domi_thread *thread)
 {
     domi_live *live = &thread->system->live;
     domi_io *io = &thread->io;
@@ -75,9 +76,9 @@ static bool take_settings(domi_thread *thread)
 
 void domi_thread_follow_change(domi_thread *thread)
 {
-    domi_live_take(thread->system, &thread->manager);
+    domi_live_update_manager(thread->system, &thread->manager);
     thread->config = thread->io.config = thread->manager.config;
-    domi_thread_take_config(thread);
-    if (take_settings(thread))
+    domi_thread_apply_config(thread);
+    if (apply_channel_settings(thread))
         domi_io_renew_channels(&thread->io);
 }

@@ -19,10 +19,11 @@
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 
-#define REFUSALS_TOLD 1000u /* refused enters in a row; they are at least a millisecond apart */
+/* a line is logged after so many refused enters in a row; they are at least a millisecond apart */
+#define REFUSALS_TOLD 1000u
 
-/* A thread whose ring has failed goes on without io: actors and messages need no ring, and the stop
- * that follows needs the thread. */
+/* Check the ring. A thread whose ring has failed goes on without io: actors and messages need no
+ * ring, and the stop that follows needs the thread. */
 static void look_at_ring(domi_thread *thread)
 {
     domi_io *io = &thread->io;
@@ -30,20 +31,20 @@ static void look_at_ring(domi_thread *thread)
     if (io->failed != 0 && !thread->failed) {
         thread->failed = true;
         domi_io_fail(io);
-        domi_system_fail(thread->system, thread->manager.index, io->failed);
+        domi_system_handle_ring_failure(thread->system, thread->manager.index, io->failed);
     }
     if (io->refusals == REFUSALS_TOLD) {
-        io->refusals++; /* this logs one line for each series of refusals */
+        io->refusals++; /* this addition makes it one log line for each series of refusals */
         domi_log_line(thread->system, DOMUS_LOG_WARNING, thread->manager.index,
                       "the kernel has no room for io operations: trying again");
     }
 }
 
-#define PAUSE_NS UINT64_C(10000000) /* a thread that was away for longer was held up */
+/* nanoseconds; a thread that did not come back for longer was held up */
+#define PAUSE_NS UINT64_C(10000000)
 
-/* Stamp the time after completions were reaped. The data that they brought was noted with
- * the time of the stamp before. If the thread was held up in between, that time is too old
- * and is corrected. */
+/* Stamp the time after completions were reaped. The data that they brought has the time of the last
+ * stamp. If the thread was held up in between, that time is too old and is corrected. */
 static void stamp_reaped(domi_thread *thread, domi_span span)
 {
     uint64_t before_ns = thread->stamp_ns;
@@ -53,8 +54,9 @@ static void stamp_reaped(domi_thread *thread, domi_span span)
         domi_io_refresh_activity(&thread->io, before_ns);
 }
 
-/* Completions so far without those of the wake poll; the number wraps around. */
-static uint32_t count_io(const domi_io *io)
+/* Returns the number of completions so far, without those of the wake poll; the number wraps
+ * around. */
+static uint32_t count_completions(const domi_io *io)
 {
     return (uint32_t)domi_counter_read(&io->counters.completions) - io->wakes;
 }
@@ -63,22 +65,22 @@ void domi_phase_io(domi_thread *thread)
 {
     domi_system_check_not_forked(thread->system);
     if (DOMI_UNLIKELY(thread->level >= DOMUS_PROFILE_HISTOGRAMS))
-        domi_observing_note_iteration(thread);
+        domi_observing_record_iteration(thread);
     thread->io_start_ns = thread->stamp_ns;
     domi_counter_add(&thread->counters.iterations, 1);
-    /* If phase 3 has left nothing but channels that are ready, its operations leave with what these
-     * send: one system call less for an answer that a state actor has given. */
+    /* If phase 3 has left only channels that are ready, its operations are submitted together with
+     * those of the channels: one system call less for an answer that a state actor has given. */
     thread->holds_back = thread->manager.schedule.ready[DOMUS_CHANNELS].count != 0 &&
                          thread->manager.schedule.ready[DOMUS_STATE].count == 0;
     if (!thread->holds_back && domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     if (DOMI_UNLIKELY(thread->io.failed != 0 || thread->io.refusals != 0))
         look_at_ring(thread);
-    uint32_t before = count_io(&thread->io);
+    uint32_t before = count_completions(&thread->io);
     thread->completions = domi_io_reap(&thread->io);
-    thread->brought = count_io(&thread->io) - before;
+    thread->brought = count_completions(&thread->io) - before;
     if (thread->judge_wakeup)
-        domi_thread_judge_wakeup(thread);
+        domi_thread_count_empty_wakeup(thread);
     if (thread->completions != 0) {
         stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
         domi_counter_add(&thread->counters.io_behind_ns, thread->brought * thread->state_took_ns);
@@ -88,44 +90,44 @@ void domi_phase_io(domi_thread *thread)
     thread->state_took_ns = 0;
 }
 
-/* Look, once a tick, how short memory is and what is to be measured, and let this thread act on it.
- */
+/* Look once a tick how short memory is and what is to be measured, and let this thread act on
+ * that. */
 static void look_at_memory(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
 
-    domi_pressure_tick(thread->system, manager->index, manager->now_ns);
+    domi_pressure_look_if_due(thread->system, manager->index, manager->now_ns);
     domi_manager_look_at_pressure(manager);
-    domi_observing_follow(thread);
+    domi_observing_apply_level(thread);
     bool is_short = manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL;
     domi_io_pressure pressure = domi_pressure_for_io(&thread->system->pressure);
     domi_io_set_pressure(&thread->io, &pressure);
     domi_memory_watches_fire(manager, manager);
     domi_belts_look_at_memory(manager);
     domi_belts_trim(manager);
-    /* Trim at memory.threadMax, too: memory that one size has free cannot be used by the others. */
+    /* Trim at memory.threadMax, too: free memory of one size cannot be used for another size. */
     if (is_short || manager->memory.at_max) {
         domi_kept_clear(thread->kept);
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
     }
 }
 
-/* True if a timer is overdue by so much that the thread must have been held up: by its own handler,
- * by the machine, or by a stop signal. */
-static bool has_paused(domi_manager *manager)
+/* True if a timer is so long overdue that the thread must have been held up: by its own handler, by
+ * the machine, or by a stop signal. */
+static bool was_thread_held_up(domi_manager *manager)
 {
     uint64_t due_ns = domi_wheel_next_ns(&manager->timing.wheel);
     uint64_t deadline_ns = domi_wheel_next_ns(&manager->timing.deadlines);
 
     if (deadline_ns < due_ns)
         due_ns = deadline_ns;
-    /* 0 means that timers are left which one iteration could not take, or that came late. */
+    /* 0 means that timers are left which one iteration could not fire, or that were set late. */
     return due_ns != 0 && due_ns < manager->now_ns && manager->now_ns - due_ns > PAUSE_NS;
 }
 
 /* Take arrivals from other threads, mount actors that were spawned, and fire timers that are due.
- * Returns how much was done. */
-static uint32_t take_events(domi_thread *thread)
+ * Returns how many things were done. */
+static uint32_t handle_arrivals_and_timers(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
     uint32_t done = domi_manager_has_arrivals(manager) ? domi_manager_take_arrivals(manager) : 0;
@@ -136,17 +138,18 @@ static uint32_t take_events(domi_thread *thread)
     }
 
     if (manager->now_ns >= thread->next_tick_ns) {
-        uint32_t before = count_io(&thread->io);
+        uint32_t before = count_completions(&thread->io);
         look_at_memory(thread);
         /* After a pause, the completions that arrived meanwhile are taken first, so that no
          * time-out fires against data that had come in time. */
-        if (has_paused(manager)) {
+        if (was_thread_held_up(manager)) {
             uint32_t taken;
             (void)domi_io_reap_all(&thread->io, thread->config->io.completion_entries, &taken);
             done += taken;
         }
         done += domi_manager_fire_timers(manager) + domi_io_fire_timers(&thread->io);
-        thread->brought += count_io(&thread->io) - before; /* collected completions are io, too */
+        /* collected completions also count as io */
+        thread->brought += count_completions(&thread->io) - before;
         bool more = domi_wheel_next_ns(&manager->timing.wheel) == 0 ||
                     domi_wheel_next_ns(&manager->timing.deadlines) == 0;
         thread->next_tick_ns = more ? 0 : manager->now_ns + DOMI_WHEEL_TICK_NS;
@@ -160,7 +163,7 @@ void domi_phase_channels(domi_thread *thread)
 
     if (domi_thread_has_to_follow(thread, memory_order_relaxed))
         domi_thread_follow(thread);
-    if (take_events(thread) != 0)
+    if (handle_arrivals_and_timers(thread) != 0)
         stamp_reaped(thread, DOMI_SPAN_EVENTS);
     if (manager->schedule.ready[DOMUS_CHANNELS].count != 0)
         domi_monitor_wake_if_resting(&thread->system->monitor);
@@ -168,8 +171,8 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_check_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
-    /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the rest.
-     * Operations that were held back leave now if there will be no rest. */
+    /* Answers are submitted before phase 3 if state actors are ready; otherwise they are submitted
+     * at the rest. Operations that were held back are submitted now if there will be no rest. */
     bool has_state = manager->schedule.ready[DOMUS_STATE].count != 0;
     bool leaves = thread->holds_back
                       ? has_state || manager->schedule.ready[DOMUS_CHANNELS].count != 0
@@ -187,5 +190,5 @@ void domi_thread_loop(domi_thread *thread)
         if (!domi_thread_is_at_end(thread))
             domi_thread_rest(thread);
     }
-    domi_thread_end_notes(thread);
+    domi_thread_stop_noting_sleepers(thread);
 }

@@ -1,4 +1,5 @@
-/* Following profile.level, and the histograms of iterations and phases; see the header. */
+/* This file follows profile.level, and makes the histograms of iterations and phases; see
+ * observing.h. */
 #include "runtime/loop/observing.h"
 
 #include "base/memory.h"
@@ -9,8 +10,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Time in which nothing was counted is no time of the thread: its CPU clock goes on meanwhile, and
- * would count as submitting (control/profile.c). */
+/* Begin or stop counting spans. Time in which they are not counted is left out of the thread's CPU
+ * time: the CPU clock goes on, and the difference would look like submitting
+ * (control/profile.c). */
 static void count_spans(domi_thread *thread, bool counts)
 {
     domi_thread_counters *counters = &thread->counters;
@@ -18,9 +20,10 @@ static void count_spans(domi_thread *thread, bool counts)
 
     if (thread->timed == counts)
         return;
-    /* relaxed: who reads the profile sees one level or the other. */
+    /* relaxed: a reader of the profile sees either the old or the new level. */
     atomic_store_explicit((_Atomic bool *)&thread->timed, counts, memory_order_relaxed);
-    /* A thread of a simulated system has no CPU clock, and 0 is that of the real time. */
+    /* A thread of a simulated system has no CPU clock; its `cpu_clock` is 0, which is
+     * CLOCK_REALTIME. */
     uint64_t cpu_ns = cpu_clock != 0 ? domi_clock_cpu_ns(cpu_clock) : 0;
     if (counts)
         domi_counter_add(&counters->cpu_start_ns, cpu_ns - thread->uncounted_from_ns);
@@ -28,34 +31,35 @@ static void count_spans(domi_thread *thread, bool counts)
         thread->uncounted_from_ns = cpu_ns;
 }
 
-static void remember_spans(domi_thread *thread, domi_observing *observing)
+static void copy_span_counters(domi_thread *thread, domi_observing *observing)
 {
     for (int i = 0; i < DOMI_SPANS; i++)
         observing->seen_ns[i] = domi_counter_read(&thread->counters.span_ns[i]);
 }
 
-/* Measure, if there is memory for that; otherwise the next tick tries again. */
+/* Begin to measure, if there is memory for the histograms; otherwise the next tick tries again. */
 static bool begin_measuring(domi_thread *thread)
 {
     domi_observing *observing =
-        atomic_load_explicit(&thread->observing, memory_order_relaxed); /* its own field */
+        /* relaxed: only this thread writes the field */
+        atomic_load_explicit(&thread->observing, memory_order_relaxed);
 
     if (observing == NULL) {
         observing = domi_memory_new(sizeof *observing);
         if (observing == NULL)
             return false;
         domi_run_observer_init(&observing->runs, thread->clock, thread->manager.index);
-        /* release: who reads the histograms sees the zeros in them. */
+        /* release: a reader of the histograms sees the zeros in them. */
         atomic_store_explicit(&thread->observing, observing, memory_order_release);
     }
     if (thread->manager.observer == &observing->runs.waiting.functions)
         return true;
-    remember_spans(thread, observing);
+    copy_span_counters(thread, observing);
     domi_run_observer_begin(&observing->runs, &thread->manager);
     return true;
 }
 
-/* Let the records of the thread go to a recorder, or nowhere (NULL). */
+/* Let the thread write its records to `recorder`; NULL: it writes none. */
 static void set_recorder(domi_thread *thread, domi_recorder *recorder)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
@@ -71,7 +75,7 @@ static void set_recorder(domi_thread *thread, domi_recorder *recorder)
         recorder != NULL ? atomic_load_explicit(&thread->flows, memory_order_relaxed) : NULL;
 }
 
-/* Begin to record, if there is memory for that. */
+/* Begin to record, if there is memory for a recorder. */
 static bool begin_recording(domi_thread *thread)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
@@ -121,7 +125,7 @@ void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_n
                              domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span));
 }
 
-/* Measure a wait now and then, if there is memory for that. */
+/* Let waits be measured now and then, if there is memory for the observer. */
 static void measure_waits(domi_thread *thread)
 {
     if (thread->waiting == NULL) {
@@ -133,7 +137,7 @@ static void measure_waits(domi_thread *thread)
     domi_wait_observer_tick(thread->waiting, &thread->manager);
 }
 
-void domi_observing_follow(domi_thread *thread)
+void domi_observing_apply_level(domi_thread *thread)
 {
     uint32_t level = atomic_load_explicit(&thread->system->profile_level, memory_order_relaxed);
 
@@ -151,10 +155,11 @@ void domi_observing_follow(domi_thread *thread)
         level = DOMUS_PROFILE_COUNTERS;
     else if (level == DOMUS_PROFILE_SPANS && !begin_recording(thread))
         level = DOMUS_PROFILE_HISTOGRAMS;
-    thread->level = level; /* what it does, so that the end of it is no change unseen */
+    /* the level that the thread applies, so that a later change of the level is noticed */
+    thread->level = level;
 }
 
-void domi_observing_note_iteration(domi_thread *thread)
+void domi_observing_record_iteration(domi_thread *thread)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
     uint64_t sum_ns = 0;

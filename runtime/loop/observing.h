@@ -10,22 +10,24 @@
 #include "runtime/loop/run_observer.h"
 #include "runtime/system/thread.h"
 
-/* The histograms of a thread, which writes them; any thread reads them. */
+/* The histograms of a thread, which alone writes them; any thread reads them. */
 typedef struct domi_observing {
     domi_run_observer runs;
-    domi_histogram iterations;        /* times of iterations, without their enters */
-    domi_histogram spans[DOMI_SPANS]; /* the time of one iteration in each span */
-    uint64_t seen_ns[DOMI_SPANS];     /* the counters of spans at the end of the last iteration */
-    struct domi_recorder *recorder;   /* recorder of the thread; NULL: it has never recorded */
+    domi_histogram iterations;        /* lengths of iterations, without the time in enters */
+    domi_histogram spans[DOMI_SPANS]; /* for each span, the time that one iteration spent in it */
+    /* `span_ns` of the counters at the end of the last iteration */
+    uint64_t seen_ns[DOMI_SPANS];
+    struct domi_recorder *recorder; /* recorder of the thread; NULL: it has never recorded */
 } domi_observing;
 
-/* Apply a new level of profile.level. The thread itself. */
-void domi_observing_follow(domi_thread *thread);
+/* Apply a new profile.level. The thread itself. */
+void domi_observing_apply_level(domi_thread *thread);
 
-/* An iteration begins: the one before it is over. Called only while the thread measures. */
-void domi_observing_note_iteration(domi_thread *thread);
+/* Add the iteration that is over to the histograms, because the next one begins. Called only while
+ * the thread measures. */
+void domi_observing_record_iteration(domi_thread *thread);
 
-/* Free what the thread measured. Nobody reads it any more. */
+/* Free the histograms of the thread. The caller knows that no thread reads them any more. */
 void domi_observing_free(domi_thread *thread);
 
 #endif

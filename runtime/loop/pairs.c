@@ -1,10 +1,11 @@
-/* The counts lie in memory that a thread takes when it first steals, so threads that never do have
- * none. */
+/* The counts lie in memory that a thread allocates when it first steals, so threads that never
+ * steal have none. */
 #include "runtime/loop/pairs.h"
 
 #include "base/memory.h"
 
-/* Returns NULL if there is no memory; then the next one tries again. */
+/* Make the counters of a thread. Returns NULL if there is no memory; then its next loan tries
+ * again. */
 static domi_pair_counters *make_counters(domi_thread *thief)
 {
     domi_pair_counters *pairs = domi_memory_new(thief->manager.threads * sizeof *pairs);
@@ -15,9 +16,9 @@ static domi_pair_counters *make_counters(domi_thread *thief)
     return pairs;
 }
 
-void domi_pairs_count(domi_thread *thief, uint32_t victim, bool stands_in)
+void domi_pairs_count_run(domi_thread *thief, uint32_t victim, bool stands_in)
 {
-    /* Relaxed: the thread's own word. */
+    /* Relaxed: only the thread itself writes the word. */
     domi_pair_counters *pairs = atomic_load_explicit(&thief->pairs, memory_order_relaxed);
 
     if (DOMI_UNLIKELY(pairs == NULL))

@@ -10,9 +10,9 @@ typedef struct domi_pair_counters {
     domi_counter stand_ins;
 } domi_pair_counters;
 
-/* The thread is about to run a house of the thread `victim`. Only the thief counts, so two threads
- * that steal from one write to memory of their own. */
-void domi_pairs_count(domi_thread *thief, uint32_t victim, bool stands_in);
+/* Count that the thread is about to run a house of the thread `victim`. Only the thief counts, so
+ * two thieves of one victim write to memory of their own. */
+void domi_pairs_count_run(domi_thread *thief, uint32_t victim, bool stands_in);
 
 /* Free the counts of a thread that has ended. */
 void domi_pairs_free(domi_thread *thread);

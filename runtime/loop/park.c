@@ -2,8 +2,8 @@
  * Park and wake).
  *
  * Before the first step the thread arms the wake poll, so that a write to its eventfd completes in
- * the ring. The eventfd is never read, because each write fires the poll. A timer, or the cap, ends
- * the sleep, too. */
+ * the ring. The eventfd is never read, because each write completes the poll. A timer, or the cap
+ * of sleeps, ends the sleep, too. */
 #include "runtime/loop/steps.h"
 
 #include "base/probe.h"
@@ -23,9 +23,10 @@ void domi_thread_wake(domi_manager *manager)
     thread->io.backend->sockets->wake(thread->io.ring, thread->io.wake_fd);
 }
 
-/* Count whether the sleep ended for a reason. `put` says that something had been put when it ended.
- * The completions of the ring are known only after the next reap, which judges then. */
-static void judge_sleep(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
+/* Count whether the sleep ended for a reason. `put` says that something had been put for the thread
+ * when the sleep ended. The completions of the ring are known only after the next reap; then
+ * domi_thread_count_empty_wakeup() decides. */
+static void count_sleep_result(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
 {
     bool found = put || (word == DOMI_PARK_NOTIFIED && domi_manager_has_work(&thread->manager)) ||
                  domi_thread_is_waking(thread) ||
@@ -34,20 +35,20 @@ static void judge_sleep(domi_thread *thread, uint32_t word, bool put, uint64_t u
 
     if (word == DOMI_PARK_NOTIFIED) {
         domi_counter_add(&thread->counters.wakeups_received, 1);
-        thread->next_tick_ns = 0; /* the message may change what is known of memory or timers */
+        thread->next_tick_ns = 0; /* the message may change the state of memory or timers */
     }
     if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
     thread->judge_wakeup = !found && !due;
-    /* A thread that only the cap woke falls asleep again at once, so it does not wake the monitor;
-     * if it finds work after all, the phases do. */
+    /* If only the cap ended the sleep, the thread sleeps again at once, so it does not wake the
+     * monitor; if the thread finds work after all, its phases wake the monitor. */
     if (found)
         domi_monitor_wake_if_resting(&thread->system->monitor);
     if (found || due)
         thread->empty_wakeups = 0;
 }
 
-void domi_thread_judge_wakeup(domi_thread *thread)
+void domi_thread_count_empty_wakeup(domi_thread *thread)
 {
     thread->judge_wakeup = false;
     if (thread->brought != 0) {
@@ -57,14 +58,14 @@ void domi_thread_judge_wakeup(domi_thread *thread)
     domi_counter_add(&thread->counters.wakeups_empty, 1);
     if (++thread->empty_wakeups < thread->config->io.empty_wakeups_max)
         return;
-    /* The wake poll itself may be what wakes the thread for nothing, so it is armed again. */
+    /* The wake poll itself may be what wakes the thread without a reason, so it is armed again. */
     thread->empty_wakeups = 0;
     domi_counter_add(&thread->counters.wake_rearms, 1);
     domi_io_arm_wake(&thread->io, true);
 }
 
-/* Take the first two steps of the owner (base/park.h). Returns true if there was nothing left to
- * do; then the park word is SLEEPING, or NOTIFIED already. */
+/* Take the owner's first two steps of base/park.h. Returns true if there was nothing left to do;
+ * then the park word is SLEEPING, or NOTIFIED already. */
 static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
@@ -103,8 +104,8 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
     uint64_t asleep_ns = thread->stamp_ns;
-    /* A thread that sleeps has nothing but what others put for it. A stand-in may take
-     * that just now. */
+    /* A sleeping thread has only what other threads put for it, and a stand-in may take that from
+     * it at this moment. */
     bool put = domi_manager_has_foreign_puts(manager);
     uint32_t word = domi_park_end(&manager->park);
 
@@ -112,15 +113,15 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
     DOMI_PROBE_2(park__end, manager->index, word);
     domi_spans_end_park(thread);
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
-    domi_thread_begin_notes(thread, asleep_ns);
+    domi_thread_decide_stand_in(thread, asleep_ns);
     if (thread->config->scheduler.idle.spin_ns != 0)
         domi_thread_learn_spin(thread);
-    judge_sleep(thread, word, put, until_ns);
+    count_sleep_result(thread, word, put, until_ns);
 }
 
-/* True if there is anything to do before the thread may rest. Where sends need no enter, those of
- * this iteration leave first, because most of them complete at once; in the enter of the sleep,
- * their completions would end it, and cost an iteration. */
+/* True if there is anything to do before the thread may rest. Where sends need no enter, the sends
+ * of this iteration are submitted first, because most of them complete at once: in the enter of the
+ * sleep, their completions would end the sleep, and cost an iteration. */
 static bool has_work_left(domi_thread *thread)
 {
     if (!domi_manager_has_ready(&thread->manager) && domi_io_submit_sends(&thread->io)) {
@@ -146,7 +147,7 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
         return false;
     if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin(thread))
         return false;
-    *ret_until_ns = domi_thread_doze_until(thread, domi_thread_sleep_until(thread));
+    *ret_until_ns = domi_thread_get_doze_end(thread, domi_thread_get_sleep_end(thread));
     thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
     return fall_asleep(thread, *ret_until_ns);
 }

@@ -1,19 +1,21 @@
-/* Which runs are measured, and what of them; the header has the way. */
+/* This file chooses the runs that are measured, and measures them; run_observer.h says what. */
 #include "runtime/loop/run_observer.h"
 
 #include "house/dispatch/dispatch.h"
 #include "house/message/belt.h"
 #include "runtime/trace/recorder.h"
 
-#define COST_NS     800u /* the cost of measuring one run and of looking at the runs around it */
-#define COST_SHARE  50u  /* measuring takes one part in so many */
+/* nanoseconds that it costs to measure one run and to look at the runs around it */
+#define COST_NS     800u
+#define COST_SHARE  50u /* measuring takes at most one part of this many of the time */
 #define WEIGHT_MOST 2048u
-#define NEAR_RUNS   64u /* at most this many runs lie between two looks */
-#define REST_SHARE  8u  /* after a wait none is measured for so many times its runs */
-#define SHORT_NS    1000u
+#define NEAR_RUNS   64u /* the most runs between two looks */
+/* after a wait of N runs was measured, no wait is measured for this times N runs */
+#define REST_SHARE 8u
+#define SHORT_NS   1000u
 
-/* Choose the next run that is measured, by chance: of actors that take turns, a fixed number would
- * show only one. */
+/* Choose the next run that is measured, by chance: if actors take turns, a fixed distance would
+ * always hit the same actor. */
 static void choose_next_run(domi_run_observer *observer, uint64_t run_ns)
 {
     observer->average_ns = (7 * observer->average_ns + run_ns) / 8;
@@ -26,20 +28,21 @@ static void choose_next_run(domi_run_observer *observer, uint64_t run_ns)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-static void note_waiter(domi_run_observer *observer, const domi_manager *manager,
-                        const domi_house *newest, uint64_t now_ns)
+static void follow_newest_message(domi_run_observer *observer, const domi_manager *manager,
+                                  const domi_house *newest, uint64_t now_ns)
 {
     uint64_t runs = domi_counter_read(&manager->counters.runs);
 
     if (runs < observer->rest_runs || observer->waiting.waiter.house != NULL)
         return;
-    domi_wait_note(&observer->waiting, manager, newest, now_ns);
+    domi_wait_follow_newest(&observer->waiting, manager, newest, now_ns);
     observer->rest_runs = runs;
 }
 
-/* While a wait is measured all runs are looked at. If they are short, that costs them something, so
- * the next one is measured long after it. */
-static void end_wait(domi_run_observer *observer, const domi_manager *manager, uint64_t waited_ns)
+/* All runs are looked at while a wait is measured. If runs are short, that costs much, so the next
+ * wait is measured long after this one. */
+static void record_wait(domi_run_observer *observer, const domi_manager *manager,
+                        uint64_t waited_ns)
 {
     uint64_t runs = domi_counter_read(&manager->counters.runs);
 
@@ -50,9 +53,9 @@ static void end_wait(domi_run_observer *observer, const domi_manager *manager, u
 
 /* --- deliveries ------------------------------------------------------------------------------- */
 
-/* Returns the manager of a thread for which an untaken message lies on a belt; NULL: there is none.
- */
-static domi_manager *receiver_by_belt(const domi_manager *manager)
+/* Returns the manager of a thread for which a message lies on a belt that the thread has not taken
+ * yet; NULL: no message does. */
+static domi_manager *find_belt_receiver(const domi_manager *manager)
 {
     for (uint32_t i = 0; i < manager->threads; i++) {
         domi_belt *belt = manager->belts.to[i];
@@ -62,9 +65,9 @@ static domi_manager *receiver_by_belt(const domi_manager *manager)
     return NULL;
 }
 
-/* Note the time for a thread to which this run has sent something. `belted` is the counter when it
- * began. */
-static void note_delivery(domi_manager *manager, uint64_t belted, uint64_t now_ns)
+/* Store the present time at a thread to which this run has sent something. `belted` is the counter
+ * of messages on belts when the run began. */
+static void stamp_delivery(domi_manager *manager, uint64_t belted, uint64_t now_ns)
 {
     const domi_links *links = &manager->mail.links;
     domi_manager *receiver = NULL;
@@ -73,15 +76,16 @@ static void note_delivery(domi_manager *manager, uint64_t belted, uint64_t now_n
     if (links->houses != 0)
         receiver = manager->managers[links->homes[0]];
     else if (domi_counter_read(&manager->counters.belted) != belted)
-        receiver = receiver_by_belt(manager);
-    /* Relaxed: a time and nothing else, for which the other thread looks after each of its sorts.
-     * If that is before the push, the delivery seems shorter by the rest of this batch. */
+        receiver = find_belt_receiver(manager);
+    /* Relaxed: the word is only a time, which the other thread reads after each sort of its
+     * arrivals. If it reads this before the push, the delivery seems shorter by the rest of this
+     * batch. */
     if (receiver != NULL)
         (void)atomic_compare_exchange_strong_explicit(&receiver->mail.sampled_ns, &none, now_ns,
                                                       memory_order_relaxed, memory_order_relaxed);
 }
 
-static void note_arrivals(domi_manager *manager, const domi_house *newest)
+static void observe_arrivals(domi_manager *manager, const domi_house *newest)
 {
     domi_run_observer *observer = domi_run_observer_of(manager);
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
@@ -91,7 +95,7 @@ static void note_arrivals(domi_manager *manager, const domi_house *newest)
          domi_counter_read(&manager->counters.runs) < observer->rest_runs))
         return;
     uint64_t now_ns = domi_clock_now(observer->waiting.clock);
-    note_waiter(observer, manager, newest, now_ns);
+    follow_newest_message(observer, manager, newest, now_ns);
     if (since_ns == 0)
         return;
     domi_histogram_add(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
@@ -108,7 +112,7 @@ static void record_run(const domi_run_observer *observer, const domi_manager *ma
                        (uintptr_t)domi_manager_handling(manager));
 }
 
-static void note_loan(domi_manager *manager, const domi_house *house, uint32_t thief)
+static void record_loan(domi_manager *manager, const domi_house *house, uint32_t thief)
 {
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
@@ -135,15 +139,15 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     uint64_t begin_ns = domi_clock_now(observer->waiting.clock);
     domi_flowing flowing;
     bool has_request = observer->answers.house == house;
-    uint32_t next = is_channels ? domi_answer_next(house) : 0;
+    uint32_t next = is_channels ? domi_answer_get_next_request(house) : 0;
 
     domi_flows_begin_run(observer->flows, house, &flowing);
     uint32_t handled = domi_house_run(manager, house);
-    if (is_waiter &&
-        domi_wait_look(&observer->waiting, manager, lease, tally, handled, begin_ns, &waited_ns))
-        end_wait(observer, manager, waited_ns);
+    if (is_waiter && domi_wait_check_handled(&observer->waiting, manager, lease, tally, handled,
+                                             begin_ns, &waited_ns))
+        record_wait(observer, manager, waited_ns);
     bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
-    if (!is_due && !has_flow && !has_request) /* this run was measured only for its waiting time */
+    if (!is_due && !has_flow && !has_request) /* this run was looked at only because of a wait */
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
     if (is_channels)
@@ -153,40 +157,41 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
         return handled;
     if (observer->recorder != NULL)
         record_run(observer, manager, behaviour, begin_ns, end_ns);
-    if (!is_due) /* and for the flow */
+    if (!is_due) /* this run was measured only because of a flow or a request */
         return handled;
     uint32_t weight = (uint32_t)(runs - observer->seen_runs);
     domi_histogram_add_many(&observer->runs, end_ns - begin_ns, weight);
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
         domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns, weight);
     domi_wait_drop_lost(&observer->waiting);
-    if (domi_wait_newest(manager) != house) /* its own mail may be older than this run */
-        note_waiter(observer, manager, newest, end_ns);
-    note_delivery(manager, belted, end_ns);
+    /* the newest message of this house itself may be older than the run */
+    if (domi_wait_newest(manager) != house)
+        follow_newest_message(observer, manager, newest, end_ns);
+    stamp_delivery(manager, belted, end_ns);
     observer->seen_runs = runs;
     choose_next_run(observer, end_ns - begin_ns);
     return handled;
 }
 
-static uint32_t run_observed(domi_manager *manager, domi_house *house)
+static uint32_t run_house_observed(domi_manager *manager, domi_house *house)
 {
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
     if (domi_counter_read(&manager->counters.runs) < observer->next_run &&
         observer->waiting.waiter.house != house && observer->answers.house != house &&
-        !domi_flows_have(observer->flows, house))
+        !domi_flows_is_watched(observer->flows, house))
         return domi_house_run(manager, house);
     return run_measured(manager, house);
 }
 
-static domi_run_house *choose_run(domi_manager *manager)
+static domi_run_house *choose_run_function(domi_manager *manager)
 {
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
     return domi_counter_read(&manager->counters.runs) + NEAR_RUNS >= observer->next_run ||
                    observer->waiting.waiter.house != NULL || observer->answers.house != NULL ||
-                   domi_flows_have_any(observer->flows)
-               ? run_observed
+                   domi_flows_is_any_watched(observer->flows)
+               ? run_house_observed
                : domi_house_run;
 }
 
@@ -196,8 +201,8 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
     observer->seen_runs = observer->next_run = domi_counter_read(&manager->counters.runs);
     observer->rest_runs = observer->answers.rest_runs = 0;
     observer->answers.house = NULL;
-    /* Nothing was observed since the last measurement, so the message that was followed may be
-     * gone. Relaxed: the value is only a time. */
+    /* Nothing was observed since the last measurement, so the message that was followed may have
+     * been handled unseen. Relaxed: the value is only a time. */
     observer->waiting.waiter.house = NULL;
     atomic_store_explicit(&manager->mail.sampled_ns, 0, memory_order_relaxed);
     manager->observer = &observer->waiting.functions;
@@ -206,6 +211,7 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
 {
     observer->waiting = (domi_wait_observer){
-        .functions = {choose_run, note_arrivals, note_loan, domi_wait_forget}, .clock = clock};
+        .functions = {choose_run_function, observe_arrivals, record_loan, domi_wait_forget_house},
+        .clock = clock};
     domi_random_init(&observer->chance, seed);
 }

@@ -1,12 +1,12 @@
-/* Records are written when things end, and before that of the phase around them. So the clock is
- * read once more at each of these ends. */
+/* This file writes records of sleeps and loans. A record is written when its activity ends, after
+ * the record of the phase around it was cut there. So the clock is read once more at each end. */
 #include "runtime/loop/spans.h"
 
 #include "runtime/trace/recorder.h"
 
-/* This function is a domi_recorder.find_run. The thread's words may change while they are read. The
- * result may then be the run before or after, or that of another message, but always a run of this
- * thread at this moment. */
+/* This function is a domi_recorder.find_run. The words of the thread may change while they are
+ * read. Then the result may be the run before or after, or the run of another message, but always a
+ * run of this thread at this moment. */
 static bool find_run(const void *thread_, domi_record *ret_record)
 {
     const domi_thread *thread = thread_;
@@ -26,7 +26,7 @@ static bool find_run(const void *thread_, domi_record *ret_record)
 void domi_spans_enter(domi_thread *thread, domi_recorder *recorder)
 {
     recorder->runner = thread;
-    /* release: the recorder is in the table already, and others may copy from it. */
+    /* release: other threads find the recorder in the table already, and may copy from it. */
     atomic_store_explicit(&recorder->find_run, find_run, memory_order_release);
     domi_recorder_enter(recorder);
 }
@@ -38,7 +38,7 @@ void domi_spans_forget_stall(domi_recorder *recorder)
                           memory_order_relaxed);
 }
 
-void domi_spans_note_park(domi_thread *thread, bool begins)
+void domi_spans_write_park(domi_thread *thread, bool begins)
 {
     domi_recorder *recorder = domi_thread_recorder(thread);
 
@@ -53,14 +53,14 @@ static domi_record_kind choose_record_kind(bool stands_in)
     return stands_in ? DOMI_RECORD_STAND_IN : DOMI_RECORD_STEAL;
 }
 
-void domi_spans_note_loan(domi_thread *thread, const domus_behaviour *behaviour, uint32_t victim,
-                          bool stands_in)
+void domi_spans_write_loan_begin(domi_thread *thread, const domus_behaviour *behaviour,
+                                 uint32_t victim, bool stands_in)
 {
     domi_recorder_begin(domi_thread_recorder(thread), choose_record_kind(stands_in),
                         thread->stamp_ns, behaviour, victim);
 }
 
-void domi_spans_note_loan_end(domi_thread *thread, bool stands_in)
+void domi_spans_write_loan_end(domi_thread *thread, bool stands_in)
 {
     domi_recorder *recorder = domi_thread_recorder(thread);
     const domi_recorder_place *open =
@@ -68,7 +68,7 @@ void domi_spans_note_loan_end(domi_thread *thread, bool stands_in)
     uint64_t now_ns = domi_clock_now(thread->clock);
 
     domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
-    /* relaxed: the thread's own word. */
+    /* relaxed: only the thread itself writes the word. */
     domi_recorder_note(
         recorder, DOMI_RECORD_RUN, thread->stamp_ns, now_ns,
         atomic_load_explicit((_Atomic(const void *) *)(uintptr_t)&open->name, memory_order_relaxed),

@@ -1,8 +1,6 @@
 /* Records of a thread beside its phases and runs, while profile.level is spans: its sleeps, the
- * houses that it runs for others, and what it runs just now. While it records nothing, each of
- * these functions is one look at a word.
- *
- * The thread calls them. */
+ * houses that it runs for others, and the run that goes on just now. While the thread records
+ * nothing, each of these functions only reads one word. The thread itself calls these functions. */
 #ifndef DOMI_RUNTIME_LOOP_SPANS_H
 #define DOMI_RUNTIME_LOOP_SPANS_H
 
@@ -11,45 +9,46 @@
 
 struct domi_recorder;
 
-/* The thread writes to this recorder from now on; readers find there what the thread runs. */
+/* Let the thread write to this recorder from now on; readers of the recorder find in it the run
+ * that goes on. */
 void domi_spans_enter(domi_thread *thread, struct domi_recorder *recorder);
 
-/* Forget a stall that the monitor has told while the thread did not record. */
+/* Forget a stall that the monitor has reported while the thread did not record. */
 void domi_spans_forget_stall(struct domi_recorder *recorder);
 
-/* The functions below, of a thread that records. */
-void domi_spans_note_park(domi_thread *thread, bool begins);
-void domi_spans_note_loan(domi_thread *thread, const domus_behaviour *behaviour, uint32_t victim,
-                          bool stands_in);
-void domi_spans_note_loan_end(domi_thread *thread, bool stands_in);
+/* These three functions write the records; call them only for a thread that records. */
+void domi_spans_write_park(domi_thread *thread, bool begins);
+void domi_spans_write_loan_begin(domi_thread *thread, const domus_behaviour *behaviour,
+                                 uint32_t victim, bool stands_in);
+void domi_spans_write_loan_end(domi_thread *thread, bool stands_in);
 
-/* The thread falls asleep at its newest stamp. */
+/* Record that the thread falls asleep at its newest stamp. */
 static inline void domi_spans_begin_park(domi_thread *thread)
 {
     if (DOMI_UNLIKELY(domi_thread_recorder(thread) != NULL))
-        domi_spans_note_park(thread, true);
+        domi_spans_write_park(thread, true);
 }
 
 /* End the record of a park: the thread has woken, and has not stamped the time yet. */
 static inline void domi_spans_end_park(domi_thread *thread)
 {
     if (DOMI_UNLIKELY(domi_thread_recorder(thread) != NULL))
-        domi_spans_note_park(thread, false);
+        domi_spans_write_park(thread, false);
 }
 
-/* At its newest stamp it begins to run a house of the thread `victim`. */
+/* Record that the thread begins to run a house of the thread `victim` at its newest stamp. */
 static inline void domi_spans_begin_loan(domi_thread *thread, const domus_behaviour *behaviour,
                                          uint32_t victim, bool stands_in)
 {
     if (DOMI_UNLIKELY(domi_thread_recorder(thread) != NULL))
-        domi_spans_note_loan(thread, behaviour, victim, stands_in);
+        domi_spans_write_loan_begin(thread, behaviour, victim, stands_in);
 }
 
-/* End the record of a loan: the thread has run that house, and has not stamped the time yet. */
+/* End the record of a loan: the thread has run the house, and has not stamped the time yet. */
 static inline void domi_spans_end_loan(domi_thread *thread, bool stands_in)
 {
     if (DOMI_UNLIKELY(domi_thread_recorder(thread) != NULL))
-        domi_spans_note_loan_end(thread, stands_in);
+        domi_spans_write_loan_end(thread, stands_in);
 }
 
 #endif

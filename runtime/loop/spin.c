@@ -2,9 +2,9 @@
  *
  * A park and a wake-up cost some microseconds on both sides, so a thread that expects work soon
  * looks for it instead. The last rest tells how soon work comes. If a rest, spinning or asleep, was
- * shorter than `idle.spin`, the next one may spin for `idle.spin`; after each longer rest, half as
- * long as before, and soon not at all. So a quiet thread costs no CPU, and a thread that is woken
- * again and again soon spins again. */
+ * shorter than `idle.spin`, the next rest may spin for `idle.spin`; after each longer rest the spin
+ * is halved, until there is none. So a quiet thread costs no CPU, and a thread that is woken again
+ * and again soon spins again. */
 #include "runtime/loop/steps.h"
 
 #include "base/prefetch.h"
@@ -13,11 +13,12 @@
 #include "io/completions/ring.h"
 #include "runtime/loop/steal.h"
 
-#define LOOKS      16    /* looks for mail between two reads of the clock */
-#define WORTH_A_US 1000u /* a shorter spin is not worth reading the clock */
+/* how often the thread looks for messages between two reads of the clock */
+#define LOOKS      16
+#define WORTH_A_US 1000u /* nanoseconds; a shorter spin is not worth reading the clock */
 
-/* Has something arrived? If so, the house is prefetched while the thread goes to handle it. */
-static bool look_arrivals(domi_manager *manager)
+/* Returns whether a message has arrived, and prefetches its house. */
+static bool check_arrivals(domi_manager *manager)
 {
     domi_pause();
     domi_house *house = atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed);
@@ -27,10 +28,9 @@ static bool look_arrivals(domi_manager *manager)
     return true;
 }
 
-/* If arrivals are all there is to do, run phase 3 at once, without an iteration of the whole
- * loop, which is half of the cost of a message between two spinning threads. The ring then
- * waits no longer than it would for a usual phase 3. Returns false if there is something for
- * the other phases. */
+/* If arrivals are all there is to do, run phase 3 at once, without an iteration of the whole loop,
+ * which is half of the cost of a message between two spinning threads. The ring then waits no
+ * longer than for a usual phase 3. Returns false if other phases have something to do. */
 static bool run_arrivals_at_once(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -46,11 +46,11 @@ static bool run_arrivals_at_once(domi_thread *thread)
     return true;
 }
 
-/* The time at which the spin ends; a timer ends it, too. */
-static uint64_t spin_until(domi_thread *thread)
+/* Returns the time at which the spin ends, at the latest when the next timer is due. */
+static uint64_t get_spin_end(domi_thread *thread)
 {
     uint64_t until_ns = thread->stamp_ns + thread->spin_ns;
-    uint64_t due_ns = domi_thread_sleep_until(thread);
+    uint64_t due_ns = domi_thread_get_sleep_end(thread);
 
     return due_ns < until_ns ? due_ns : until_ns;
 }
@@ -62,22 +62,23 @@ bool domi_thread_spin(domi_thread *thread)
     thread->rest_from_ns = thread->stamp_ns;
     if (thread->spin_ns == 0)
         return false;
-    uint64_t until_ns = spin_until(thread);
+    uint64_t until_ns = get_spin_end(thread);
     domi_park_set_spinning(&thread->manager.park, true);
-    if (domi_io_submit(&thread->io)) /* so that answers do not wait for the end of the spin */
+    /* submits, so that answers do not wait for the end of the spin */
+    if (domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     uint64_t now_ns = domi_clock_now(thread->clock);
     while (!found && now_ns < until_ns) {
         bool arrived = false;
 
         for (int i = 0; i < LOOKS && !arrived; i++)
-            arrived = look_arrivals(&thread->manager);
+            arrived = check_arrivals(&thread->manager);
         if (arrived) {
             domi_thread_stamp(thread, DOMI_SPAN_OTHER);
             domi_thread_learn_spin(thread);
             found = !run_arrivals_at_once(thread);
             thread->rest_from_ns = thread->stamp_ns;
-            until_ns = spin_until(thread);
+            until_ns = get_spin_end(thread);
             now_ns = thread->stamp_ns; /* the look at the end of phase 3 has read the clock */
             continue; /* messages come first; run_arrivals_at_once() limits how long the ring waits
                        */

@@ -1,23 +1,24 @@
 /* The end of a phase wakes the sleepers that were noted in it, or stands in for them.
  *
  * A wake-up costs both threads a system call, an interrupt and a change of context, about ten times
- * as much as one run of an actor. So a thread that is as good as idle only notes the sleeper
- * (domi_manager_notify), and at the end of phase 3 it stands in: it holds the sleeper
- * (base/park.h), sorts what has arrived there, and, if that has made just one house ready, lends
- * that house to itself, lets the sleeper go, and runs the house once, as a thief does
- * (house/dispatch/loan.h). When the loan is back, it holds the sleeper again and settles it. No
- * handler runs during a hold, and a hold is short, because a sleeper that wakes meanwhile has to
- * wait for its end. If anything is left to do, the sleeper is woken. That goes for belts, too: a
- * stand-in takes nothing off them, so none is on when it lets the sleeper go.
+ * as much as one run of an actor. So a thread that is almost idle only notes the sleeper
+ * (domi_manager_notify), and at the end of phase 3 it stands in:
+ * 1. It holds the sleeper (base/park.h), and sorts what has arrived there.
+ * 2. If exactly one house is ready then, it lends this house to itself, lets the sleeper go, and
+ * runs the house once, as a thief does (house/dispatch/loan.h).
+ * 3. When the loan is back, it holds the sleeper again and settles the loan.
+ * No handler runs during a hold, and a hold is short, because a sleeper that wakes meanwhile has to
+ * wait for the end of the hold. If anything is left to do, the sleeper is woken. A message on a
+ * belt is left to do, too, because a stand-in takes nothing off belts.
  *
- * A thread is as good as idle if it has no state actor to run and was asleep a moment ago
+ * A thread is almost idle if it has no state actor to run and was asleep a moment ago
  * (idle.standIn). So a thread that is always busy wakes the others at once, and work spreads.
  *
- * A wake-up that is put off waits for the handler that has sent, and this may compute for long, or
- * wait for the very sleeper. So only who dozes is noted: a sleep of idle.doze at most, which a
- * thread takes if its last sleep was as short, or if others have stood in for it meanwhile. And a
- * thread whose notes had to wait for long, or that ran something long in place of a sleeper, is
- * distrusted for a time, which doubles if that happens again. */
+ * A wake-up that is put off waits for the handler that has sent the message; this handler may
+ * compute for long, or wait for the sleeper itself. So only a sleeper that dozes is noted. A doze
+ * is a sleep of idle.doze at most; a thread dozes if its last sleep was as short, or if others have
+ * stood in for it meanwhile. And a thread whose notes had to wait for long, or that ran something
+ * long in place of a sleeper, is distrusted for a time, which doubles if that happens again. */
 #include "runtime/loop/steps.h"
 
 #include "house/dispatch/loan.h"
@@ -26,27 +27,28 @@
 #include "runtime/loop/steal.h"
 #include "runtime/system/system.h"
 
-/* If sleepers had to wait for long, or one run in place of a sleeper took as long, the thread is
- * distrusted: for the shorter time, or for twice as long as the last time if that has ended less
- * than its own length ago. */
+/* A thread is distrusted if sleepers had to wait for long, or if one run in place of a sleeper took
+ * as long: first for the shorter time; for twice as long as the last time if that time has ended
+ * less than its own length ago; at most for the longer time. */
 #define DISTRUST_NS     UINT64_C(10000000)
 #define DISTRUST_MAX_NS UINT64_C(10000000000)
 
-/* If the runs in place of sleepers take longer than this on average, or all of them together at
- * once, sleepers are woken: such work is worth a wake-up. With a standIn of 100 us it is 20 us. */
-static uint64_t long_ns(const domi_thread *thread)
+/* Returns the length from which runs in place of sleepers are long: a fifth of idle.standIn. If
+ * they are longer on average, or all of one phase together, sleepers are woken, because such work
+ * is worth a wake-up. */
+static uint64_t get_long_run_ns(const domi_thread *thread)
 {
     return thread->config->scheduler.idle.stand_in_ns / 5;
 }
 
-/* Returns for how long sleepers may wait: 200 us, if a doze takes 2 ms. */
-static uint64_t wait_ns(const domi_thread *thread)
+/* Returns how long sleepers may wait: a tenth of idle.doze. */
+static uint64_t get_longest_wait_ns(const domi_thread *thread)
 {
     return thread->config->scheduler.idle.doze_ns / 10;
 }
 
-/* Rounds in which a thread stands in for the sleepers that were noted in the round before; after
- * these it wakes them. */
+/* The most rounds in which a thread stands in for the sleepers that were noted in the last round;
+ * then it wakes them. */
 #define ROUNDS 8u
 
 /* Wake the threads to which the holder has sent messages in the name of the sleeper. */
@@ -58,8 +60,9 @@ static void wake_noted_sleepers(domi_manager *manager)
         domi_manager_wake(manager, manager->managers[sleepers->indices[--sleepers->count]]);
 }
 
-/* True if the held thread has something to do that only it can do. Its ring is not looked at: the
- * holder has given it nothing, and the kernel wakes the thread for all else. */
+/* True if the held thread has something to do that only this thread itself can do. Its ring is not
+ * looked at: the holder has put nothing there, and the kernel wakes the thread for everything
+ * else. */
 static bool is_sleeper_needed(domi_thread *sleeper)
 {
     return domi_manager_has_work(&sleeper->manager) || domi_thread_is_waking(sleeper) ||
@@ -67,8 +70,8 @@ static bool is_sleeper_needed(domi_thread *sleeper)
            domi_thread_due_ns(sleeper) < sleeper->until_ns;
 }
 
-/* Take the one house that is ready at the held home as a loan. Returns NULL if there is none, or
- * more than one, or if it may not be lent. */
+/* Take the one ready house of the held home as a loan. Returns NULL if no house is ready, or more
+ * than one, or if the house may not be lent. */
 static domi_loan *borrow_ready_house(domi_thread *thread, domi_manager *home)
 {
     domi_queue *queue = &home->schedule.ready[DOMUS_STATE];
@@ -82,8 +85,8 @@ static domi_loan *borrow_ready_house(domi_thread *thread, domi_manager *home)
     return domi_loan_take(&thread->manager, home);
 }
 
-/* Hold the sleeper, and do what can be done for it. Returns false if it could not be held.
- * `*ret_loan` gets a house to run, or NULL. */
+/* Hold the sleeper, and sort and settle for it what needs no handler. Returns false if the sleeper
+ * could not be held. `*ret_loan` gets a house to run, or NULL. */
 static bool hold_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan **ret_loan)
 {
     domi_manager *home = &sleeper->manager;
@@ -112,8 +115,8 @@ static bool hold_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs, d
     return true;
 }
 
-/* From now on wake sleepers at once, for a while. */
-static void stop_standing_in_for_a_while(domi_thread *thread)
+/* Distrust the thread: for a while it wakes sleepers at once. */
+static void distrust_thread(domi_thread *thread)
 {
     uint64_t now_ns = thread->stamp_ns;
 
@@ -125,7 +128,7 @@ static void stop_standing_in_for_a_while(domi_thread *thread)
     thread->manager.sleepers.until_ns = 0;
 }
 
-/* Run the loan, and remember how long it took. */
+/* Run the loan, and update the average length of such runs. */
 static void run_borrowed_loan(domi_thread *thread, domi_loan *loan)
 {
     uint64_t before_ns = thread->stamp_ns;
@@ -133,19 +136,20 @@ static void run_borrowed_loan(domi_thread *thread, domi_loan *loan)
 
     thread->stealing.loan = loan;
     domi_thread_run_loan(thread, true);
-    /* The code that steals then sees that this iteration was not idle. */
+    /* With this count the code that steals sees that the iteration was not idle. */
     thread->stealing.runs_seen = runs_seen;
     uint64_t run_ns = thread->stamp_ns - before_ns;
-    /* The thread may have lost its CPU in a run that seems to be much longer. */
-    uint64_t counted_ns = run_ns < 8 * long_ns(thread) ? run_ns : 8 * long_ns(thread);
+    /* If a run seems to be much longer, the thread may have been taken off its CPU. */
+    uint64_t counted_ns =
+        run_ns < 8 * get_long_run_ns(thread) ? run_ns : 8 * get_long_run_ns(thread);
     thread->stand_in_ns = (3 * thread->stand_in_ns + counted_ns) / 4;
-    if (run_ns > wait_ns(thread))
-        stop_standing_in_for_a_while(thread);
-    else if (thread->stand_in_ns > long_ns(thread))
+    if (run_ns > get_longest_wait_ns(thread))
+        distrust_thread(thread);
+    else if (thread->stand_in_ns > get_long_run_ns(thread))
         thread->manager.sleepers.until_ns = 0;
 }
 
-/* Do what a noted thread would wake for, or wake it. */
+/* Stand in for a noted sleeper, or wake it. */
 static void serve_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs)
 {
     domi_loan *loan;
@@ -156,7 +160,7 @@ static void serve_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs)
         run_borrowed_loan(thread, loan);
 }
 
-void domi_thread_end_notes(domi_thread *thread)
+void domi_thread_stop_noting_sleepers(domi_thread *thread)
 {
     thread->manager.sleepers.until_ns = 0;
     wake_noted_sleepers(&thread->manager);
@@ -173,14 +177,14 @@ static bool may_stand_in(const domi_thread *thread)
 /* True if runs in place of sleepers are short. */
 static bool are_runs_short(domi_thread *thread)
 {
-    if (thread->stand_in_ns <= long_ns(thread))
+    if (thread->stand_in_ns <= get_long_run_ns(thread))
         return true;
-    /* The average sinks, so standing in is tried again after some time. */
+    /* The average is lowered each time, so standing in is tried again after some time. */
     thread->stand_in_ns -= thread->stand_in_ns / 8;
     return false;
 }
 
-void domi_thread_begin_notes(domi_thread *thread, uint64_t asleep_ns)
+void domi_thread_decide_stand_in(domi_thread *thread, uint64_t asleep_ns)
 {
     uint64_t now_ns = thread->stamp_ns;
 
@@ -193,7 +197,7 @@ void domi_thread_begin_notes(domi_thread *thread, uint64_t asleep_ns)
                                             : 0;
 }
 
-uint64_t domi_thread_doze_until(const domi_thread *thread, uint64_t until_ns)
+uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns)
 {
     uint64_t doze_ns = thread->stamp_ns + thread->config->scheduler.idle.doze_ns;
 
@@ -210,9 +214,9 @@ static void wake_all_sleepers(domi_thread *thread)
 {
     domi_sleepers *sleepers = &thread->manager.sleepers;
 
-    /* The clock was read for the first note, perhaps behind the newest stamp. */
-    if (sleepers->count != 0 && thread->stamp_ns > sleepers->since_ns + wait_ns(thread))
-        stop_standing_in_for_a_while(thread);
+    /* The clock was read for the first note (`since_ns`), perhaps after the newest stamp. */
+    if (sleepers->count != 0 && thread->stamp_ns > sleepers->since_ns + get_longest_wait_ns(thread))
+        distrust_thread(thread);
     wake_noted_sleepers(&thread->manager);
 }
 
@@ -222,7 +226,7 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
 
     if (sleepers->count == 0)
         return;
-    /* With an ioRatio of 100 the queue of this phase is not all there is. */
+    /* With an ioRatio of 100 houses may be ready that are not in the queue of this phase. */
     if (!is_idle || thread->stamp_ns >= sleepers->until_ns ||
         thread->manager.schedule.ready[DOMUS_STATE].count != 0) {
         wake_all_sleepers(thread);
@@ -234,8 +238,8 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
 
         sleepers->count = 0;
         for (uint32_t i = 0; i < noted.count; i++) {
-            /* The last round settles what the one before has run. */
-            bool runs = round + 1 < ROUNDS && thread->stamp_ns - begun_ns < long_ns(thread);
+            /* The last round runs nothing: it only settles the loans of the round before. */
+            bool runs = round + 1 < ROUNDS && thread->stamp_ns - begun_ns < get_long_run_ns(thread);
             serve_sleeper(thread, &thread->system->threads[noted.indices[i]], runs);
         }
     }

@@ -17,11 +17,11 @@
 /* Returns when phase 3 has to end. The budget is at most maxBudget, however small io's share is,
  * because io and timers wait for the end of the phase. Time in which the thread lost its CPU counts
  * as io's time, too: with an ioRatio of 1 percent, 4 ms of that made timers 400 ms late. */
-static uint64_t state_deadline(const domi_thread *thread)
+static uint64_t get_state_deadline(const domi_thread *thread)
 {
     uint64_t ratio = thread->config->scheduler.io_ratio;
 
-    /* A wake-up is not io: it brings messages, and these are handled in phase 3. */
+    /* A wake-up is not io: it brings messages, which phase 3 handles. */
     if (thread->brought == 0)
         return thread->stamp_ns + thread->config->scheduler.min_budget_ns;
     uint64_t io_ns = thread->stamp_ns - thread->io_start_ns;
@@ -43,7 +43,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     domi_counter_add(&thread->counters.ready_ns,
                      thread->waiting_houses * (thread->stamp_ns - before_ns));
     thread->waiting_houses = queue->count;
-    domi_thread_note_runs(thread, houses, thread->stamp_ns - before_ns);
+    domi_thread_record_runs(thread, houses, thread->stamp_ns - before_ns);
     domi_thread_publish_depth(thread, queue->count);
     (void)domi_manager_take_arrivals(&thread->manager);
     domi_manager_look_at_pressure(&thread->manager);
@@ -53,9 +53,9 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     domi_thread_wake_sleepers(thread, queue->count == 0);
 }
 
-/* With an ioRatio of `auto`: the deadline is over. Put it off, unless another phase has something
- * to do or maxBudget is over. */
-static bool may_phase_go_on(domi_thread *thread, uint64_t *deadline_ns)
+/* Handle the end of the deadline with an ioRatio of `auto`: put the deadline off, unless another
+ * phase has something to do or maxBudget is over. */
+static bool try_extend_deadline(domi_thread *thread, uint64_t *deadline_ns)
 {
     const domi_manager *manager = &thread->manager;
     const domi_io *io = &thread->io;
@@ -73,13 +73,14 @@ static bool may_phase_go_on(domi_thread *thread, uint64_t *deadline_ns)
     return true;
 }
 
-/* messages after which a thread looks for new work at the latest */
+/* the most messages between two looks for new work */
 #define MESSAGES_PER_LOOK 64u
 
-/* Run from `queue` until it is empty or the deadline has passed. Returns how many houses have run
- * since the last look. Inlined, so that who does not observe asks nothing for each run. */
-DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns,
-                                  domi_run_house *run, bool is_observed)
+/* Run houses from `queue` until it is empty or the deadline has passed. Returns how many houses
+ * have run since the last look. Inlined, so that without an observer no run asks for one. */
+DOMI_INLINE uint32_t run_state_actors_by(domi_thread *thread, domi_queue *queue,
+                                         uint64_t deadline_ns, domi_run_house *run,
+                                         bool is_observed)
 {
     uint32_t look_every = domi_thread_runs_before_first_look(thread, queue->count);
     uint32_t houses = 0;
@@ -97,7 +98,7 @@ DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64
         houses = messages = 0;
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
-        if (may_phase_go_on(thread, &deadline_ns))
+        if (try_extend_deadline(thread, &deadline_ns))
             continue;
         domi_counter_add(&thread->counters.deadline_expiries, 1);
         domi_counter_add(&thread->counters.deadline_overrun_ns, thread->stamp_ns - deadline_ns);
@@ -106,15 +107,15 @@ DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64
     return houses;
 }
 
-static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
+static uint32_t run_state_actors(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
 {
     if (DOMI_UNLIKELY(thread->manager.observer != NULL))
-        return run_state_by(thread, queue, deadline_ns,
-                            thread->manager.observer->choose(&thread->manager), true);
-    return run_state_by(thread, queue, deadline_ns, domi_house_run, false);
+        return run_state_actors_by(thread, queue, deadline_ns,
+                                   thread->manager.observer->choose(&thread->manager), true);
+    return run_state_actors_by(thread, queue, deadline_ns, domi_house_run, false);
 }
 
-static uint32_t run_state_auto(domi_thread *thread, domi_queue *ready)
+static uint32_t run_state_actors_with_auto_ratio(domi_thread *thread, domi_queue *ready)
 {
     const domi_auto_bounds bounds = {
         .least_ns = thread->config->scheduler.min_budget_busy_ns,
@@ -125,7 +126,7 @@ static uint32_t run_state_auto(domi_thread *thread, domi_queue *ready)
     uint64_t before = domi_counter_read(runs);
     uint64_t budget_ns =
         domi_auto_ratio_begin(&thread->auto_ratio, &bounds, thread->stamp_ns, ready->count);
-    uint32_t houses = run_state(thread, ready, thread->stamp_ns + budget_ns);
+    uint32_t houses = run_state_actors(thread, ready, thread->stamp_ns + budget_ns);
 
     domi_auto_ratio_end(&thread->auto_ratio, &bounds, thread->stamp_ns,
                         domi_counter_read(runs) - before, ready->count);
@@ -134,12 +135,12 @@ static uint32_t run_state_auto(domi_thread *thread, domi_queue *ready)
 
 /* With an ioRatio of 100 there is no deadline: each house that is ready now runs once, and houses
  * that become ready meanwhile wait. */
-static uint32_t run_state_once(domi_thread *thread, domi_queue *ready)
+static uint32_t run_each_state_actor_once(domi_thread *thread, domi_queue *ready)
 {
     domi_queue now = *ready;
 
     *ready = (domi_queue){.normal_every = now.normal_every, .high_takes = now.high_takes};
-    return run_state(thread, &now, UINT64_MAX);
+    return run_state_actors(thread, &now, UINT64_MAX);
 }
 
 void domi_phase_state(domi_thread *thread)
@@ -149,26 +150,27 @@ void domi_phase_state(domi_thread *thread)
     uint32_t houses;
 
     if (ready->count == 0 && domi_loans_count_shown(&thread->manager) != 0)
-        /* The thread may take some exposed houses back. */
+        /* The thread may take some of its exposed houses back. */
         domi_thread_adjust_exposed(thread, ready);
     if (ready->count == 0) {
-        /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
-         * this thread writes the word. */
+        /* Thieves may have taken exposed houses that are still in the published count. Relaxed:
+         * only this thread writes the word. */
         if (atomic_load_explicit(&thread->manager.loans.readies, memory_order_relaxed) != 0)
             domi_thread_publish_depth(thread, 0);
         domi_thread_wake_sleepers(thread, true);
         return;
     }
     domi_monitor_wake_if_resting(&thread->system->monitor);
-    /* The first house runs at once, so only those behind it are published, for thieves to read.
-     * look_between_runs() publishes again, but perhaps much later. */
+    /* The first house runs at once, so only the houses behind it are published, for thieves to
+     * read. look_between_runs() publishes again, but perhaps much later. */
     thread->waiting_houses = ready->count - 1;
     domi_thread_publish_depth(thread, thread->waiting_houses);
     uint32_t ratio = thread->config->scheduler.io_ratio;
     if (DOMI_LIKELY(ratio < 100))
-        houses = run_state(thread, ready, state_deadline(thread));
+        houses = run_state_actors(thread, ready, get_state_deadline(thread));
     else
-        houses = (ratio == 100 ? run_state_once : run_state_auto)(thread, ready);
+        houses = (ratio == 100 ? run_each_state_actor_once
+                               : run_state_actors_with_auto_ratio)(thread, ready);
     look_between_runs(thread, ready, houses);
     thread->state_took_ns = thread->stamp_ns - from_ns;
 }

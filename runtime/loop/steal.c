@@ -3,18 +3,19 @@
  *
  * The condition is readies > floor && idleCount * readies >= aggression. `readies` is how many
  * houses are ready at the victim, `idleCount` how many iterations in a row the thief had no work of
- * its own. A thief for which it holds counts itself among the victim's `thieves`. Only then, at its
- * next look, the victim exposes up to `floor` of its surplus houses. It takes them back if no thief
- * wants them or it has no other work. So while nobody is idle, nothing is exposed.
+ * its own. If the condition holds, the thief counts itself among the victim's `thieves`. Only then,
+ * at its next look, the victim exposes up to `floor` of its surplus houses. The victim takes them
+ * back if no thief wants them or it has no other work. So while no thread is idle, nothing is
+ * exposed.
  *
  * Houses whose runs are on average shorter than a loan costs are not lent, because their thread
  * alone is faster (`minRun`; with many short runs one thread alone handles 34 million messages a
  * second, and 7 million with loans).
  *
  * A thread that sleeps cannot count its iterations. So a victim with more than `floor` ready houses
- * wakes one sleeper, and no other one until that one has looked (`waking` of the system). A thief
- * that has waited long without being shown a house sleeps, and a victim that could show nothing
- * wakes nobody for a while. */
+ * wakes one sleeper, and no other one until that sleeper has looked for houses (`waking` of the
+ * system). A thief that has waited long and was shown no house sleeps, and a victim that could show
+ * none wakes nobody for a while. */
 #include "runtime/loop/steal.h"
 
 #include "base/probe.h"
@@ -26,20 +27,21 @@
 /* A woken thread looks for houses of others for this many iterations before it sleeps again. */
 #define WOKEN_LOOKS 16u
 
-/* At one look at most this many threads are tried to find a sleeper. */
+/* The most threads that one look tries to find a sleeper. */
 #define SLEEPERS_MAX 8u
 
-/* If all its houses are pinned, or if thieves do not take the houses that it exposes, a victim
- * exposes nothing and wakes nobody for this time. */
+/* A victim exposes nothing and wakes nobody for this time (ns) if all its houses are pinned, or if
+ * thieves do not take the houses that it exposes. */
 #define ALONE_NS UINT64_C(10000000)
 
-/* If houses run for long, home looks about once in this time. */
+/* Nanoseconds: if houses run for long, home looks about once in this time. */
 #define LOOK_NS UINT64_C(50000)
 
-/* If the number of exposed houses has not fallen for this time, they are taken back. */
+/* Nanoseconds: if the number of exposed houses has not fallen for this time, they are taken
+ * back. */
 #define STALE_NS UINT64_C(2000000)
 
-/* Returns scheduler.steal.floor: with no more ready houses than this nothing is lent. */
+/* Returns scheduler.steal.floor: a thread with no more ready houses than this lends none. */
 static uint32_t get_steal_floor(const domi_thread *thread)
 {
     return thread->config->scheduler.steal.floor;
@@ -52,7 +54,8 @@ bool domi_thread_is_waking(const domi_thread *thread)
                                 memory_order_seq_cst) == thread->manager.index + 1;
 }
 
-/* The woken thread has looked, so another sleeper may be woken. */
+/* End the waking of this thread, because it has looked for houses; another sleeper may be woken
+ * now. */
 static void end_waking(domi_thread *thread)
 {
     if (domi_thread_is_waking(thread))
@@ -61,8 +64,8 @@ static void end_waking(domi_thread *thread)
 
 /* --- the thief -------------------------------------------------------------------------------- */
 
-/* Stop wanting houses of the victim. */
-static void leave_victim(domi_thread *thread)
+/* Stop wanting houses of the present victim. */
+static void abandon_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
 
@@ -93,8 +96,8 @@ static void follow_victim(domi_thread *thread, uint32_t index)
     domi_counter_add(&thread->counters.steals_wanted, 1);
 }
 
-/* Look at `count` threads from `start` on. Returns the first one that is overwhelmed, or
- * DOMI_NO_VICTIM when none is. */
+/* Look at `count` threads from `start` on. Returns the first overwhelmed one, or DOMI_NO_VICTIM if
+ * there is none. */
 static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint32_t count)
 {
     uint32_t threads = thread->manager.threads;
@@ -108,7 +111,7 @@ static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint
 }
 
 /* Keep the victim if it is still overwhelmed, or choose another one, beginning with a random
- * thread. Returns false if no thread is. */
+ * thread. Returns false if no thread is overwhelmed. */
 static bool choose_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -116,7 +119,7 @@ static bool choose_victim(domi_thread *thread)
 
     if (stealing->victim != DOMI_NO_VICTIM && is_thread_overwhelmed(thread, stealing->victim))
         return true;
-    leave_victim(thread);
+    abandon_victim(thread);
     uint32_t start = (uint32_t)domi_random_below(&stealing->random, threads);
     uint32_t index = find_overwhelmed(thread, start, threads);
     if (index == DOMI_NO_VICTIM)
@@ -129,7 +132,7 @@ static bool choose_victim(domi_thread *thread)
 void domi_thread_note_busy(domi_thread *thread)
 {
     thread->stealing.idle_count = 0;
-    leave_victim(thread);
+    abandon_victim(thread);
     end_waking(thread);
 }
 
@@ -150,15 +153,15 @@ static bool give_up_stealing(domi_thread *thread)
     if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
         thread->stealing.idle_count < WOKEN_LOOKS)
         return false;
-    leave_victim(thread);
+    abandon_victim(thread);
     end_waking(thread);
     return true;
 }
 
-/* A thief waits for no lock. If it gets nothing although its victim has exposed houses, another
- * thread holds the victim's lock, so the thief goes on to the next thread for which the condition
- * holds. It tries each thread once; if all locks are held, it comes again in the next iteration, as
- * long as its patience lasts. */
+/* Take an exposed house of any victim. A thief waits for no lock. If it gets nothing although its
+ * victim has exposed houses, another thread holds the victim's lock, so the thief goes on to the
+ * next thread for which the condition holds. It tries each thread once; if all locks are held, it
+ * comes again in the next iteration, as long as its patience lasts. */
 static domi_loan *take_loan_from_any_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -174,8 +177,9 @@ static domi_loan *take_loan_from_any_victim(domi_thread *thread)
         if (next == DOMI_NO_VICTIM)
             return NULL;
         passed = (next + threads - first) % threads;
-        leave_victim(thread);
-        follow_victim(thread, next); /* `patience` is kept: the thief is as idle as before */
+        abandon_victim(thread);
+        /* `patience` keeps its value: the thief was idle all the time */
+        follow_victim(thread, next);
     }
 }
 
@@ -192,7 +196,7 @@ bool domi_thread_steal(domi_thread *thread)
         return false;
     if (!choose_victim(thread))
         return !give_up_stealing(thread);
-    /* the thief may wait for long, and its timers need the time */
+    /* the thief may wait for long, and its timers need the present time */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     stealing->loan = take_loan_from_any_victim(thread);
     if (stealing->loan != NULL) {
@@ -215,7 +219,7 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
     thread->stealing.loan = NULL;
     /* the thief's time must not be before the time that the house has seen at home */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    domi_pairs_count(thread, victim, stands_in);
+    domi_pairs_count_run(thread, victim, stands_in);
     DOMI_PROBE_4(steal, thread->manager.index, victim, loan->house->behaviour, stands_in);
     domi_spans_begin_loan(thread, loan->house->behaviour, victim, stands_in);
     domi_loan_run(&thread->manager, loan);
@@ -235,7 +239,8 @@ static bool is_thread_idle(const domi_manager *other)
     return domi_park_is_at_rest(word) || word == DOMI_PARK_SPINNING;
 }
 
-/* Wake one idle thread to steal. Returns true if one was woken; that thread will look for work. */
+/* Wake one idle thread to steal. Returns true if a thread was woken; that thread will look for
+ * work. */
 static bool wake_sleeper(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -251,9 +256,9 @@ static bool wake_sleeper(domi_thread *thread)
 
         if (index == manager->index || !is_thread_idle(other))
             continue;
-        /* seq_cst: this comes before the look at the other's park word, as a put does. The other
-         * thread may have been woken since for something else and be about to sleep; then its
-         * second look finds this. */
+        /* seq_cst: this store comes before the look at the other thread's park word, as with a put.
+         * The other thread may have been woken meanwhile for another reason and be about to sleep;
+         * then its second look finds this store. */
         if (!atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
                                                      memory_order_seq_cst, memory_order_relaxed))
             return false; /* another victim has woken a thread meanwhile */
@@ -263,15 +268,15 @@ static bool wake_sleeper(domi_thread *thread)
     return false;
 }
 
-/* Note how many houses are exposed now, and the time. */
+/* Note how many houses are exposed now, and since when. */
 static void note_exposed_houses(domi_thread *thread, uint32_t shown)
 {
     thread->stealing.shown = shown;
     thread->stealing.shown_since_ns = thread->stamp_ns;
 }
 
-/* Were the houses exposed for too long? A thief that counts itself in `thieves` may be in a long
- * handler, and the houses that wait for it must not starve. */
+/* Returns whether the houses were exposed for too long. A thief that counts itself in `thieves` may
+ * be in a long handler, and the houses that wait for it must not starve. */
 static bool is_exposure_stale(domi_thread *thread, uint32_t shown)
 {
     if (shown < thread->stealing.shown)
@@ -282,22 +287,22 @@ static bool is_exposure_stale(domi_thread *thread, uint32_t shown)
     return true;
 }
 
-/* True if runs are long enough to lend. A loan costs about a microsecond: its record, three cache
- * lines to and fro, a look. */
+/* True if runs are long enough to be lent. A loan costs about a microsecond: its record, three
+ * cache lines to and fro, a look. */
 static bool is_stealing_worth_it(const domi_thread *thread)
 {
     return thread->stealing.run_ns >= thread->stealing.min_run_ns;
 }
 
-void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns)
+void domi_thread_record_runs(domi_thread *thread, uint32_t houses, uint64_t ns)
 {
     if (houses != 0)
         thread->stealing.run_ns = (3 * thread->stealing.run_ns + ns / houses) / 4;
 }
 
-/* The number of houses between two looks: deadlineCheckEvery, or fewer if that many would take
- * longer than LOOK_NS by the average of the last runs. */
-static uint32_t houses_between_looks(const domi_thread *thread)
+/* Returns the number of houses between two looks: deadlineCheckEvery, or fewer if that many would
+ * take longer than LOOK_NS by the average of the last runs. */
+static uint32_t get_houses_between_looks(const domi_thread *thread)
 {
     uint32_t most = thread->config->scheduler.deadline_check_every;
     uint64_t run_ns = thread->stealing.run_ns;
@@ -307,28 +312,28 @@ static uint32_t houses_between_looks(const domi_thread *thread)
     return run_ns >= LOOK_NS ? 1 : (uint32_t)(LOOK_NS / run_ns);
 }
 
-/* The average tells about earlier runs only. If there are houses for thieves, the first look comes
- * after one house, and the next ones after twice as many each, so that runs which have become long
- * are noticed at the first of them. */
+/* The average is that of earlier runs. If there are houses for thieves, the first look comes after
+ * one house, and each next look after twice as many houses as the last one, so that runs which have
+ * become long are noticed at once. */
 uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count)
 {
     if (count <= get_steal_floor(thread) || thread->manager.threads == 1 ||
         !thread->config->scheduler.steal.enabled)
-        return houses_between_looks(thread);
+        return get_houses_between_looks(thread);
     return 1;
 }
 
 uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses)
 {
-    uint32_t most = houses_between_looks(thread);
+    uint32_t most = get_houses_between_looks(thread);
 
     return most / 2 < houses ? most : 2 * houses;
 }
 
 void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
 {
-    /* Exposed houses count, too. Otherwise thieves would turn away from houses that
-     * they asked for. */
+    /* Exposed houses are counted, too. Otherwise thieves would turn away from houses that they
+     * asked for. */
     uint32_t readies = count + domi_loans_count_shown(&thread->manager);
 
     atomic_store_explicit(&thread->manager.loans.readies, readies, memory_order_relaxed);
@@ -344,7 +349,7 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
 
     if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
         return;
-    /* A sleeper that was woken and has not looked yet wants houses, too: those that were exposed
+    /* A sleeper that was woken and has not looked yet wants houses, too: houses that were exposed
      * for it are not taken back. */
     bool wanted =
         is_stealing_worth_it(thread) &&
@@ -356,8 +361,8 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
     }
     if (queue->count <= floor || thread->stamp_ns < thread->stealing.alone_until_ns)
         return;
-    /* The woken thread must find something at once: if runs are long, it sleeps again before the
-     * next look. */
+    /* Expose a house before the sleeper is woken: the sleeper must find one at once, because with
+     * long runs it would sleep again before the next look. */
     if (manager->threads > 1 && is_stealing_worth_it(thread) && wake_sleeper(thread))
         wanted = true;
     if (wanted && shown < floor) {

@@ -1,26 +1,26 @@
 /* Stealing, for both sides: the thief that looks for a house to borrow, and the victim that exposes
- * some. The thread itself calls these. */
+ * some houses. The thread itself calls these functions. */
 #ifndef DOMI_RUNTIME_LOOP_STEAL_H
 #define DOMI_RUNTIME_LOOP_STEAL_H
 
 #include "runtime/system/thread.h"
 
 /* Add `houses` houses that have run in `ns` nanoseconds to the average length of a run. */
-void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
+void domi_thread_record_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
 
 /* Returns how many houses run before home looks for the first time (M2), if `count` houses are
  * ready at the beginning of its phase 3. */
 uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count);
 
-/* Returns how many houses run before home looks again, after a look that came after
- * `houses` of them. */
+/* Returns how many houses run before home looks again (M2), if `houses` of them ran before the last
+ * look. */
 uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
 
 /* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
 void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
 
 /* Expose houses that thieves want, and take back those that no thief wants. A victim calls this at
- * each look. `queue` is the queue that the phase runs. */
+ * each look. `queue` is the queue of ready houses that its phase 3 runs. */
 void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue);
 
 /* A thread calls domi_thread_note_busy() if it had work of its own in an iteration, and
@@ -29,7 +29,7 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue);
 void domi_thread_note_busy(domi_thread *thread);
 bool domi_thread_steal(domi_thread *thread);
 
-/* Run the house that was taken, and return it. */
+/* Run the house that was taken as a loan, and return it to its home. */
 void domi_thread_run_loan(domi_thread *thread, bool stands_in);
 
 /* True if the thread was woken to look for houses of others, and has not looked yet. */

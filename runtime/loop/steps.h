@@ -7,26 +7,26 @@
 
 /* ---- loop.c -----------------------------------------------------------------------------------*/
 
-/* The loop of a thread, and its first two phases. The test kit calls the phases one after another;
- * then time is handed in. The thread itself calls these. */
+/* The loop of a thread, and its first two phases. The thread itself calls these functions. The test
+ * kit calls the phases one after another, and sets the time. */
 
 void domi_phase_io(domi_thread *thread);
 void domi_phase_channels(domi_thread *thread);
 
-/* Run until the system wants the end. */
+/* Run the loop until the system orders its end (the step END of a stop). */
 void domi_thread_loop(domi_thread *thread);
 
 /* ---- state_phase.c ----------------------------------------------------------------------------*/
 
-/* Phase 3 of the loop. The thread itself calls this. */
+/* Phase 3 of the loop. The thread itself calls this function. */
 
 /* Run state actors until the deadline. */
 void domi_phase_state(domi_thread *thread);
 
 /* ---- work.c -----------------------------------------------------------------------------------*/
 
-/* The questions of a thread before it rests: whether it has anything to do, and when the next thing
- * is due. The thread itself calls these. */
+/* The questions of a thread before it rests: whether it has anything to do, and when the next timer
+ * is due. The thread itself calls these functions. */
 
 /* True if there is anything to do before the thread may sleep (M3). The words that other threads
  * write are read seq_cst, because this is also the second look of a park. */
@@ -37,13 +37,13 @@ uint64_t domi_thread_due_ns(domi_thread *thread);
 
 /* Returns when a sleep ends without a wake-up: at the next timer, or at the cap
  * (DOMI_PARK_CAP_NS). */
-uint64_t domi_thread_sleep_until(domi_thread *thread);
+uint64_t domi_thread_get_sleep_end(domi_thread *thread);
 
 /* ---- park.c -----------------------------------------------------------------------------------*/
 
 /* The rest of a thread that has nothing to do: spin for a while (idle.spin), then sleep in the ring
  * until something comes. The rest has two halves because a simulated thread sleeps between them and
- * enters no ring. The thread itself calls these, except the wake. */
+ * enters no ring. The thread itself calls these functions, except domi_thread_wake(). */
 
 void domi_thread_rest(domi_thread *thread);
 
@@ -53,20 +53,20 @@ void domi_thread_rest(domi_thread *thread);
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns);
 void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 
-/* Phase 1 calls this after a sleep that seemed to end for nothing. It counts an empty wake-up if
- * phase 1 has brought nothing either. */
-void domi_thread_judge_wakeup(domi_thread *thread);
+/* Count an empty wake-up if phase 1 has brought nothing. Phase 1 calls this function after a sleep
+ * for whose end no other reason was found. */
+void domi_thread_count_empty_wakeup(domi_thread *thread);
 
-/* Wake a manager that sleeps, by a write to its eventfd. This is
- * domi_runtime_hooks.wake. Any thread. */
+/* Wake a manager that sleeps, by a write to its eventfd. This function is domi_runtime_hooks.wake.
+ * Any thread. */
 void domi_thread_wake(domi_manager *manager);
 
 /* ---- spin.c -----------------------------------------------------------------------------------*/
 
-/* Spinning before a park. The thread itself calls these. */
+/* Spinning before a park. The thread itself calls these functions. */
 
-/* Look for work for at most thread->spin_ns. Returns true if something came that the
- * loop has to take. */
+/* Look for work for at most thread->spin_ns. Returns true if something came that the loop has to
+ * handle. */
 bool domi_thread_spin(domi_thread *thread);
 
 /* Set spin_ns for the next rest by the length of the rest that has just ended. */
@@ -74,55 +74,58 @@ void domi_thread_learn_spin(domi_thread *thread);
 
 /* ---- stand_in.c -------------------------------------------------------------------------------*/
 
-/* The sleepers that this thread has to wake, and the stand-in, which spares a sleeper the wake-up
+/* The sleepers that this thread has to wake, and the stand-in, which saves a sleeper the wake-up
  * (contract: Park and wake). */
 
-/* The thread has woken from a sleep that began at `asleep_ns`. Decide whether it may put wake-ups
- * of others off for idle.standIn, and whether its next sleep is a doze. The thread itself. */
-void domi_thread_begin_notes(domi_thread *thread, uint64_t asleep_ns);
+/* Decide, after a sleep that began at `asleep_ns`, whether the thread may put wake-ups of others
+ * off for idle.standIn, and whether its next sleep is a doze. The thread itself. */
+void domi_thread_decide_stand_in(domi_thread *thread, uint64_t asleep_ns);
 
-/* Returns when a sleep that may last until `until_ns` ends: sooner, if the thread is to doze. */
-uint64_t domi_thread_doze_until(const domi_thread *thread, uint64_t until_ns);
+/* Returns when a sleep that may last until `until_ns` has to end: earlier than that if the thread
+ * is to doze. */
+uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns);
 
-/* True if others may stand in during a sleep that ends at `until_ns`: it is a doze. */
+/* True if a sleep that ends at `until_ns` is a doze, in which others may stand in for the
+ * thread. */
 bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns);
 
-/* Wake the sleeping threads that were noted (domi_manager_notify). If this thread `is_idle`, which
- * means that it has no state actor to run, it may do instead what a sleeper would wake for. The
- * thread itself, in phase 3, at each look, and before it sleeps. */
+/* Wake the sleeping threads that were noted (domi_manager_notify), or stand in for them if this
+ * thread `is_idle` (has no state actor to run). The thread itself, in phase 3, at each look, and
+ * before it sleeps. */
 void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle);
 
-/* The thread has left its loop: from here on it wakes sleepers at once. */
-void domi_thread_end_notes(domi_thread *thread);
+/* Let the thread wake sleepers at once from now on, because it has left its loop. */
+void domi_thread_stop_noting_sleepers(domi_thread *thread);
 
 /* ---- trim.c -----------------------------------------------------------------------------------*/
 
-/* Giving free memory back, in small steps. */
+/* Freeing unused memory, in small steps. */
 
-/* Give free memory back, in one step of at most `objects` objects. Returns true if there may be
- * more to give back. The thread itself. */
+/* Free unused memory, in one step of at most `objects` objects. Returns true if there may be more
+ * to free. The thread itself. */
 bool domi_thread_trim(domi_thread *thread, uint32_t objects);
 
-/* Do the same as domi_thread_trim() of an idle thread, but at most once a tick while there is
- * nothing to give back. */
+/* Trim the slabs of an idle thread with domi_thread_trim(), but at most once a tick while there is
+ * nothing to free. */
 bool domi_thread_trim_idle(domi_thread *thread);
 
 /* ---- follow.c ---------------------------------------------------------------------------------*/
 
 /* How a thread follows the orders of the system. */
 
-/* Take the newest configuration, and begin the step of a stop that the system wants. The thread
- * itself, in its phase 2. */
+/* Apply a new configuration, and begin the step of a stop that the system wants. The thread itself,
+ * in its phase 2. */
 void domi_thread_follow(domi_thread *thread);
 
 /* ---- follow_change ----------------------------------------------------------------------------*/
 
-/* How a thread of the loop takes a change of the configuration. */
+/* How a thread of the loop applies a change of the configuration. */
 
-/* Set what the thread derives from its configuration. The thread itself, or before it runs. */
-void domi_thread_take_config(domi_thread *thread);
+/* Set what the thread derives from its configuration. The thread itself, or its maker before it
+ * runs. */
+void domi_thread_apply_config(domi_thread *thread);
 
-/* Take the configuration that holds now. The thread itself, in its phase 2. */
+/* Apply the configuration that holds now. The thread itself, in its phase 2. */
 void domi_thread_follow_change(domi_thread *thread);
 
 #endif

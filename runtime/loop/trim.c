@@ -1,19 +1,21 @@
 /* In this file threads trim slabs (house/message/trim.h). Each thread trims its own. The outside
- * has no loop, so any thread that comes here trims the outside's slabs, too. */
+ * has no loop, so the threads of the loop trim the outside's slabs, too. */
 #include "runtime/loop/steps.h"
 
 #include "house/message/trim.h"
 #include "runtime/outside/visit.h"
 
-#define OUTSIDE_WAIT_NS UINT64_C(100000000) /* time between two trims of the outside's slabs */
+/* nanoseconds between two trims of the outside's slabs */
+#define OUTSIDE_WAIT_NS UINT64_C(100000000)
 
-/* Trim the slabs of the outside, but only if no foreign thread is inside at the moment. */
+/* Trim the slabs of the outside, but only if no foreign thread uses the outside at the moment. */
 static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects)
 {
     _Atomic uint64_t *next_ns = &system->pressure.outside_trim_ns;
     bool more = false;
 
-    /* Relaxed: a thread that comes a little late, or a second one, does no harm. */
+    /* Relaxed: a thread that reads an old time trims a little late, or for a second time, which
+     * does no harm. */
     if (now_ns < atomic_load_explicit(next_ns, memory_order_relaxed) ||
         !domi_outside_try_lock(system))
         return false;

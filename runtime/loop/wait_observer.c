@@ -1,12 +1,13 @@
-/* The wait of one message after the other; the header has the way. */
+/* This file measures how long messages wait, for one message after the other; wait_observer.h says
+ * how. */
 #include "runtime/loop/wait_observer.h"
 
 #include "house/dispatch/dispatch.h"
 
 #define TICKS_APART 16u
 
-void domi_wait_note(domi_wait_observer *observer, const domi_manager *manager,
-                    const domi_house *newest, uint64_t now_ns)
+void domi_wait_follow_newest(domi_wait_observer *observer, const domi_manager *manager,
+                             const domi_house *newest, uint64_t now_ns)
 {
     const domi_house *house = domi_wait_newest(manager);
 
@@ -18,9 +19,10 @@ void domi_wait_note(domi_wait_observer *observer, const domi_manager *manager,
                                      .since_ns = now_ns};
 }
 
-/* The run has handled less than waited. No more is ahead than waits there now, because mail is
- * taken out unhandled, too, as a cancelled ask. If none waits, the message is gone. */
-static void go_on_waiting(domi_waiter *waiter, uint32_t handled)
+/* Update a waiter after a run that has handled fewer messages than were ahead. No more messages are
+ * ahead than wait now, because messages also leave a mailbox unhandled, such as a cancelled ask. If
+ * none waits, the followed message has left. */
+static void update_waiter(domi_waiter *waiter, uint32_t handled)
 {
     const domi_house *house = waiter->house;
 
@@ -31,8 +33,8 @@ static void go_on_waiting(domi_waiter *waiter, uint32_t handled)
         waiter->ahead = house->mail;
 }
 
-bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
-                    uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns)
+bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
+                             uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns)
 {
     domi_waiter *waiter = &observer->waiter;
 
@@ -41,7 +43,7 @@ bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_
         return false;
     }
     if (handled < waiter->ahead) {
-        go_on_waiting(waiter, handled);
+        update_waiter(waiter, handled);
         return false;
     }
     waiter->house = NULL;
@@ -51,7 +53,7 @@ bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_
     return true;
 }
 
-/* The actor has ended or was lent. */
+/* Called at times, because the actor may have ended or may have been lent. */
 void domi_wait_drop_lost(domi_wait_observer *observer)
 {
     const domi_waiter *waiter = &observer->waiter;
@@ -62,7 +64,7 @@ void domi_wait_drop_lost(domi_wait_observer *observer)
         observer->waiter.house = NULL;
 }
 
-void domi_wait_forget(domi_manager *manager, const domi_house *house)
+void domi_wait_forget_house(domi_manager *manager, const domi_house *house)
 {
     domi_waiter *waiter = &domi_wait_observer_of(manager)->waiter;
 
@@ -70,9 +72,10 @@ void domi_wait_forget(domi_manager *manager, const domi_house *house)
         waiter->house = NULL;
 }
 
-/* --- with counters alone ---------------------------------------------------------------------- */
+/* --- while the level is counters -------------------------------------------------------------- */
 
-static uint32_t run_followed(domi_wait_observer *observer, domi_manager *manager, domi_house *house)
+static uint32_t run_followed_house(domi_wait_observer *observer, domi_manager *manager,
+                                   domi_house *house)
 {
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
     uint32_t tally = house->tally; /* the house may be free afterwards */
@@ -80,45 +83,47 @@ static uint32_t run_followed(domi_wait_observer *observer, domi_manager *manager
     uint64_t waited_ns;
 
     uint32_t handled = domi_house_run(manager, house);
-    if (domi_wait_look(observer, manager, lease, tally, handled, begin_ns, &waited_ns))
+    if (domi_wait_check_handled(observer, manager, lease, tally, handled, begin_ns, &waited_ns))
         observer->is_done = true;
     return handled;
 }
 
-static uint32_t run_waited(domi_manager *manager, domi_house *house)
+static uint32_t run_house_observed(domi_manager *manager, domi_house *house)
 {
     domi_wait_observer *observer = domi_wait_observer_of(manager);
 
     if (observer->is_done)
         return domi_house_run(manager, house);
     if (observer->waiter.house == house)
-        return run_followed(observer, manager, house);
+        return run_followed_house(observer, manager, house);
     if (observer->waiter.house != NULL)
         return domi_house_run(manager, house);
     const domi_house *newest = domi_wait_newest(manager);
     uint32_t handled = domi_house_run(manager, house);
-    if (domi_wait_newest(manager) != house) /* its own mail may be older than this run */
-        domi_wait_note(observer, manager, newest, domi_clock_now(observer->clock));
+    /* the newest message of this house itself may be older than the run */
+    if (domi_wait_newest(manager) != house)
+        domi_wait_follow_newest(observer, manager, newest, domi_clock_now(observer->clock));
     return handled;
 }
 
-static void note_arrivals(domi_manager *manager, const domi_house *newest)
+static void observe_arrivals(domi_manager *manager, const domi_house *newest)
 {
     domi_wait_observer *observer = domi_wait_observer_of(manager);
 
     if (!observer->is_done && observer->waiter.house == NULL && domi_wait_newest(manager) != newest)
-        domi_wait_note(observer, manager, newest, domi_clock_now(observer->clock));
+        domi_wait_follow_newest(observer, manager, newest, domi_clock_now(observer->clock));
 }
 
 static domi_run_house *choose_run_function(domi_manager *manager)
 {
-    return domi_wait_observer_of(manager)->is_done ? domi_house_run : run_waited;
+    return domi_wait_observer_of(manager)->is_done ? domi_house_run : run_house_observed;
 }
 
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
 {
     *observer = (domi_wait_observer){
-        .functions = {choose_run_function, note_arrivals, NULL, domi_wait_forget}, .clock = clock};
+        .functions = {choose_run_function, observe_arrivals, NULL, domi_wait_forget_house},
+        .clock = clock};
 }
 
 void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager)

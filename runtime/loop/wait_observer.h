@@ -1,12 +1,13 @@
 /* How long messages wait in the mailboxes of state actors, measured for one message at a time.
  *
- * Nobody stamps a message when it is put, because that would cost each put something. Whoever
- * observes looks which house has just become ready, and notes the newest message there: it was put
- * since the look before. It has waited when as many messages were handled there as were before it.
+ * No message is stamped when it is put, because that would cost each put something. Instead the
+ * observer looks which house has just become ready, and notes the newest message there, which was
+ * put since the last look. The wait of this message ends when as many messages were handled there
+ * as were in front of it.
  *
  * While profile.level is histograms or spans, the observer of runs looks (run_observer.h). With
  * counters, a thread looks for a short time every 16th tick, until it has measured one message, and
- * not at all in between. The runner calls all of this. */
+ * not at all in between. The runner calls all of these functions. */
 #ifndef DOMI_RUNTIME_LOOP_WAIT_OBSERVER_H
 #define DOMI_RUNTIME_LOOP_WAIT_OBSERVER_H
 
@@ -19,7 +20,8 @@ typedef struct domi_waiter {
     /* house of the actor that has the message; NULL: no message is followed */
     const domi_house *house;
     uint32_t lease; /* the lease of the actor that has the message */
-    uint32_t ahead; /* most messages that are handled up to this one, itself included */
+    /* the most messages that are handled until this message is handled, itself included */
+    uint32_t ahead;
     uint64_t since_ns;
 } domi_waiter;
 
@@ -28,10 +30,11 @@ typedef struct domi_wait_observer {
     const domi_clock *clock;
     domi_waiter waiter;
     uint32_t ticks; /* number of ticks since the last measurement began */
-    bool is_done;   /* one wait was measured, and none is looked at until the next begin */
+    /* one wait was measured, and no other one is until the next measurement begins */
+    bool is_done;
 } domi_wait_observer;
 
-/* The observer of a manager that has one. */
+/* Returns the observer of a manager that has a wait observer. */
 static inline domi_wait_observer *domi_wait_observer_of(const domi_manager *manager)
 {
     return (domi_wait_observer *)(void *)manager->observer;
@@ -43,27 +46,28 @@ static inline const domi_house *domi_wait_newest(const domi_manager *manager)
     return domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
 }
 
-/* If another house has become ready since `newest` was the newest one, and no message is followed,
- * follow its newest message. */
-void domi_wait_note(domi_wait_observer *observer, const domi_manager *manager,
-                    const domi_house *newest, uint64_t now_ns);
+/* If another house than `newest` has become ready last, and no message is followed, follow the
+ * newest message of that house. */
+void domi_wait_follow_newest(domi_wait_observer *observer, const domi_manager *manager,
+                             const domi_house *newest, uint64_t now_ns);
 
-/* The house of the waiter has run, from `begin_ns` on, as an actor with this lease and number of a
- * behaviour. Returns true if the message has been handled, and how long it had waited. */
-bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
-                    uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns);
+/* Look at the house of the followed message after its run, which began at `begin_ns`, as an actor
+ * with this lease and number of a behaviour, and handled `handled` messages. Returns true if the
+ * message was handled; then `*ret_ns` is how long it had waited. */
+bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
+                             uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns);
 
-/* Forget the waiter if its house may never run here again. */
+/* Stop following a message if its house may never run on this thread again. */
 void domi_wait_drop_lost(domi_wait_observer *observer);
 
-/* The house was exposed, and is back: forget the waiter if that is its house, because its message
- * may have been handled elsewhere. The owner of `manager`, or who holds it. */
-void domi_wait_forget(domi_manager *manager, const domi_house *house);
+/* Stop following a message of `house`, which was exposed and is back: the message may have been
+ * handled elsewhere. The owner of `manager`, or the thread that holds it. */
+void domi_wait_forget_house(domi_manager *manager, const domi_house *house);
 
 /* Make an observer that only measures waits. */
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock);
 
-/* Begin or end to measure, at a tick of a thread whose level is counters. */
+/* Begin or end a measurement, at a tick of a thread whose level is counters. */
 void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager);
 
 #endif

@@ -85,7 +85,7 @@ static void handle_memory_pressure(domi_detached *detached)
 {
     domi_manager *manager = &detached->manager;
 
-    domi_pressure_tick(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
+    domi_pressure_look_if_due(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
     domi_manager_look_at_pressure(manager);
     domi_memory_watches_fire(manager, manager);
     if (manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL)

@@ -9,7 +9,7 @@ void domi_outside_follow_orders(domus_system *system, domi_manager *manager, uin
                                 uint32_t *followed)
 {
     if (domi_orders_differ_in_change(*followed, orders))
-        domi_live_take(system, manager);
+        domi_live_update_manager(system, manager);
     if (orders >= domi_orders_of(DOMI_STOP_ACTORS) &&
         *followed < domi_orders_of(DOMI_STOP_ACTORS)) {
         manager->ending.closing = true;

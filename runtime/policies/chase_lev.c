@@ -1,4 +1,4 @@
-/* The deque of Chase and Lev; the header has the algorithm, and why it is correct. */
+/* The deque of Chase and Lev; chase_lev.h has the algorithm, and why it is correct. */
 #include "runtime/policies/chase_lev.h"
 
 #include "base/check.h"
@@ -10,14 +10,15 @@
 
 #define TOP_BITS 20
 #define TOP_MASK ((1u << TOP_BITS) - 1)
-#define CHANGE   ((uint64_t)1 << TOP_BITS) /* one more in the count of changes */
+#define CHANGE   ((uint64_t)1 << TOP_BITS) /* the number that adds one to the count of changes */
 
-/* A thread that is late sees up to twice the most items between an old top and a newer bottom. */
+/* A slow thread may see an old top with a newer bottom, and between the two up to twice the most
+ * items. */
 static_assert(DOMI_CHASE_LEV_MOST * 4 <= TOP_MASK + 1, "numbers of items must not be mistaken");
 static_assert((DOMI_CHASE_LEV_START & (DOMI_CHASE_LEV_START - 1)) == 0, "a mask finds the slot");
 
-/* How many items are from the top in `word` to `bottom`. While the owner looks for an item in an
- * empty deque, its bottom is one below the top; that counts as none. */
+/* Returns how many items are from the top in `word` to `bottom`. While the owner looks for an item
+ * in an empty deque, its bottom is one below the top; this counts as 0. */
 static uint32_t count_between(uint64_t word, uint32_t bottom)
 {
     uint32_t count = (bottom - (uint32_t)word) & TOP_MASK;
@@ -25,7 +26,7 @@ static uint32_t count_between(uint64_t word, uint32_t bottom)
     return count == TOP_MASK ? 0 : count;
 }
 
-/* The word after `count` items were stolen. */
+/* Returns the word after `count` items were stolen. */
 static uint64_t make_word_after_steal(uint64_t word, uint32_t count)
 {
     uint64_t changed = word + CHANGE;
@@ -33,7 +34,7 @@ static uint64_t make_word_after_steal(uint64_t word, uint32_t count)
     return (changed & ~(uint64_t)TOP_MASK) | (((uint32_t)word + count) & TOP_MASK);
 }
 
-static domi_chase_lev_buffer *new_buffer(uint32_t slots)
+static domi_chase_lev_buffer *make_buffer(uint32_t slots)
 {
     domi_chase_lev_buffer *buffer =
         domi_memory_new(sizeof *buffer + slots * sizeof(_Atomic(void *)));
@@ -43,8 +44,8 @@ static domi_chase_lev_buffer *new_buffer(uint32_t slots)
     return buffer;
 }
 
-/* Relaxed, as all accesses of slots: the store of `bottom` publishes an item, and a thief uses what
- * it has read only if its compare-exchange succeeds. */
+/* Relaxed, as all accesses of slots: the store of `bottom` publishes an item, and a thief uses the
+ * item that it has read only if its compare-exchange succeeds. */
 static void *read_slot(domi_chase_lev_buffer *buffer, uint32_t number)
 {
     return atomic_load_explicit(&buffer->slots[number & buffer->mask], memory_order_relaxed);
@@ -57,7 +58,7 @@ static void write_slot(domi_chase_lev_buffer *buffer, uint32_t number, void *ite
 
 int domi_chase_lev_init(domi_chase_lev *deque)
 {
-    domi_chase_lev_buffer *buffer = new_buffer(DOMI_CHASE_LEV_START);
+    domi_chase_lev_buffer *buffer = make_buffer(DOMI_CHASE_LEV_START);
 
     if (buffer == NULL)
         return -ENOMEM;
@@ -81,7 +82,8 @@ void domi_chase_lev_fini(domi_chase_lev *deque)
 
 /* --- the owner -------------------------------------------------------------------------------- */
 
-/* Go on in a buffer of twice the size, with the same `count` items. NULL: that cannot be. */
+/* Move the `count` items to a buffer of twice the size. Returns NULL if the deque has its most
+ * items, or there is no memory. */
 static domi_chase_lev_buffer *grow_buffer(domi_chase_lev *deque, domi_chase_lev_buffer *buffer,
                                           uint32_t bottom, uint32_t count)
 {
@@ -89,7 +91,7 @@ static domi_chase_lev_buffer *grow_buffer(domi_chase_lev *deque, domi_chase_lev_
 
     if (slots == DOMI_CHASE_LEV_MOST)
         return NULL;
-    domi_chase_lev_buffer *larger = new_buffer(slots * 2);
+    domi_chase_lev_buffer *larger = make_buffer(slots * 2);
     if (larger == NULL)
         return NULL;
     for (uint32_t i = 1; i <= count; i++)
@@ -102,10 +104,11 @@ static domi_chase_lev_buffer *grow_buffer(domi_chase_lev *deque, domi_chase_lev_
 
 bool domi_chase_lev_push(domi_chase_lev *deque, void *item)
 {
-    /* Relaxed, twice: only this thread writes them. */
+    /* Relaxed, both loads: only this thread writes these words. */
     uint32_t bottom = atomic_load_explicit(&deque->bottom, memory_order_relaxed);
     domi_chase_lev_buffer *buffer = atomic_load_explicit(&deque->buffer, memory_order_relaxed);
-    /* acquire: pairs with the compare-exchange of thieves, which have read the slot before it. */
+    /* acquire: pairs with the compare-exchange of thieves, which have read their slots before
+     * it. */
     uint32_t count =
         count_between(atomic_load_explicit(&deque->word, memory_order_acquire), bottom);
 
@@ -116,8 +119,8 @@ bool domi_chase_lev_push(domi_chase_lev *deque, void *item)
             return false;
     }
     write_slot(buffer, bottom, item);
-    /* release: a thief that reads it sees the item. seq_cst: the caller looks next for runners that
-     * sleep, and these look here after they have said that they do. */
+    /* release: a thief that reads this `bottom` sees the item. seq_cst: the caller looks next for
+     * sleeping runners, and a runner looks at this word after it has said that it sleeps. */
     atomic_store_explicit(&deque->bottom, bottom + 1, memory_order_seq_cst);
     return true;
 }
@@ -126,14 +129,15 @@ void *domi_chase_lev_take(domi_chase_lev *deque)
 {
     uint32_t bottom = atomic_load_explicit(&deque->bottom, memory_order_relaxed);
 
-    /* Relaxed: only the owner adds items, so if there is none in an old word, there is none. */
+    /* Relaxed: only the owner adds items, so if an old word shows none, there is none. */
     if (count_between(atomic_load_explicit(&deque->word, memory_order_relaxed), bottom) == 0)
         return NULL;
     bottom--;
-    /* release, as all stores of `bottom`: a thief that reads it sees the take before it. */
+    /* release, as all stores of `bottom`: a thief that reads this value sees the take before it. */
     atomic_store_explicit(&deque->bottom, bottom, memory_order_release);
-    /* release: a thief that reads the word after this sees the store above. acquire: this thread
-     * may use the slots of what was stolen again. */
+    /* release: a thief that reads the word after this change sees the store of `bottom` above.
+     * acquire: thieves have read the slots of stolen items, so this thread may use these slots
+     * again. */
     uint64_t word = atomic_fetch_add_explicit(&deque->word, CHANGE, memory_order_acq_rel);
     if (((bottom + 1 - (uint32_t)word) & TOP_MASK) == 0) { /* the last item was stolen */
         atomic_store_explicit(&deque->bottom, bottom + 1, memory_order_release);
@@ -144,11 +148,11 @@ void *domi_chase_lev_take(domi_chase_lev *deque)
 
 /* --- thieves ---------------------------------------------------------------------------------- */
 
-/* The jobs that a thief has chosen to steal, as it was when it read the word. */
+/* The jobs that a thief has chosen to steal, and the deque as the thief has read it. */
 typedef struct choice {
     uint64_t word;
     domi_chase_lev_buffer *buffer;
-    uint32_t count; /* items in the deque */
+    uint32_t count; /* number of items in the deque */
 } choice;
 
 static choice choose_items(domi_chase_lev *deque)
@@ -156,7 +160,7 @@ static choice choose_items(domi_chase_lev *deque)
     choice chosen;
 
     /* acquire, in this order: the word pairs with the takes of the owner, `bottom` with its pushes,
-     * and the buffer is not older than that of these pushes. */
+     * and the buffer is at least as new as these pushes. */
     chosen.word = atomic_load_explicit(&deque->word, memory_order_acquire);
     chosen.count =
         count_between(chosen.word, atomic_load_explicit(&deque->bottom, memory_order_acquire));
@@ -164,11 +168,13 @@ static choice choose_items(domi_chase_lev *deque)
     return chosen;
 }
 
-/* Make `count` items of the choice this thread's own. Returns false if any was taken meanwhile. */
+/* Claim `count` of the chosen items for this thread. Returns false if an item was taken or stolen
+ * meanwhile. */
 static bool try_claim(domi_chase_lev *deque, choice chosen, uint32_t count)
 {
-    /* release: the owner that puts new items into these slots does so after they were read.
-     * acquire: the next thief that reads this word sees as late a `bottom` as this one did. */
+    /* release: the owner puts new items into these slots only after this thread has read them.
+     * acquire: the next thief that reads this word sees a `bottom` at least as new as this thread
+     * did. */
     return atomic_compare_exchange_strong_explicit(&deque->word, &chosen.word,
                                                    make_word_after_steal(chosen.word, count),
                                                    memory_order_acq_rel, memory_order_relaxed);
@@ -199,7 +205,7 @@ void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint
     if (count - 1 > room)
         count = room + 1;
     void *first = read_slot(chosen.buffer, (uint32_t)chosen.word);
-    /* Nobody reads these slots until `bottom` is beyond them. */
+    /* No thread reads these slots until `bottom` is beyond them. */
     for (uint32_t i = 1; i < count; i++)
         write_slot(buffer, bottom + i - 1, read_slot(chosen.buffer, (uint32_t)chosen.word + i));
     if (!try_claim(deque, chosen, count))
@@ -212,8 +218,9 @@ void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint
 
 bool domi_chase_lev_is_empty(const domi_chase_lev *deque)
 {
-    domi_chase_lev *looked = (domi_chase_lev *)(uintptr_t)deque; /* loads of C17 want it so */
-    /* acquire: `bottom` is not older than any that a thief has seen whose steal is in the word. */
+    /* a cast, because loads of C17 take no const pointer */
+    domi_chase_lev *looked = (domi_chase_lev *)(uintptr_t)deque;
+    /* acquire: `bottom` is at least as new as the thieves saw whose steals are in the word. */
     uint64_t word = atomic_load_explicit(&looked->word, memory_order_acquire);
 
     /* seq_cst: pairs with the store in a push */

@@ -59,51 +59,56 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOMI_CHASE_LEV_START 256u       /* slots at first */
-#define DOMI_CHASE_LEV_MOST  (1u << 18) /* slots at most */
+#define DOMI_CHASE_LEV_START 256u       /* number of slots at first */
+#define DOMI_CHASE_LEV_MOST  (1u << 18) /* the most slots */
 
 typedef struct domi_chase_lev_buffer {
-    struct domi_chase_lev_buffer *older; /* the buffer before it, which thieves may still read */
-    uint32_t mask;                       /* the number of slots, a power of two, minus one */
+    /* the smaller buffer before this one, which thieves may still read */
+    struct domi_chase_lev_buffer *older;
+    uint32_t mask; /* the number of slots, a power of two, minus one */
     _Atomic(void *) slots[];
 } domi_chase_lev_buffer;
 
 typedef struct domi_chase_lev {
     /* The number of the next item that is pushed. Only the owner writes it. */
     alignas(DOMI_LINES) _Atomic uint32_t bottom;
-    _Atomic(domi_chase_lev_buffer *) buffer; /* only the owner writes it */
-    /* The number of the oldest item, modulo 2^20, below a count of changes. */
+    /* the present buffer; only the owner writes the pointer */
+    _Atomic(domi_chase_lev_buffer *) buffer;
+    /* The number of the oldest item, modulo 2^20, in the low bits; a count of changes in the high
+     * bits. */
     alignas(DOMI_LINES) _Atomic uint64_t word;
 } domi_chase_lev;
 
 /* Make an empty deque. Returns 0; -ENOMEM. */
 int domi_chase_lev_init(domi_chase_lev *deque);
 
-/* Free the buffers. Nobody uses the deque any more. Zeroed memory is allowed. */
+/* Free the buffers. The caller knows that no thread uses the deque any more. A deque of zeros is
+ * allowed. */
 void domi_chase_lev_fini(domi_chase_lev *deque);
 
 /* Put an item, which is not NULL, at the bottom. Returns false if there is no memory to grow, or if
- * the deque has DOMI_CHASE_LEV_MOST items; then it is as it was. The owner. */
+ * the deque has DOMI_CHASE_LEV_MOST items; then the deque is unchanged. The owner. */
 bool domi_chase_lev_push(domi_chase_lev *deque, void *item);
 
-/* Take the newest item. NULL: there is none. The owner. */
+/* Take the newest item. Returns NULL if there is none. The owner. */
 void *domi_chase_lev_take(domi_chase_lev *deque);
 
-/* Steal the oldest item. NULL: there is none, or somebody else was faster. Any thread. */
+/* Steal the oldest item. Returns NULL if there is none, or another thread was faster. Any
+ * thread. */
 void *domi_chase_lev_steal(domi_chase_lev *deque);
 
-/* Steal half of the items, rounded up, but not more than `own` has slots for. The oldest is
- * returned, and the others are put at the bottom of `own` in their order. `ret_count` is set to how
- * many they are together. NULL: there is none, or somebody else was faster. The owner of `own`,
+/* Steal half of the items, rounded up, but not more than `own` has slots for. Returns the oldest
+ * one, and puts the others at the bottom of `own` in their order. `ret_count` gets the number of
+ * stolen items. Returns NULL if there is none, or another thread was faster. The owner of `own`,
  * which is another deque. */
 void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint32_t *ret_count);
 
 /* True if the deque has no item, so that a runner may sleep. Any thread.
  *
  * If a push comes before this call in the one order of all seq_cst operations, and its item is
- * still in the deque, this returns false: the push stores `bottom` and this loads it, both seq_cst.
- * The word may be older than `bottom` here, by which the deque looks fuller than it is, but never
- * newer. */
+ * still in the deque, this function returns false: the push stores `bottom` and this function loads
+ * it, both seq_cst. The word that this function reads may be older than `bottom`, and then the
+ * deque looks fuller than it is, but the word is never newer. */
 bool domi_chase_lev_is_empty(const domi_chase_lev *deque);
 
 #endif

@@ -1,4 +1,5 @@
-/* Conditions of the monotonic clock, on which the runners of a policy sleep with a bound. */
+/* Condition variables with the monotonic clock, on which the runners of a policy sleep for a
+ * bounded time. */
 #ifndef DOMI_RUNTIME_POLICIES_CONDITION_H
 #define DOMI_RUNTIME_POLICIES_CONDITION_H
 
@@ -7,10 +8,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* The longest bound, a year. A longer one would only risk an overflow of the time. */
+/* The longest bound in ns, a year. With a longer one the time might overflow. */
 #define DOMI_CONDITION_WAIT_MAX_NS (UINT64_C(365) * 24 * 3600 * 1000000000)
 
-/* The end of a wait that begins now and has a bound of `wait_ns`. */
+/* Returns the time at which a wait ends that begins now and has a bound of `wait_ns`. */
 static inline struct timespec domi_condition_end(uint64_t wait_ns)
 {
     return domi_clock_deadline_after(
@@ -22,13 +23,13 @@ static inline bool domi_condition_is_before(struct timespec one, struct timespec
     return one.tv_sec != other.tv_sec ? one.tv_sec < other.tv_sec : one.tv_nsec < other.tv_nsec;
 }
 
-/* True if a wait that ends at `end` is over. */
+/* True if the time `end` of a wait has come. */
 static inline bool domi_condition_is_over(const struct timespec *end)
 {
     return !domi_condition_is_before(domi_clock_deadline_after(0), *end);
 }
 
-/* Returns 0, or a negative errno. */
+/* Make a condition variable. Returns 0, or a negative errno. */
 static inline int domi_condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -42,8 +43,8 @@ static inline int domi_condition_init(pthread_cond_t *condition)
     return -error;
 }
 
-/* Sleep until the condition is signalled or `end` has come; also without a reason, now and then.
- * The caller has locked the mutex. Returns false if `end` has come. */
+/* Sleep until the condition is signalled or `end` has come; the sleep may also end without a
+ * reason. The caller has locked the mutex. Returns false if `end` has come. */
 static inline bool domi_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                        const struct timespec *end)
 {

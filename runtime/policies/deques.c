@@ -30,20 +30,20 @@
 
 #include <sched.h>
 
-#define MOVED_MOST                                                                                 \
-    16u /* jobs that a runner moves from the queue to its deque, besides the first                 \
-         */
-#define QUEUE_EVERY  61u /* looks of which one begins at the queue */
-#define TIGHT_ROUNDS 4u  /* rounds without a job that are followed by the next at once */
-#define SPIN_ROUNDS  16u /* rounds without a job after which a runner sleeps */
+/* the most jobs that a runner moves from the queue to its deque, besides the first */
+#define MOVED_MOST  16u
+#define QUEUE_EVERY 61u /* every so many looks for a job, a look begins at the queue */
+/* after up to so many rounds without a job, a runner looks again at once */
+#define TIGHT_ROUNDS 4u
+#define SPIN_ROUNDS  16u /* after so many rounds without a job, a runner sleeps */
 
-/* The queue for all, first in first out. */
+/* The queue of the whole pool, first in first out. */
 typedef struct shared_queue {
     domi_spinlock lock;
-    domus_job *first; /* linked by domus_job_link(); under `lock` */
-    domus_job *last;  /* under `lock` */
-    /* Jobs in the queue, so that runners need not take the lock of an empty one. Written under
-     * `lock`. */
+    domus_job *first; /* the oldest job; jobs are linked by domus_job_link(); under `lock` */
+    domus_job *last;  /* the newest job; under `lock` */
+    /* Number of jobs in the queue, so that runners need not take the lock of an empty one. Written
+     * under `lock`. */
     alignas(DOMI_LINES) _Atomic uint32_t count;
 } shared_queue;
 
@@ -59,7 +59,7 @@ typedef struct runner_data {
 
 static_assert(MOVED_MOST <= DOMI_CHASE_LEV_START, "an empty deque has slots for what is moved");
 
-/* --- the queue for all ------------------------------------------------------------------------ */
+/* --- the queue of the whole pool -------------------------------------------------------------- */
 
 static void append_job(shared_queue *queue, domus_job *job)
 {
@@ -70,12 +70,12 @@ static void append_job(shared_queue *queue, domus_job *job)
     else
         queue->first = job;
     queue->last = job;
-    /* seq_cst: the put looks for parked runners after this (parking.h). */
+    /* seq_cst: the thread that puts looks for parked runners after this store (parking.h). */
     atomic_fetch_add_explicit(&queue->count, 1, memory_order_seq_cst);
     domi_spinlock_unlock(&queue->lock);
 }
 
-/* Take up to `most` jobs, the oldest first. Returns how many they are. */
+/* Take up to `most` jobs, the oldest first. Returns how many were taken. */
 static uint32_t take_oldest(shared_queue *queue, domus_job **jobs, uint32_t most)
 {
     uint32_t count = 0;
@@ -90,7 +90,7 @@ static uint32_t take_oldest(shared_queue *queue, domus_job **jobs, uint32_t most
     }
     if (queue->first == NULL)
         queue->last = NULL;
-    /* Relaxed: it can only make a runner look in vain, or not at all when there is nothing. */
+    /* Relaxed: an old count only makes a runner look in vain. */
     atomic_fetch_sub_explicit(&queue->count, count, memory_order_relaxed);
     domi_spinlock_unlock(&queue->lock);
     return count;
@@ -101,7 +101,7 @@ static bool has_jobs(domus_runner *runner)
     domus_pool *pool = domus_runner_pool(runner);
     pool_data *data = domus_pool_data(pool);
 
-    /* seq_cst: the runner has said that it parks before this, and the load of a deque's bottom is
+    /* seq_cst: the runner has said that it parks before this load; the load of a deque's bottom is
      * seq_cst, too (parking.h). */
     if (atomic_load_explicit(&data->queue.count, memory_order_seq_cst) != 0)
         return true;
@@ -115,9 +115,9 @@ static bool has_jobs(domus_runner *runner)
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-/* Take the oldest job of the queue, and move up to `moved` more to the runner's deque. That is
- * empty then, or `moved` is 0. The oldest of them is pushed last, so that the runner keeps their
- * order. */
+/* Take the oldest job of the queue, and move up to `moved` more to the runner's deque, which is
+ * empty then unless `moved` is 0. The oldest of the moved jobs is pushed last, so that the runner
+ * takes them in order. */
 static domus_job *take_from_queue(domus_runner *runner, uint32_t moved)
 {
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
@@ -135,7 +135,7 @@ static domus_job *take_from_queue(domus_runner *runner, uint32_t moved)
     return jobs[0];
 }
 
-/* Steal half of the jobs of another runner: of one by chance, or of the next one that has any. */
+/* Steal half of the jobs of another runner: a random one, or the next one that has any. */
 static domus_job *steal_jobs(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
@@ -161,7 +161,7 @@ static domus_job *steal_jobs(domus_runner *runner)
     return NULL;
 }
 
-/* Look at all places once. */
+/* Look once at all places that may have a job. Returns NULL if none has. */
 static domus_job *find_job(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
@@ -172,7 +172,7 @@ static domus_job *find_job(domus_runner *runner)
     return job != NULL ? job : steal_jobs(runner);
 }
 
-static domus_job *look_and_count(domus_runner *runner)
+static domus_job *find_job_in_turn(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = NULL;
@@ -222,7 +222,7 @@ static void deques_central_enqueue(domus_pool *pool, domus_job *job)
     domi_parking_wake_one(&data->parking);
 }
 
-/* A deque that cannot grow gives the job to the queue, which needs no memory. */
+/* A deque that cannot grow passes the job to the queue, which needs no memory. */
 static void deques_internal_enqueue(domus_runner *runner, domus_job *job)
 {
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
@@ -241,7 +241,7 @@ static void deques_resume_later(domus_runner *runner, domus_job *job)
 static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
 {
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
-    domus_job *job = look_and_count(runner);
+    domus_job *job = find_job_in_turn(runner);
     struct timespec end;
     bool has_end = false;
     bool in_time = wait_ns != 0;
@@ -262,7 +262,7 @@ static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
     return job;
 }
 
-/* Give all jobs of the runner's deque to the queue. */
+/* Move all jobs of the runner's deque to the queue. */
 static void deques_leave(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
@@ -276,7 +276,7 @@ static void deques_call(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
 
-    domi_parking_call(&data->parking);
+    domi_parking_call_runners(&data->parking);
 }
 
 const domus_policy domus_policy_deques = {

@@ -1,4 +1,4 @@
-/* The queue with two ends; the header has its idea, and why two locks suffice. */
+/* The queue with two ends; double_ended.h has its idea, and why two locks suffice. */
 #include "runtime/policies/double_ended.h"
 
 #include "base/check.h"
@@ -6,11 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define APART 3u /* with so many jobs, an operation needs the lock of its own end only */
+#define APART 3u /* with so many jobs or more, an operation needs the lock of its own end only */
 
 /* --- the list of one end, without locks ------------------------------------------------------- */
 
-/* A link with both neighbours; without one of them, it is the other. */
+/* Returns the link of a job with two neighbours. A neighbour that is missing is NULL; then the link
+ * is the other neighbour. */
 static domus_job *link_neighbours(const domus_job *one, const domus_job *other)
 {
     return (domus_job *)((uintptr_t)one ^ (uintptr_t)other);
@@ -22,8 +23,8 @@ static void change_neighbour(domus_job *job, const domus_job *old, const domus_j
     domus_job_link(job, link_neighbours(link_neighbours(domus_job_next(job), old), new));
 }
 
-/* Put a job at one end. If the list is empty, it becomes the job of the other end, too. */
-static void put_at_end(domi_double_end *end, domi_double_end *other, domus_job *job)
+/* Put a job at one end. If the list is empty, the job becomes that of the other end, too. */
+static void put_job_at_end(domi_double_end *end, domi_double_end *other, domus_job *job)
 {
     domus_job *neighbour = end->job;
 
@@ -35,11 +36,12 @@ static void put_at_end(domi_double_end *end, domi_double_end *other, domus_job *
     end->job = job;
 }
 
-/* Take the job of one end of a list that has some. */
-static domus_job *take_from_end(domi_double_end *end, domi_double_end *other)
+/* Take the job at one end of a list that is not empty. */
+static domus_job *take_job_from_end(domi_double_end *end, domi_double_end *other)
 {
     domus_job *job = end->job;
-    domus_job *neighbour = domus_job_next(job); /* a job at an end has only one neighbour */
+    /* the link of a job at an end is its only neighbour */
+    domus_job *neighbour = domus_job_next(job);
 
     if (neighbour != NULL)
         change_neighbour(neighbour, job, NULL);
@@ -52,14 +54,14 @@ static domus_job *take_from_end(domi_double_end *end, domi_double_end *other)
 
 /* --- locks ------------------------------------------------------------------------------------ */
 
-static domi_double_end *other_end(domi_double_ended *queue, const domi_double_end *end)
+static domi_double_end *get_other_end(domi_double_ended *queue, const domi_double_end *end)
 {
     return end == &queue->head ? &queue->tail : &queue->head;
 }
 
-/* The caller holds the lock of one end, and gets both. The head's is taken before the tail's
- * always, or two threads could wait for each other; so whoever holds the tail's gives it up for a
- * moment. */
+/* Lock the other end, too; the caller holds the lock of one end. The head's lock is always taken
+ * before the tail's, or two threads could wait for each other; so a thread with the tail's lock
+ * releases it for a moment. */
 static void lock_both_ends(domi_double_ended *queue, const domi_double_end *held)
 {
     if (held == &queue->tail) {
@@ -75,13 +77,14 @@ static void unlock_both_ends(domi_double_ended *queue)
     domi_spinlock_unlock(&queue->head.lock);
 }
 
-/* Subtract 1 from the count if that leaves the two ends apart. The lock of one end is held. */
+/* Subtract 1 from the count if no operation at the other end can touch the same jobs. The caller
+ * holds the lock of one end. */
 static bool try_reserve(domi_double_ended *queue)
 {
     uint32_t count = atomic_load_explicit(&queue->count, memory_order_relaxed);
 
-    /* acquire: this end sees the writes to its two jobs from the time when the other end was near.
-     * release is not needed: no other thread touches the job any more. */
+    /* acquire: this end sees the writes to its two jobs that the other end made while the two were
+     * near. release is not needed: no other thread touches the job any more. */
     while (count >= APART)
         if (atomic_compare_exchange_weak_explicit(&queue->count, &count, count - 1,
                                                   memory_order_acquire, memory_order_relaxed))
@@ -93,17 +96,18 @@ static bool try_reserve(domi_double_ended *queue)
 
 static void add_job_at_end(domi_double_ended *queue, domi_double_end *end, domus_job *job)
 {
-    domi_double_end *other = other_end(queue, end);
+    domi_double_end *other = get_other_end(queue, end);
 
     domi_spinlock_lock(&end->lock);
-    /* acquire: as in try_reserve(). The other end cannot bring the count below two while this
+    /* acquire: as in try_reserve(). The other end cannot make the count less than two while this
      * lock is held. */
     bool alone = atomic_load_explicit(&queue->count, memory_order_acquire) >= APART;
     if (!alone)
         lock_both_ends(queue, end);
-    put_at_end(end, other, job);
-    /* release: pairs with the acquires of the other end, for this job and all before it. */
-    /* seq_cst: whoever has put looks then whether the runner sleeps. */
+    put_job_at_end(end, other, job);
+    /* release: pairs with the acquires of the other end, for this job and all jobs put before
+     * it. */
+    /* seq_cst: the thread that puts looks after this whether the runner sleeps. */
     atomic_fetch_add_explicit(&queue->count, 1, memory_order_seq_cst);
     if (alone)
         domi_spinlock_unlock(&end->lock);
@@ -113,21 +117,21 @@ static void add_job_at_end(domi_double_ended *queue, domi_double_end *end, domus
 
 static domus_job *remove_job_from_end(domi_double_ended *queue, domi_double_end *end)
 {
-    domi_double_end *other = other_end(queue, end);
+    domi_double_end *other = get_other_end(queue, end);
     domus_job *job = NULL;
 
-    /* Relaxed: an older count is as good, because who finds none comes again. */
+    /* Relaxed: an old count does no harm, because a runner that finds no job looks again. */
     if (atomic_load_explicit(&queue->count, memory_order_relaxed) == 0)
         return NULL;
     domi_spinlock_lock(&end->lock);
     if (try_reserve(queue)) {
-        job = take_from_end(end, other);
+        job = take_job_from_end(end, other);
         domi_spinlock_unlock(&end->lock);
         return job;
     }
     lock_both_ends(queue, end);
     if (end->job != NULL) {
-        job = take_from_end(end, other);
+        job = take_job_from_end(end, other);
         /* Relaxed: both locks are held. */
         atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
     }

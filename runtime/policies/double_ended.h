@@ -54,12 +54,13 @@ void domi_double_ended_prepend(domi_double_ended *queue, domus_job *job);
 /* Put a job behind the last one. */
 void domi_double_ended_append(domi_double_ended *queue, domus_job *job);
 
-/* Take the first job, or the last one. NULL: there is none. */
+/* Take the first job, or the last one. Returns NULL if there is none. */
 domus_job *domi_double_ended_take_head(domi_double_ended *queue);
 domus_job *domi_double_ended_take_tail(domi_double_ended *queue);
 
-/* True if there is a job. Seq_cst, as each change of the number: whoever looks here after it has
- * said that it sleeps, and who looks whether it sleeps after a put, do not miss each other. */
+/* True if there is a job. Seq_cst, as each change of the number of jobs: a runner looks here after
+ * it has said that it sleeps, and a thread that puts looks after the put whether the runner sleeps.
+ * So one of the two sees the other. */
 static inline bool domi_double_ended_has_jobs(const domi_double_ended *queue)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&queue->count,

@@ -1,4 +1,4 @@
-/* Put, take and growth of the ring of a whole pool (global_ring.h). */
+/* This file has put, take and growth of the ring of a whole pool (global_ring.h). */
 #include "runtime/policies/global_ring.h"
 
 #include "base/memory.h"
@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* The most places. More jobs than that are in the list. */
+/* The most places of the ring. Further jobs are in the list. */
 #define PLACES_MAX ((size_t)1 << 30)
 
 static_assert((DOMI_GLOBAL_RING_PLACES & (DOMI_GLOBAL_RING_PLACES - 1)) == 0, "a power of two");
@@ -31,19 +31,20 @@ void domi_global_ring_destroy(domi_global_ring *ring)
     domi_memory_free(ring->places);
 }
 
-/* The number of jobs, for a thread that has locked the mutex. Relaxed: nobody writes it without. */
+/* Returns the number of jobs. The caller has locked the mutex. Relaxed: no thread writes the number
+ * without the mutex. */
 static size_t get_job_count(const domi_global_ring *ring)
 {
     return atomic_load_explicit((_Atomic size_t *)(uintptr_t)&ring->count, memory_order_relaxed);
 }
 
-/* The place that is `steps` behind the first one. */
+/* Returns the place that is `steps` behind the first one. */
 static domus_job **get_place(domi_global_ring *ring, size_t steps)
 {
     return &ring->places[(ring->first + steps) & (ring->capacity - 1)];
 }
 
-/* Double a full ring. Without memory it stays as it is. */
+/* Double the size of a full ring. Without memory the ring stays as it is. */
 static void grow_ring(domi_global_ring *ring)
 {
     if (ring->capacity >= PLACES_MAX)
@@ -89,7 +90,7 @@ void domi_global_ring_put(domi_global_ring *ring, domus_job *job)
         *get_place(ring, count) = job;
     else
         append_to_list(ring, job);
-    /* seq_cst: the put looks for parked runners after this (parking.h). */
+    /* seq_cst: the thread that puts looks for parked runners after this store (parking.h). */
     atomic_store_explicit(&ring->count, count + 1, memory_order_seq_cst);
     pthread_mutex_unlock(&ring->mutex);
 }
@@ -106,7 +107,7 @@ domus_job *domi_global_ring_take(domi_global_ring *ring)
     if (count != 0) {
         domus_job **place = get_place(ring, 0);
         job = *place;
-        /* The freed place is the last one of a ring that begins at the next. */
+        /* The place that the first job has left becomes the last place of the ring. */
         if (count > ring->capacity)
             *place = take_from_list(ring);
         ring->first = (ring->first + 1) & (ring->capacity - 1);

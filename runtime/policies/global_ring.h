@@ -20,34 +20,35 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-#define DOMI_GLOBAL_RING_PLACES 64u /* places at the beginning */
+#define DOMI_GLOBAL_RING_PLACES 64u /* number of places at the beginning */
 
 typedef struct domi_global_ring {
-    /* Jobs in the ring and the list. Written under the mutex, and read without it by runners, which
-     * so leave the mutex alone while there are none. */
+    /* Number of jobs in the ring and the list. Written under the mutex. Runners read it without the
+     * mutex, which they need not lock while there are no jobs. */
     alignas(DOMI_LINES) _Atomic size_t count;
     alignas(DOMI_LINES) pthread_mutex_t mutex;
     domus_job **places;
-    size_t capacity;       /* how many places there are; a power of two */
-    size_t first;          /* the place of the next job */
-    domus_job *list_first; /* undefined, as `list_last`, while the list is empty */
+    size_t capacity; /* number of places; a power of two */
+    size_t first;    /* the place of the next job to be taken */
+    /* first job of the list; undefined, as `list_last`, while the list is empty */
+    domus_job *list_first;
     domus_job *list_last;
 } domi_global_ring;
 
-/* Returns 0, or a negative errno. Called before other threads use the ring. */
+/* Make an empty ring. Returns 0, or a negative errno. Called before other threads use the ring. */
 int domi_global_ring_init(domi_global_ring *ring);
 void domi_global_ring_destroy(domi_global_ring *ring);
 
 /* Put a job behind all others. The new count is stored by seq_cst (parking.h). */
 void domi_global_ring_put(domi_global_ring *ring, domus_job *job);
 
-/* Take the first job; NULL: there is none. */
+/* Take the first job. Returns NULL if there is none. */
 domus_job *domi_global_ring_take(domi_global_ring *ring);
 
 /* True if the ring has a job. */
 static inline bool domi_global_ring_has_jobs(domi_global_ring *ring)
 {
-    /* seq_cst: a runner that parks looks here after it has said so (parking.h). */
+    /* seq_cst: a runner that parks looks here after it has said that it parks (parking.h). */
     return atomic_load_explicit(&ring->count, memory_order_seq_cst) != 0;
 }
 

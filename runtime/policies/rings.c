@@ -1,20 +1,22 @@
-/* The policy `rings`: a ring of 256 places for each runner, and a growing one for all.
+/* The policy `rings`: a ring of 256 places for each runner, and a growing global ring.
  *
  * It is the ready queue of GoAkt (its notes on the dispatcher, "Ready queue"). Jobs from the
- * runner's own actors go to its own ring, which is first in first out; jobs from outside, and those
- * for which the own ring is full, go to the global ring. A runner takes from its own ring, then
- * from the global one, then half of what the first sibling has that has anything; then it parks.
+ * runner's own actors go to its own ring, which is first in first out; jobs from outside, and jobs
+ * for which the own ring is full, go to the global ring. A runner takes a job from its own ring
+ * first, then from the global ring; then it steals half of the jobs of the first sibling that has
+ * any; then it parks.
  *
- * A job that has used up its throughput goes to the end of the own ring: behind all others of its
- * runner.
+ * A job that has used up its throughput goes to the end of the own ring, behind all other jobs of
+ * its runner.
  *
- * Each ring has a spinlock, which only a thief contends for. The number of its jobs is an atomic
- * beside it, so that a sibling that has none is passed without a lock. A thief locks both rings in
- * the order of their addresses; two runners that steal from each other cannot wait for each other.
+ * Each ring has a spinlock, for which only thieves compete with its runner. The number of its jobs
+ * is an atomic beside it, so that a sibling without jobs is passed without a lock. A thief locks
+ * both rings in the order of their addresses, so two runners that steal from each other cannot wait
+ * for each other.
  *
- * A put into the own ring wakes a parked runner only if the ring has more than one job then: the
- * first one is what the runner does next, and with one that its actor sends to and waits for, as in
- * a ping-pong, two runners would only take turns. */
+ * A put into the own ring wakes a parked runner only if the ring has more than one job then. The
+ * first job is what the runner does next; if a woken runner took it while its sender waits for an
+ * answer, as in a ping-pong, two runners would only take turns. */
 #include "base/check.h"
 #include "base/spinlock.h"
 #include "runtime/policies/condition.h"
@@ -25,23 +27,23 @@
 
 #define PLACES 256u /* the number of places in the ring of a runner */
 
-/* Each 61st dequeue looks into the global ring first. Jobs that resume again and again keep the own
- * rings from ever being empty, and those in the global ring would wait for ever. The number is that
- * of Go's scheduler: large enough to cost nothing, and a prime, so that it falls into step with no
- * pattern of the jobs. */
+/* Each 61st dequeue looks into the global ring first. Otherwise, with jobs that resume again and
+ * again, own rings would never be empty, and jobs in the global ring would wait for ever. The
+ * number is that of Go's scheduler: large enough to cost nothing, and a prime, so that it does not
+ * fall into step with a pattern of the jobs. */
 #define TURNS_TO_GLOBAL 61u
 
 static_assert((PLACES & (PLACES - 1)) == 0, "a power of two, so that `first` may wrap");
 
 typedef struct ring {
     alignas(DOMI_LINES) domi_spinlock lock;
-    uint32_t first;        /* the place of the next job, modulo PLACES */
-    _Atomic uint32_t size; /* jobs; written under the lock, read by any runner */
+    uint32_t first;        /* place of the next job to be taken, modulo PLACES */
+    _Atomic uint32_t size; /* number of jobs; written under the lock, read by any runner */
     domus_job *places[PLACES];
 
-    /* Only the runner uses these fields. */
-    alignas(DOMI_LINES) uint32_t turns; /* dequeues, modulo TURNS_TO_GLOBAL */
-    uint32_t victim;                    /* the number of the runner that was stolen from last */
+    /* Only the runner of this ring uses these fields. */
+    alignas(DOMI_LINES) uint32_t turns; /* number of dequeues, modulo TURNS_TO_GLOBAL */
+    uint32_t victim;                    /* number of the runner from which this one stole last */
 } ring;
 
 typedef struct rings {
@@ -49,7 +51,7 @@ typedef struct rings {
     domi_parking parking;
 } rings;
 
-static rings *rings_of(domus_runner *runner)
+static rings *get_rings(domus_runner *runner)
 {
     return domus_pool_data(domus_runner_pool(runner));
 }
@@ -82,9 +84,9 @@ static void rings_fini(domus_pool *pool)
     domi_global_ring_destroy(&all->global);
 }
 
-/* --- one ring, under its lock ----------------------------------------------------------------- */
+/* --- operations on one ring, under its lock --------------------------------------------------- */
 
-/* Relaxed: the lock is held, and nobody writes the size without it. */
+/* Relaxed: the lock is held, and no thread writes the size without it. */
 static uint32_t get_ring_size(const ring *one)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&one->size, memory_order_relaxed);
@@ -96,7 +98,7 @@ static void append_job(ring *one, domus_job *job)
 
     DOMI_CHECK(size < PLACES);
     one->places[(one->first + size) % PLACES] = job;
-    /* seq_cst: the put looks for parked runners after this (parking.h). */
+    /* seq_cst: the thread that puts looks for parked runners after this store (parking.h). */
     atomic_store_explicit(&one->size, size + 1, memory_order_seq_cst);
 }
 
@@ -108,7 +110,7 @@ static domus_job *take_first_job(ring *one)
         return NULL;
     domus_job *job = one->places[one->first % PLACES];
     one->first++;
-    /* Relaxed: a runner that still sees the old size only takes the lock for nothing. */
+    /* Relaxed: a runner that still sees the old size only takes the lock in vain. */
     atomic_store_explicit(&one->size, size - 1, memory_order_relaxed);
     return job;
 }
@@ -137,7 +139,7 @@ static void put_job_last(domus_runner *runner, domus_job *job)
     if (before == PLACES)
         rings_central_enqueue(domus_runner_pool(runner), job);
     else if (before != 0)
-        domi_parking_wake_one(&rings_of(runner)->parking);
+        domi_parking_wake_one(&get_rings(runner)->parking);
 }
 
 /* --- take ------------------------------------------------------------------------------------- */
@@ -153,9 +155,9 @@ static domus_job *take_own_job(ring *own)
     return job;
 }
 
-static domus_job *take_global(domus_runner *runner)
+static domus_job *take_global_job(domus_runner *runner)
 {
-    domus_job *job = domi_global_ring_take(&rings_of(runner)->global);
+    domus_job *job = domi_global_ring_take(&get_rings(runner)->global);
 
     if (job != NULL)
         domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, 1);
@@ -170,14 +172,14 @@ static void lock_both_rings(ring *a, ring *b)
     domi_spinlock_lock(is_a_first ? &b->lock : &a->lock);
 }
 
-/* Steal half of what the victim has, rounded up. The oldest job is returned, the others go to the
- * empty ring of the thief in their order. Returns NULL if there is nothing. */
+/* Steal half of the victim's jobs, rounded up. Returns the oldest one, and puts the others into the
+ * empty ring of the thief in their order. Returns NULL if the victim has none. */
 static domus_job *steal_half_of_jobs(domus_runner *thief, domus_runner *victim)
 {
     ring *to = domus_runner_data(thief);
     ring *from = domus_runner_data(victim);
 
-    /* Relaxed: only a hint, with which rings that have nothing are passed without a lock. */
+    /* Relaxed: the size is only a hint, by which empty rings are passed without a lock. */
     if (atomic_load_explicit(&from->size, memory_order_relaxed) == 0)
         return NULL;
     lock_both_rings(to, from);
@@ -195,8 +197,8 @@ static domus_job *steal_half_of_jobs(domus_runner *thief, domus_runner *victim)
     return job;
 }
 
-/* Steal from the first sibling that has anything. The rotation begins behind the last victim, so
- * that all siblings are robbed alike. */
+/* Steal from the first sibling that has jobs. The rotation begins behind the last victim, so that
+ * all siblings are victims equally often. */
 static domus_job *steal_from_sibling(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
@@ -224,12 +226,12 @@ static domus_job *take_next_job(domus_runner *runner)
 
     if (++own->turns == TURNS_TO_GLOBAL) {
         own->turns = 0;
-        job = take_global(runner);
+        job = take_global_job(runner);
     }
     if (job == NULL)
         job = take_own_job(own);
     if (job == NULL)
-        job = take_global(runner);
+        job = take_global_job(runner);
     if (job == NULL)
         job = steal_from_sibling(runner);
     return job;
@@ -239,11 +241,11 @@ static bool has_jobs(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
 
-    if (domi_global_ring_has_jobs(&rings_of(runner)->global))
+    if (domi_global_ring_has_jobs(&get_rings(runner)->global))
         return true;
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
         ring *one = domus_runner_data(domus_pool_runner(pool, i));
-        /* seq_cst: the runner has said that it parks before this (parking.h). */
+        /* seq_cst: the runner has said that it parks before this load (parking.h). */
         if (atomic_load_explicit(&one->size, memory_order_seq_cst) != 0)
             return true;
     }
@@ -252,7 +254,7 @@ static bool has_jobs(domus_runner *runner)
 
 static domus_job *rings_dequeue(domus_runner *runner, uint64_t wait_ns)
 {
-    rings *all = rings_of(runner);
+    rings *all = get_rings(runner);
 
     if (domus_runner_is_called(runner))
         return NULL;
@@ -270,7 +272,7 @@ static domus_job *rings_dequeue(domus_runner *runner, uint64_t wait_ns)
     return job;
 }
 
-/* Give all jobs of the runner's ring to the global one. */
+/* Move all jobs of the runner's ring to the global ring. */
 static void rings_leave(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
@@ -283,7 +285,7 @@ static void rings_call(domus_pool *pool)
 {
     rings *all = domus_pool_data(pool);
 
-    domi_parking_call(&all->parking);
+    domi_parking_call_runners(&all->parking);
 }
 
 const domus_policy domus_policy_rings = {

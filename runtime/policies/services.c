@@ -1,4 +1,4 @@
-/* This file has what policies may ask of a pool and a runner (domus/policy.h). */
+/* This file has the functions by which policies ask a pool and a runner (domus/policy.h). */
 #include "runtime/policies/pool.h"
 
 #include <domus/pool_config.h>
@@ -40,8 +40,8 @@ uint32_t domus_runner_number(const domus_runner *runner)
 
 bool domus_runner_is_called(const domus_runner *runner)
 {
-    /* seq_cst: a runner that is about to wait looks here after it has said so, and who calls looks
-     * for waiting runners after it has written this. */
+    /* seq_cst: a runner that is about to wait reads this after it has said that it waits, and a
+     * thread that calls looks for waiting runners after it has written this. */
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->called, memory_order_seq_cst);
 }
 
@@ -50,8 +50,8 @@ uint32_t domus_runner_chance(domus_runner *runner, uint32_t below)
     return (uint32_t)domi_random_below(&runner->random, below);
 }
 
-/* This link is not `next`: a slot whose actor is gone becomes a job when late mail comes, while
- * `next` links it into a list of free slots. */
+/* The link of a job is not the field `next`: a slot whose actor has ended becomes a job when late
+ * messages come, while `next` links it into a list of free slots. */
 domus_job *domus_job_next(const domus_job *job)
 {
     return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&job->arrival_next,
@@ -65,7 +65,8 @@ void domus_job_link(domus_job *job, domus_job *next)
 
 void domus_runner_count(domus_runner *runner, domus_runner_event what, uint32_t count)
 {
-    if (what == DOMUS_RUNNER_STOLEN) /* several thieves may count at once */
+    /* an atomic addition, because several thieves may count at once */
+    if (what == DOMUS_RUNNER_STOLEN)
         atomic_fetch_add_explicit(&runner->counters.events[what], count, memory_order_relaxed);
     else
         domi_counter_add(&runner->counters.events[what], count);

@@ -2,23 +2,24 @@
  *
  * It is the work sharing of the C++ Actor Framework (its manual, "Work Sharing"). Each job goes
  * behind all others, wherever it comes from, and the first one is taken next. Few runners can use
- * one mutex well, but none of them polls: a runner that finds nothing sleeps on the condition until
+ * one mutex well, but none of them polls: a runner that finds no job sleeps on the condition until
  * a job comes.
  *
- * Invariants, under the mutex: a sleeping runner is counted in `sleeping`; a put signals if anybody
- * is counted. A runner looks at the queue and at domus_runner_is_called() between its locking of
- * the mutex and its sleep, and both a put and a call lock the mutex before they signal. So neither
- * can fall between the look and the sleep. */
+ * Invariants, under the mutex: a sleeping runner is counted in `sleeping`; a put signals if this
+ * count is not 0. A runner looks at the queue and at domus_runner_is_called() after it has locked
+ * the mutex and before it sleeps, and both a put and a call lock the mutex before they signal. So
+ * neither can happen between the look and the sleep. */
 #include "runtime/policies/condition.h"
 
 #include <domus/policy.h>
 
 typedef struct sharing {
     pthread_mutex_t mutex;
-    pthread_cond_t filled; /* signalled when a job comes; broadcast by a call */
-    domus_job *first;      /* the next to be taken; NULL: the queue is empty */
-    domus_job *last;       /* undefined while the queue is empty */
-    uint32_t sleeping;     /* runners that sleep on `filled` */
+    /* the condition on which runners sleep: signalled when a job comes, broadcast by a call */
+    pthread_cond_t filled;
+    domus_job *first;  /* the next job to be taken; NULL: the queue is empty */
+    domus_job *last;   /* the last job; undefined while the queue is empty */
+    uint32_t sleeping; /* number of runners that sleep on `filled` */
 } sharing;
 
 static int sharing_init(domus_pool *pool)
@@ -60,7 +61,8 @@ static void sharing_enqueue(domus_pool *pool, domus_job *job)
     append_job(all, job);
     bool is_awaited = all->sleeping != 0;
     pthread_mutex_unlock(&all->mutex);
-    /* The signal comes after the unlocking, so that the runner that wakes finds the mutex free. */
+    /* The signal comes after the mutex is unlocked, so that the runner that wakes can lock it at
+     * once. */
     if (is_awaited)
         pthread_cond_signal(&all->filled);
 }
@@ -115,7 +117,7 @@ static domus_job *sharing_dequeue(domus_runner *runner, uint64_t wait_ns)
     return job;
 }
 
-/* A runner has no jobs of its own. */
+/* A runner of this policy has no jobs of its own, so it has none to leave to others. */
 static void sharing_leave(domus_runner *runner)
 {
     (void)runner;
@@ -125,8 +127,8 @@ static void sharing_call(domus_pool *pool)
 {
     sharing *all = domus_pool_data(pool);
 
-    /* A runner that has not seen that it is called is either before its look, or asleep: it does
-     * not hold the mutex. */
+    /* A runner that does not see yet that it is called either has its look still before it, or is
+     * asleep: it does not hold the mutex now. */
     pthread_mutex_lock(&all->mutex);
     pthread_cond_broadcast(&all->filled);
     pthread_mutex_unlock(&all->mutex);

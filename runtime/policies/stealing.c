@@ -28,9 +28,9 @@
 #include <domus/pool_config.h>
 
 struct interval {
-    uint32_t attempts;    /* attempts to find a job until the next interval; 0: no end */
-    uint32_t steal_every; /* attempts of which one tries to steal */
-    uint64_t sleep_ns;    /* sleep between two attempts */
+    uint32_t attempts;    /* number of attempts to find a job in this interval; 0: without end */
+    uint32_t steal_every; /* every so many attempts, one tries to steal */
+    uint64_t sleep_ns;    /* nanoseconds of sleep between two attempts */
 };
 
 #define INTERVALS 3u
@@ -38,16 +38,19 @@ struct interval {
 #define DEQUEUES_TO_STEAL 61u
 
 typedef struct pool_data {
-    struct interval intervals[INTERVALS];      /* aggressive, moderate, relaxed; constant */
-    alignas(DOMI_LINES) _Atomic uint32_t next; /* turns of the rotation that were given */
+    /* the intervals aggressive, moderate and relaxed; constant */
+    struct interval intervals[INTERVALS];
+    /* number of jobs from other threads that were given to runners in turn */
+    alignas(DOMI_LINES) _Atomic uint32_t next;
 } pool_data;
 
 typedef struct runner_data {
     domi_double_ended queue;
     alignas(DOMI_LINES) _Atomic bool has_begun; /* the runner has looked for jobs; the runner writes
                                                    this */
-    _Atomic bool sleeps;   /* the runner waits on `wake`, or is about to; the runner writes this */
-    uint32_t dequeues;     /* modulo DEQUEUES_TO_STEAL; the runner's */
+    _Atomic bool sleeps; /* the runner waits on `wake`, or is about to; the runner writes this */
+    /* number of dequeues, modulo DEQUEUES_TO_STEAL; only the runner uses it */
+    uint32_t dequeues;
     pthread_mutex_t mutex; /* the mutex of `wake`; guards nothing else */
     pthread_cond_t wake;
 } runner_data;
@@ -62,8 +65,8 @@ static bool has_begun(domus_runner *runner)
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-/* The runner to steal from, each of which is as likely. Spares that have not begun have nothing,
- * but for a moment when they end. */
+/* Returns a random runner to steal from. Spares that have not begun are left out: they have no
+ * jobs, except for a moment when they end. */
 static domus_runner *choose_victim(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
@@ -105,9 +108,9 @@ static domus_job *find_job(domus_runner *runner, bool steals)
 
 /* --- sleep ------------------------------------------------------------------------------------ */
 
-/* Sleep for `sleep_ns`, but not longer than to `end`, nor when there is a job or the runner is
- * called. Returns false if the time is `end`. */
-static bool sleep_at_most(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
+/* Sleep for `sleep_ns`, but at most until `end`, and only until a job comes or the runner is
+ * called. Returns false if the time `end` has come. */
+static bool sleep_until_job(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
 {
     runner_data *own = domus_runner_data(runner);
     struct timespec until = domi_condition_end(sleep_ns);
@@ -116,11 +119,12 @@ static bool sleep_at_most(domus_runner *runner, uint64_t sleep_ns, struct timesp
     if (is_last)
         until = end;
     pthread_mutex_lock(&own->mutex);
-    /* seq_cst, then seq_cst looks: whoever puts or calls writes first, and then looks at this. */
+    /* seq_cst, as the loads that follow: a thread that puts or calls writes first, and then reads
+     * `sleeps`. */
     atomic_store_explicit(&own->sleeps, true, memory_order_seq_cst);
     if (!domus_runner_is_called(runner) && !domi_double_ended_has_jobs(&own->queue)) {
         domus_runner_count(runner, DOMUS_RUNNER_PARKS, 1);
-        /* A wait that ends too soon does no harm. */
+        /* The wait may end too soon, which does no harm. */
         (void)pthread_cond_timedwait(&own->wake, &own->mutex, &until);
     }
     atomic_store_explicit(&own->sleeps, false, memory_order_relaxed);
@@ -128,22 +132,23 @@ static bool sleep_at_most(domus_runner *runner, uint64_t sleep_ns, struct timesp
     return !is_last;
 }
 
-/* Wake the runner if it sleeps. The reason was written by seq_cst before. */
+/* Wake the runner if it sleeps. The caller has written the reason (a job, a call) by seq_cst
+ * before. */
 static void wake_runner(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
 
     if (!atomic_load_explicit(&own->sleeps, memory_order_seq_cst))
         return;
-    /* The runner holds the mutex from its write to its sleep. So, when this thread has the mutex,
-     * the runner is asleep, or awake again. */
+    /* The runner holds the mutex from its write of `sleeps` until it sleeps. So when this thread
+     * has locked the mutex, the runner is asleep, or awake again. */
     pthread_mutex_lock(&own->mutex);
     pthread_cond_signal(&own->wake);
     pthread_mutex_unlock(&own->mutex);
 }
 
-/* Poll as the interval says. Returns true if that is over: `ret_job` is the job that was found, or
- * NULL because the runner is called or the time is `end`. */
+/* Poll for a job in one interval. Returns true if polling is over: `ret_job` is the job that was
+ * found, or NULL because the runner is called or the time `end` has come. */
 static bool poll_for_job(const struct interval *interval, domus_runner *runner, struct timespec end,
                          domus_job **ret_job)
 {
@@ -153,7 +158,7 @@ static bool poll_for_job(const struct interval *interval, domus_runner *runner, 
             return true;
         if (interval->sleep_ns == 0)
             domi_pause();
-        else if (!sleep_at_most(runner, interval->sleep_ns, end))
+        else if (!sleep_until_job(runner, interval->sleep_ns, end))
             return true;
     }
     return false;
@@ -186,7 +191,7 @@ static void set_intervals(pool_data *data, const domus_pool_config *config)
     };
 }
 
-static void destroy_runners(domus_pool *pool, uint32_t count)
+static void destroy_conditions(domus_pool *pool, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
@@ -202,7 +207,7 @@ static int stealing_init(domus_pool *pool)
         runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
         int error = domi_condition_init(&own->wake);
         if (error != 0) {
-            destroy_runners(pool, i);
+            destroy_conditions(pool, i);
             return error;
         }
         pthread_mutex_init(&own->mutex, NULL);
@@ -213,7 +218,7 @@ static int stealing_init(domus_pool *pool)
 
 static void stealing_fini(domus_pool *pool)
 {
-    destroy_runners(pool, domus_pool_runners(pool));
+    destroy_conditions(pool, domus_pool_runners(pool));
 }
 
 static void stealing_external_enqueue(domus_runner *runner, domus_job *job)
@@ -224,13 +229,13 @@ static void stealing_external_enqueue(domus_runner *runner, domus_job *job)
     wake_runner(runner);
 }
 
-/* The next runner of the rotation that has begun; the first one, which begins with the system, if
- * none has. */
-static domus_runner *next_runner(domus_pool *pool)
+/* Returns the next runner in turn whose thread has begun; the first runner, whose thread begins
+ * with the system, if none has. */
+static domus_runner *get_next_runner(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
     uint32_t runners = domus_pool_runners(pool);
-    /* Relaxed: a number that another thread has, too, does no harm. */
+    /* Relaxed: two threads that get the same number do no harm. */
     uint32_t next = atomic_fetch_add_explicit(&data->next, 1, memory_order_relaxed);
 
     for (uint32_t i = 0; i < runners; i++) {
@@ -243,7 +248,7 @@ static domus_runner *next_runner(domus_pool *pool)
 
 static void stealing_central_enqueue(domus_pool *pool, domus_job *job)
 {
-    stealing_external_enqueue(next_runner(pool), job);
+    stealing_external_enqueue(get_next_runner(pool), job);
 }
 
 static void stealing_internal_enqueue(domus_runner *runner, domus_job *job)
@@ -253,7 +258,7 @@ static void stealing_internal_enqueue(domus_runner *runner, domus_job *job)
     domi_double_ended_prepend(&own->queue, job);
 }
 
-/* The job goes behind all others of the runner, so that these get their turns. */
+/* The job goes behind all other jobs of the runner, so that these get their turns. */
 static void stealing_resume_later(domus_runner *runner, domus_job *job)
 {
     runner_data *own = domus_runner_data(runner);
@@ -261,7 +266,7 @@ static void stealing_resume_later(domus_runner *runner, domus_job *job)
     domi_double_ended_append(&own->queue, job);
 }
 
-static domus_job *look_and_count(domus_runner *runner)
+static domus_job *find_job_or_steal_in_turn(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = NULL;
@@ -280,7 +285,7 @@ static domus_job *stealing_dequeue(domus_runner *runner, uint64_t wait_ns)
 
     if (!has_begun(runner))
         atomic_store_explicit(&own->has_begun, true, memory_order_relaxed);
-    domus_job *job = look_and_count(runner);
+    domus_job *job = find_job_or_steal_in_turn(runner);
     if (job != NULL || wait_ns == 0)
         return job;
     struct timespec end = domi_condition_end(wait_ns);
@@ -291,8 +296,8 @@ static domus_job *stealing_dequeue(domus_runner *runner, uint64_t wait_ns)
     return job;
 }
 
-/* Give all jobs of the runner's queue to runners that are there. A job that comes by another
- * thread's look at `has_begun` a moment ago is stolen later. */
+/* Move all jobs of the runner's queue to runners that have begun. A job may still come from a
+ * thread that has read `has_begun` a moment ago; another runner steals it later. */
 static void stealing_leave(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);

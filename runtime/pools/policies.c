@@ -1,17 +1,18 @@
-/* In this file pools are checked before anything is made of them: that their names differ, and the
- * table of functions of a program's own policy. The table of keys has the rest. */
+/* This file checks pools before they are made: that their names differ, and that a program's own
+ * policy has all its functions. The table of keys checks the rest. */
 #include "runtime/pools/policies.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define DATA_MAX ((size_t)1024 * 1024) /* bytes of a policy's data, of a pool or a runner */
+/* the most bytes that a policy's data of a pool or of a runner may have */
+#define DATA_MAX ((size_t)1024 * 1024)
 
-/* The first one is that of a pool which names none. */
+/* The policies of the library; the first is the default. */
 static const domus_policy *const policies[] = {&domus_policy_deques, &domus_policy_rings,
                                                &domus_policy_stealing, &domus_policy_sharing};
 
-const domus_policy *domi_policy_of(const domus_pool_config *config)
+const domus_policy *domi_policy_find(const domus_pool_config *config)
 {
     const char *name = config->policy;
 
@@ -26,8 +27,8 @@ const domus_policy *domi_policy_of(const domus_pool_config *config)
     return NULL;
 }
 
-/* The first function that a policy lacks; NULL: it has all that it needs. */
-static const char *missing_function(const domus_policy *policy)
+/* Returns the name of the first function that a policy lacks; NULL: it has all that it needs. */
+static const char *find_missing_function(const domus_policy *policy)
 {
     if (policy->central_enqueue == NULL)
         return "central_enqueue";
@@ -40,10 +41,10 @@ static const char *missing_function(const domus_policy *policy)
     return policy->call == NULL ? "call" : NULL;
 }
 
-bool domi_policy_fault(const domus_pool_config *pool, char *message, size_t size)
+bool domi_policy_has_fault(const domus_pool_config *pool, char *message, size_t size)
 {
-    const domus_policy *policy = domi_policy_of(pool);
-    const char *missing = policy != NULL ? missing_function(policy) : NULL;
+    const domus_policy *policy = domi_policy_find(pool);
+    const char *missing = policy != NULL ? find_missing_function(policy) : NULL;
 
     if (policy == NULL)
         snprintf(message, size, "must be rings, deques, stealing or sharing, is '%.63s'",
@@ -60,7 +61,7 @@ bool domi_policy_fault(const domus_pool_config *pool, char *message, size_t size
     return true;
 }
 
-bool domi_pool_name_fault(const domus_config *config, size_t index, char *message, size_t size)
+bool domi_pool_name_has_fault(const domus_config *config, size_t index, char *message, size_t size)
 {
     const char *name = config->pools[index].name;
 

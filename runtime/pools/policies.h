@@ -1,4 +1,4 @@
-/* Which policy a pool has, and what is wrong with it. */
+/* Which policy a pool has, and whether policy and name of a pool are valid. */
 #ifndef DOMI_RUNTIME_POOLS_POLICIES_H
 #define DOMI_RUNTIME_POOLS_POLICIES_H
 
@@ -7,12 +7,13 @@
 
 #include <stdbool.h>
 
-/* The policy that a configuration names, or brings; NULL: there is none of this name. */
-const domus_policy *domi_policy_of(const domus_pool_config *config);
+/* Returns the policy that a configuration names, or brings as a table; NULL: no policy has this
+ * name. */
+const domus_policy *domi_policy_find(const domus_pool_config *config);
 
-/* True if something is wrong with the policy of a pool, or with the name of pool `index`: it has
- * that of an earlier one. Then `message` says what. */
-bool domi_policy_fault(const domus_pool_config *pool, char *message, size_t size);
-bool domi_pool_name_fault(const domus_config *config, size_t index, char *message, size_t size);
+/* True if the policy of a pool is not valid, or if the name of pool `index` is that of an earlier
+ * pool. Then `message` says what is wrong. */
+bool domi_policy_has_fault(const domus_pool_config *pool, char *message, size_t size);
+bool domi_pool_name_has_fault(const domus_config *config, size_t index, char *message, size_t size);
 
 #endif

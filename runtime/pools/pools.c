@@ -1,8 +1,8 @@
 /* This file makes and ends the pools of a system, and finds them by their names.
  *
  * A pool has the manager that is the home of its actors, and one for each runner, behind all other
- * managers of the system. While runners run, nobody owns the home: its slots have a lock of their
- * own, its wheels are under the lock of the pool, and the rest of it is not used. */
+ * managers of the system. While runners run, no thread owns the home: its slots have a lock of
+ * their own, its wheels are under the lock of the pool, and its other fields are not used. */
 #include "runtime/pools/pools.h"
 
 #include "base/check.h"
@@ -48,46 +48,48 @@ uint32_t domi_pools_count_managers(const domus_system *system)
 
 /* --- the hooks of a home ---------------------------------------------------------------------- */
 
-static domus_pool *pool_of(domi_pooled *pooled)
+static domus_pool *get_pool(domi_pooled *pooled)
 {
-    return (domus_pool *)(void *)pooled; /* a pool begins with it */
+    return (domus_pool *)(void *)pooled; /* `pooled` is the first field of a pool */
 }
 
-static domus_runner *runner_of(domi_manager *manager)
+static domus_runner *get_runner(domi_manager *manager)
 {
-    return (domus_runner *)(void *)manager; /* a runner begins with it */
+    return (domus_runner *)(void *)manager; /* `manager` is the first field of a runner */
 }
 
 static void schedule_house(domi_pooled *pooled, domi_manager *runner, domi_house *house)
 {
-    domus_pool *pool = pool_of(pooled);
+    domus_pool *pool = get_pool(pooled);
 
     if (runner != NULL) {
-        domi_counter_add(&runner_of(runner)->counters.puts, 1);
-        pool->policy->internal_enqueue(runner_of(runner), house);
+        domi_counter_add(&get_runner(runner)->counters.puts, 1);
+        pool->policy->internal_enqueue(get_runner(runner), house);
     } else {
-        atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed); /* several may count */
+        /* an atomic addition, because several threads may count at once */
+        atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed);
         pool->policy->central_enqueue(pool, house);
     }
 }
 
-static void call_runner(domi_pooled *pooled)
+static void call_runners(domi_pooled *pooled)
 {
-    domi_pool_call(pool_of(pooled));
+    domi_pool_call(get_pool(pooled));
 }
 
-/* The park word of a home always says that it sleeps, so each thread that has put something wakes
- * it, which comes here: the queues of the policy wake whom they want. */
-static void take_what_came(domi_manager *home)
+/* Schedule the houses for which messages have arrived. The park word of a home always says that the
+ * home sleeps, so each thread that has put a message calls the wake hook, which is this function:
+ * the queues of the policy then wake a runner. */
+static void schedule_arrivals(domi_manager *home)
 {
-    /* seq_cst: the word sleeps again before the look, so that a put that the look misses finds it
-     * asleep. */
+    /* seq_cst: the word is SLEEPING again before the arrivals are looked at, so that a put that
+     * this look misses finds it SLEEPING. */
     atomic_store_explicit(&home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     domi_pooled_take_arrivals(home->pooled);
 }
 
 static const domi_runtime_hooks hooks_of_homes = {
-    .wake = take_what_came,
+    .wake = schedule_arrivals,
     .log = domi_log_happening,
     .warn = domi_log_mistake,
     .say = domi_log_text,
@@ -141,7 +143,8 @@ static int make_runner(domus_pool *pool, uint32_t number, uint32_t throughput, u
     runner->manager.mail.links.gathering = true;
     runner->pool = pool;
     runner->number = number;
-    runner->pulse.beat = UINT64_MAX; /* no look yet */
+    /* a number that no look finds, so the first look sees a change */
+    runner->pulse.beat = UINT64_MAX;
     domi_random_init(&runner->random, ((uint64_t)pool->number << 32) + number + 1);
     pool->runners[number] = runner;
     system->managers[index] = &runner->manager;
@@ -161,9 +164,9 @@ static void free_pool(domus_pool *pool, bool has_begun)
     domi_memory_unmap(pool, sizeof *pool);
 }
 
-/* Make the pool itself, without runners. */
-static domus_pool *make_bare(domus_system *system, uint32_t number, const domus_pool_config *config,
-                             uint32_t index)
+/* Make a pool without its runners. */
+static domus_pool *make_pool_without_runners(domus_system *system, uint32_t number,
+                                             const domus_pool_config *config, uint32_t index)
 {
     domi_manager_options options =
         domi_system_manager_options(system, index, domi_clock_now(&system->clock));
@@ -173,7 +176,7 @@ static domus_pool *make_bare(domus_system *system, uint32_t number, const domus_
         return NULL;
     pool->system = system;
     pool->settings = config;
-    pool->policy = domi_policy_of(config);
+    pool->policy = domi_policy_find(config);
     pool->hooked = config->hooks != NULL || pool->policy->before_run != NULL ||
                    pool->policy->after_run != NULL || pool->policy->after_completion != NULL;
     pool->number = number;
@@ -184,7 +187,7 @@ static domus_pool *make_bare(domus_system *system, uint32_t number, const domus_
     pool->pooled.name = config->name;
     domi_spinlock_init(&pool->pooled.members_lock);
     pool->pooled.schedule = schedule_house;
-    pool->pooled.call = call_runner;
+    pool->pooled.call = call_runners;
     domi_spinlock_init(&pool->pooled.lock);
     pool->runners = domi_memory_new(pool->count * sizeof(domus_runner *));
     options.hooks = &hooks_of_homes;
@@ -205,7 +208,7 @@ static int make_pool(domus_system *system, uint32_t number, uint32_t *index)
 {
     const domus_pool_config *config = &system->config.pools[number];
     uint32_t throughput = config->throughput != 0 ? config->throughput : THROUGHPUT_DEFAULT;
-    domus_pool *pool = make_bare(system, number, config, (*index)++);
+    domus_pool *pool = make_pool_without_runners(system, number, config, (*index)++);
     int result = 0;
 
     if (pool == NULL)
@@ -271,7 +274,7 @@ void domi_pools_call(domus_system *system)
         domi_pool_call(system->pools[i]);
 }
 
-bool domi_pools_follow(const domus_system *system, domi_stop_step step)
+bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
@@ -286,8 +289,9 @@ bool domi_pools_follow(const domus_system *system, domi_stop_step step)
     return true;
 }
 
-/* An actor may be born on one runner and end on another, so that only the sum says something. */
-static uint64_t houses_of(const domus_pool *pool)
+/* Returns how many actors live in a pool. An actor may begin on one runner and end on another, so
+ * only the sum of all counters is right. */
+static uint64_t count_houses(const domus_pool *pool)
 {
     uint64_t sum = domi_counter_read(&pool->home.births.houses);
 
@@ -296,12 +300,12 @@ static uint64_t houses_of(const domus_pool *pool)
     return sum;
 }
 
-uint64_t domi_pools_houses(const domus_system *system)
+uint64_t domi_pools_count_houses(const domus_system *system)
 {
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < system->pool_count; i++)
-        sum += houses_of(system->pools[i]);
+        sum += count_houses(system->pools[i]);
     return sum;
 }
 
@@ -310,11 +314,11 @@ bool domi_pools_have_ended(const domus_system *system)
     return system->runners_left == system->runners_begun;
 }
 
-void domi_pools_note_stuck(domus_system *system)
+void domi_pools_record_stuck_handlers(domus_system *system)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         for (uint32_t j = 0; j < system->pools[i]->count; j++)
-            domi_system_note_running(system, &system->pools[i]->runners[j]->manager);
+            domi_system_record_running_actor(system, &system->pools[i]->runners[j]->manager);
     }
 }
 
@@ -326,7 +330,7 @@ static void sort_inbox(void *house_, void *home)
     atomic_store_explicit(&house->inbox, 0, memory_order_relaxed);
 }
 
-/* The actors of a pool whose runners have ended end here, with the home's manager. */
+/* End the actors of a pool whose runners have ended, with the home's manager. */
 static void end_actors(domus_pool *pool)
 {
     domi_manager *home = &pool->home;
@@ -339,10 +343,10 @@ static void end_actors(domus_pool *pool)
         domi_counter_add(&runner->births.houses, -domi_counter_read(&runner->births.houses));
     }
     domi_manager_own(home);
-    domi_system_note_left(pool->system, home);
+    domi_system_record_left_actors(pool->system, home);
     domi_thread_manager = home;
     home->ending.has_stopped = true;
-    domi_slots_walk(home, sort_inbox, home); /* sorts late mail: put, but never taken */
+    domi_slots_walk(home, sort_inbox, home); /* sorts messages that were put late and never taken */
     domi_manager_end_actors(home);
     domi_slots_walk(home, sort_inbox, home); /* sorts the messages that an on_stop has sent */
     domi_thread_manager = outer;

@@ -5,40 +5,42 @@
 #include "runtime/policies/pool.h"
 #include "runtime/system/system.h"
 
-/* How many managers the pools need, which come behind all others in `managers`. `config` and
- * `count` of the system are set. */
+/* Returns how many managers the pools need, which come behind all others in `managers`. `config`
+ * and `count` of the system are set before. */
 uint32_t domi_pools_count_managers(const domus_system *system);
 
-/* Make all pools, and the data of their policies. Returns 0; -ENOMEM; the error of a policy, with
- * words in `system->error`. On failure nothing is left. */
+/* Make all pools, and the data of their policies. Returns 0; -ENOMEM; the error of a policy, which
+ * `system->error` describes. On failure nothing is left. */
 int domi_pools_init(domus_system *system);
 
-/* Make the threads of the runners that are no spares. Returns 0; the kernel's error. */
+/* Make the threads of the runners that are no spares. Returns 0, or the negative errno of the
+ * kernel. */
 int domi_pools_start(domus_system *system);
 
-/* Let all runners see a new step of the stop. Any thread. */
+/* Call all runners, so that they see a new step of the stop. Any thread. */
 void domi_pools_call(domus_system *system);
 
-/* True if each runner that has begun has begun `step`, too. */
-bool domi_pools_follow(const domus_system *system, domi_stop_step step);
+/* True if every runner whose thread was made has begun `step`. */
+bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step);
 
-/* How many actors live in all pools. Any thread. */
-uint64_t domi_pools_houses(const domus_system *system);
+/* Returns how many actors live in all pools. Any thread. */
+uint64_t domi_pools_count_houses(const domus_system *system);
 
-/* True if all runners that were begun have left their loops. Under the system's mutex. */
+/* True if all runners whose threads were made have left their loops. Under the system's mutex. */
 bool domi_pools_have_ended(const domus_system *system);
 
 /* Join the runners, which have left their loops or are about to, and end the actors that are left,
  * on the calling thread. */
 void domi_pools_end(domus_system *system);
 
-/* Note the handlers of runners that have not returned (losses.h). Under the system's mutex. */
-void domi_pools_note_stuck(domus_system *system);
+/* Note the handlers that hold up runners at the end of a stop (losses.h). Under the system's
+ * mutex. */
+void domi_pools_record_stuck_handlers(domus_system *system);
 
-/* End actors whose blocking work was abandoned and has returned. */
+/* End pooled actors whose blocking work was abandoned at the stop and has returned. */
 void domi_pools_end_left(domus_system *system);
 
-/* Free all pools; none was made is allowed. */
+/* Free all pools; there may be none. */
 void domi_pools_fini(domus_system *system);
 
 #endif

@@ -1,8 +1,8 @@
 /* A runner gives turns to the actors of its pool, until the system stops or, if it is a spare,
  * until it is not needed any more.
  *
- * Between two turns it looks, at most so often, at what does not come by a queue: the clock, timers
- * that are due, memory, and the stop. */
+ * At times, between two turns, it looks at everything that does not come by a queue: the clock,
+ * timers that are due, memory, and the stop. */
 #include "runtime/pools/runners.h"
 
 #include "base/check.h"
@@ -28,7 +28,7 @@
 #include <domus/blocking.h>
 #include <stdio.h>
 
-#define TURNS_TO_LOOK 16u /* turns between two looks, at most */
+#define TURNS_TO_LOOK 16u /* the most turns between two looks */
 
 const domi_runtime_hooks domi_hooks_of_runners = {
     .log = domi_log_happening,
@@ -68,12 +68,13 @@ static void stop_house(void *house_, void *manager)
         (void)domi_house_stop(manager, (domus_address){house, DOMI_LIFE_LEASE(life)});
 }
 
-/* Take the newest configuration; a pool has a limit of its own for the length of a run. */
+/* Apply the newest configuration to the runner, except the length of a run, for which the pool has
+ * a limit of its own. */
 static void follow_change(domus_runner *runner)
 {
     uint32_t throughput = runner->manager.limits.messages_per_run_max;
 
-    domi_live_take(runner->pool->system, &runner->manager);
+    domi_live_update_manager(runner->pool->system, &runner->manager);
     domi_manager_set_run_limit(&runner->manager, throughput);
 }
 
@@ -92,7 +93,7 @@ static bool follow_orders(domus_runner *runner)
         follow_change(runner);
     if (wanted >= DOMI_STOP_CLOSE)
         runner->manager.ending.closing = true;
-    /* One runner is enough for this walk. */
+    /* One runner of the pool is enough for this walk over all actors. */
     if (wanted == DOMI_STOP_ACTORS && domi_orders_step(followed) != wanted &&
         atomic_exchange_explicit(&pool->walked, 1, memory_order_relaxed) == 0)
         domi_slots_walk_shared(&pool->home, stop_house, &runner->manager);
@@ -106,10 +107,10 @@ static void look_at_clock(domus_runner *runner)
     runner->manager.now_ns = domi_clock_now(&runner->pool->system->clock);
 }
 
-/* The turns until the next look, if there were `turns` between the last two. When turns are long
- * they are few, or timers would be late by all of them; when they are short again, there are twice
- * as many each time. */
-static uint32_t turns_until_look(uint32_t turns, uint64_t passed_ns)
+/* Returns the number of turns until the next look, if there were `turns` between the last two
+ * looks. If turns are long, it gets small, because timers wait for the look; if turns are short
+ * again, it is doubled each time. */
+static uint32_t get_turns_until_look(uint32_t turns, uint64_t passed_ns)
 {
     if (passed_ns >= DOMI_WHEEL_TICK_NS)
         return (uint32_t)(turns * DOMI_WHEEL_TICK_NS / passed_ns);
@@ -122,7 +123,8 @@ static void look_between_turns(domus_runner *runner)
     uint64_t before_ns = manager->now_ns;
 
     look_at_clock(runner);
-    runner->turns_between = turns_until_look(runner->turns_between, manager->now_ns - before_ns);
+    runner->turns_between =
+        get_turns_until_look(runner->turns_between, manager->now_ns - before_ns);
     runner->turns_to_look = runner->turns_between;
     domi_manager_look_at_pressure(manager);
     domi_memory_watches_fire(manager, manager->pooled->home);
@@ -134,10 +136,10 @@ static void look_between_turns(domus_runner *runner)
         domi_pool_flush_returns(manager);
 }
 
-/* --- a step ----------------------------------------------------------------------------------- */
+/* --- a step of a runner ----------------------------------------------------------------------- */
 
-/* The runner rests no more. */
-static void note_work(domus_runner *runner)
+/* Note that the runner does not rest any more, and wake the monitor if it sleeps. */
+static void end_rest(domus_runner *runner)
 {
     /* seq_cst: pairs with the monitor's look (spares.c). */
     atomic_store_explicit(&runner->rests, false, memory_order_seq_cst);
@@ -152,8 +154,8 @@ static void call_hook(hook *function, domus_runner *runner, domus_job *job)
         function(runner, job);
 }
 
-/* A turn with the functions around it that the pool has. */
-static domi_pooled_left run_hooked(domus_runner *runner, domus_job *job)
+/* Give a turn, with the pool's hooks called before and after it. */
+static domi_pooled_left run_turn_with_hooks(domus_runner *runner, domus_job *job)
 {
     static const domus_pool_hooks none = {0};
     const domus_policy *policy = runner->pool->policy;
@@ -177,9 +179,9 @@ static void give_turn(domus_runner *runner, domus_job *job)
 {
     domi_counter_add(&runner->counters.takes, 1);
     if (atomic_load_explicit(&runner->rests, memory_order_relaxed))
-        note_work(runner);
+        end_rest(runner);
     domi_pooled_left left = DOMI_UNLIKELY(runner->pool->hooked)
-                                ? run_hooked(runner, job)
+                                ? run_turn_with_hooks(runner, job)
                                 : domi_pooled_run(&runner->manager, job);
     domi_counter_add(&runner->counters.turns, 1);
     if (left == DOMI_POOLED_MORE) {
@@ -188,8 +190,8 @@ static void give_turn(domus_runner *runner, domus_job *job)
     }
 }
 
-/* The longest sleep of a runner. The look at memory for actors that watch it is its only reason to
- * wake. */
+/* Returns the longest sleep of a runner. It is bounded only if actors watch memory, because the
+ * runner then looks at memory for them. */
 static uint64_t get_longest_sleep(const domus_runner *runner)
 {
     bool looks = domi_memory_is_watched(&runner->pool->home);
@@ -197,8 +199,8 @@ static uint64_t get_longest_sleep(const domus_runner *runner)
     return looks ? DOMI_PARK_CAP_NS : 10 * DOMI_PARK_CAP_NS;
 }
 
-/* The queues are empty: see that nothing of this runner waits for it while it sleeps, and take a
- * job that comes in time. */
+/* Wait for a job, because the queues are empty. Before the sleep, return the memory
+ * that this runner has freed for others. */
 static domus_job *wait_for_job(domus_runner *runner)
 {
     domus_pool *pool = runner->pool;
@@ -212,12 +214,12 @@ static domus_job *wait_for_job(domus_runner *runner)
         return NULL;
     if (due_ns - manager->now_ns < wait_ns)
         wait_ns = due_ns - manager->now_ns;
-    /* Relaxed: to be late here only keeps the monitor awake for longer. */
+    /* Relaxed: if the monitor sees this late, it only stays awake for longer. */
     atomic_store_explicit(&runner->rests, true, memory_order_relaxed);
-    domi_span_wait(runner);
+    domi_span_begin_wait(runner);
     domus_job *job = pool->policy->dequeue(runner, wait_ns);
     look_at_clock(runner);
-    domi_span_go_on(runner);
+    domi_span_end_wait(runner);
     runner->turns_to_look = runner->turns_between;
     return job;
 }
@@ -227,12 +229,13 @@ static bool is_retiring(const domus_runner *runner)
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->retires, memory_order_relaxed);
 }
 
-/* Answer a call. Returns true if this spare has left its jobs to others, and ends. */
+/* Answer a call. Returns true if this runner is a spare that has left its jobs to others and has to
+ * end. */
 static bool answer_call(domus_runner *runner)
 {
     const domus_policy *policy = runner->pool->policy;
 
-    /* seq_cst: who calls writes what is to be seen before this. */
+    /* seq_cst: a thread writes its orders before it calls, so they are seen after this exchange. */
     (void)atomic_exchange_explicit(&runner->called, false, memory_order_seq_cst);
     if (!is_retiring(runner) || policy->leave == NULL)
         return false;
@@ -258,7 +261,7 @@ bool domi_runner_step(domus_runner *runner, bool may_wait)
     return true;
 }
 
-/* --- its thread ------------------------------------------------------------------------------- */
+/* --- the thread of a runner ------------------------------------------------------------------- */
 
 static void *run_runner(void *runner_)
 {
@@ -269,14 +272,14 @@ static void *run_runner(void *runner_)
     domi_manager_own(&runner->manager);
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
-    domi_samples_admit(&runner->sampled, &runner->manager);
+    domi_samples_enable_thread(&runner->sampled, &runner->manager);
     domi_crash_enter(NULL);
     look_at_clock(runner);
     domi_span_begin(runner);
     while (domi_runner_step(runner, true))
         ;
     domi_span_end(runner);
-    domi_samples_leave(&runner->sampled);
+    domi_samples_disable_thread(&runner->sampled);
     domi_pool_flush_returns(&runner->manager);
     (void)domi_memory_set_meter(NULL);
     domi_crash_leave();
@@ -288,8 +291,8 @@ static void *run_runner(void *runner_)
     return NULL;
 }
 
-/* The CPUs of a runner: those without a thread of the loop, if there is one for each runner of the
- * pool, so that handlers that compute do not take the loop's; else all. */
+/* Returns the CPUs of a runner: the CPUs without a thread of the loop, if there is one for each
+ * runner of the pool, so that handlers that compute do not slow the loop; otherwise all CPUs. */
 static cpu_set_t choose_cpus_of_runner(const domus_runner *runner)
 {
     const domus_system *system = runner->pool->system;

@@ -1,4 +1,4 @@
-/* The times of a runner; the header has the idea. */
+/* This file measures the times of a runner; runners.h says how. */
 #include "runtime/pools/runners.h"
 
 #include "base/clock.h"
@@ -7,7 +7,8 @@
 
 #include <time.h>
 
-#define READS_MAX 100000 /* bounds the wait for a runner that is interrupted within a change */
+/* attempts to read the times; bounds the wait for a runner that is interrupted within a change */
+#define READS_MAX 100000
 
 static bool is_timed(const domus_runner *runner)
 {
@@ -15,8 +16,9 @@ static bool is_timed(const domus_runner *runner)
 }
 
 /* Keep a read of the clock between the accesses before and behind it. The processor may read the
- * TSC before an earlier access is done, and do a later one before the TSC is read; an lfence waits
- * for all before it. Other clocks are read by the C library, which does this by itself. */
+ * TSC before an earlier access is done, and do a later access before the TSC is read; an lfence
+ * waits for all earlier instructions. Other clocks are read by the C library, which orders the read
+ * by itself. */
 static void fence_clock(void)
 {
 #if defined(__x86_64__)
@@ -24,23 +26,23 @@ static void fence_clock(void)
 #endif
 }
 
-static uint64_t own_cpu_ns(void)
+static uint64_t read_own_cpu_ns(void)
 {
     return domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* --- the runner writes ------------------------------------------------------------------------ */
 
-/* Release, each: this comes behind `stamp_ns` as MOVING, so that a reader who finds the new value
- * finds MOVING, too, or what comes after it. */
+/* Set one of the times. Release: the store comes after MOVING was stored in `stamp_ns`, so a reader
+ * that finds the new value finds MOVING, or a later stamp. */
 static void set_counter(domi_counter *counter, uint64_t value)
 {
     atomic_store_explicit(counter, value, memory_order_release);
 }
 
-/* Begin a change, and read the clock then. The store is seq_cst, so that it is seen before the
- * clock is read: a reader that has not seen it has read an earlier time. Returns the stamp before
- * it. */
+/* Begin a change of the times: store MOVING as the stamp, then read the clock. The store is
+ * seq_cst, so that it is seen before the clock is read: a reader that has not seen it has read an
+ * earlier time. Returns the stamp before the change. */
 static uint64_t begin_change(domus_runner *runner, uint64_t *ret_now_ns)
 {
     domi_counter *stamp_ns = &runner->counters.stamp_ns;
@@ -80,21 +82,21 @@ void domi_span_end(domus_runner *runner)
     set_counter(&runner->counters.stamp_ns, 0);
 }
 
-void domi_span_wait(domus_runner *runner)
+void domi_span_begin_wait(domus_runner *runner)
 {
     if (!is_timed(runner))
         return;
-    runner->wait_cpu_ns = own_cpu_ns();
+    runner->wait_cpu_ns = read_own_cpu_ns();
     change_span(runner, true);
 }
 
-void domi_span_go_on(domus_runner *runner)
+void domi_span_end_wait(domus_runner *runner)
 {
     domi_runner_counters *counters = &runner->counters;
 
     if (!is_timed(runner))
         return;
-    uint64_t used_ns = own_cpu_ns() - runner->wait_cpu_ns;
+    uint64_t used_ns = read_own_cpu_ns() - runner->wait_cpu_ns;
     uint64_t now_ns;
     uint64_t before_ns = begin_change(runner, &now_ns);
     uint64_t waited_ns = now_ns - before_ns;
@@ -107,7 +109,7 @@ void domi_span_go_on(domus_runner *runner)
     set_counter(&counters->stamp_ns, now_ns);
 }
 
-/* --- anybody reads ---------------------------------------------------------------------------- */
+/* --- any thread reads ------------------------------------------------------------------------- */
 
 static uint64_t read_counter(const domi_counter *counter)
 {

@@ -1,4 +1,5 @@
-/* This file begins and ends spares; see the header. All of it is the monitor's thread. */
+/* This file begins and ends spares; runners.h says when. Only the monitor's thread calls these
+ * functions. */
 #include "runtime/pools/runners.h"
 
 #include "house/dispatch/pooled_turn.h"
@@ -10,21 +11,23 @@
 #include <string.h>
 
 #define LIFE_BEAT_DEFAULT_NS UINT64_C(5000000)
-#define CROWDED_BEATS        20u /* life-beats for which too many are at work before spares end */
-#define MS                   UINT64_C(1000000)
+/* spares end after too many runners were at work for this many life-beats */
+#define CROWDED_BEATS 20u
+#define MS            UINT64_C(1000000)
 
 /* The result of one look at the runners of a pool. */
 typedef struct look {
     uint64_t now_ns;
     uint32_t at_work;            /* runners that have given a life-beat, or rest */
-    uint32_t resting;            /* those of `at_work` that rest */
-    uint32_t blocked;            /* runners that have not */
-    uint64_t blocked_ns;         /* how long the one of them is blocked that is so the longest */
+    uint32_t resting;            /* runners in `at_work` that rest */
+    uint32_t blocked;            /* runners in a turn without a life-beat for too long */
+    uint64_t blocked_ns;         /* nanoseconds for which `longest` is blocked */
     const domus_runner *longest; /* the runner that is blocked longest */
-    uint64_t waiting;            /* actors that wait for a turn, and 1 if a timer is due */
+    /* number of actors that wait for a turn, plus 1 if a timer is due */
+    uint64_t waiting;
 } look;
 
-static uint64_t life_beat_ns(const domus_pool *pool)
+static uint64_t get_life_beat_ns(const domus_pool *pool)
 {
     uint64_t wanted_ns = pool->settings->life_beat_ns;
 
@@ -70,7 +73,7 @@ static look look_at_pool(domus_pool *pool)
 
     for (uint32_t i = 0; i < pool->count; i++) {
         if (pool->runners[i]->begun)
-            look_at_runner(pool->runners[i], life_beat_ns(pool), &found);
+            look_at_runner(pool->runners[i], get_life_beat_ns(pool), &found);
     }
     if (found.blocked != 0)
         found.waiting = domi_pool_count_queued(pool) +
@@ -90,8 +93,8 @@ static void log_blocked_pool(const domus_pool *pool, const look *found, const ch
                   found->waiting, then);
 }
 
-/* A spare whose thread has ended, or never begun; NULL: there is none. */
-static domus_runner *idle_spare(domus_pool *pool)
+/* Returns a spare whose thread has ended, or was never made; NULL: there is none. */
+static domus_runner *find_idle_spare(domus_pool *pool)
 {
     for (uint32_t i = pool->usual; i < pool->count; i++) {
         if (!pool->runners[i]->begun)
@@ -103,7 +106,7 @@ static domus_runner *idle_spare(domus_pool *pool)
 static void begin_spare(domus_pool *pool, const look *found)
 {
     domi_watched *watched = &pool->watched;
-    domus_runner *spare = idle_spare(pool);
+    domus_runner *spare = find_idle_spare(pool);
     char text[64];
 
     if (spare == NULL) {
@@ -150,20 +153,20 @@ static void join_spares(domus_pool *pool)
         pthread_mutex_unlock(&system->mutex);
         if (!left)
             continue;
-        /* The spare has only to unlock the mutex, so this wait is short. */
+        /* The spare has left its loop and only has to unlock the mutex, so this wait is short. */
         pthread_join(spare->pthread, NULL);
         pool->watched.spares--;
     }
 }
 
-/* Let up to `most` spares end. */
+/* Order up to `most` spares to end. */
 static void retire_spares(domus_pool *pool, uint32_t most)
 {
     for (uint32_t i = pool->count; i > pool->usual && most != 0; i--) {
         domus_runner *spare = pool->runners[i - 1];
         if (!spare->begun || atomic_load_explicit(&spare->retires, memory_order_relaxed))
             continue;
-        /* seq_cst, as domi_pool_call(): a spare that is about to wait looks at `called`. */
+        /* seq_cst, as in domi_pool_call(): a spare that is about to wait looks at `called`. */
         atomic_store_explicit(&spare->retires, true, memory_order_relaxed);
         atomic_store_explicit(&spare->called, true, memory_order_seq_cst);
         most--;
@@ -179,7 +182,7 @@ static void look_at_crowd(domus_pool *pool, const look *found)
         watched->crowded_ns = 0;
     else if (watched->crowded_ns == 0)
         watched->crowded_ns = found->now_ns;
-    else if (found->now_ns - watched->crowded_ns >= CROWDED_BEATS * life_beat_ns(pool))
+    else if (found->now_ns - watched->crowded_ns >= CROWDED_BEATS * get_life_beat_ns(pool))
         retire_spares(pool, found->at_work - pool->usual);
 }
 
@@ -196,7 +199,8 @@ static void watch_pool(domus_pool *pool)
     if (found.waiting != 0) {
         if (found.at_work == 0)
             begin_spare(pool, &found);
-        /* A job that a blocked runner had meant for itself wakes nobody. */
+        /* A blocked runner may have put jobs into its own queue, which wakes no other runner; so
+         * call those that rest. */
         else if (found.resting != 0)
             domi_pool_call(pool);
     }
@@ -208,7 +212,7 @@ static uint64_t look_at_pools(domus_system *system)
     uint64_t next_ns = UINT64_MAX;
 
     for (uint32_t i = 0; i < system->pool_count; i++) {
-        uint64_t often_ns = life_beat_ns(system->pools[i]) / 2;
+        uint64_t often_ns = get_life_beat_ns(system->pools[i]) / 2;
 
         watch_pool(system->pools[i]);
         next_ns = often_ns < next_ns ? often_ns : next_ns;

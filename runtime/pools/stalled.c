@@ -1,4 +1,4 @@
-/* Stalls of runners; see the header. */
+/* This file counts and logs stalls of runners; runners.h says which. */
 #include "runtime/pools/runners.h"
 
 #include "house/message/types.h"
@@ -27,8 +27,8 @@ static void log_stall(domus_runner *runner, uint64_t length_ns)
     watched->stalls_untold = 0;
 }
 
-/* Let viewers see the stall. */
-static void keep_stall(domus_runner *runner)
+/* Add the stall to the history that viewers read. */
+static void add_stall_to_history(domus_runner *runner)
 {
     domus_system *system = runner->pool->system;
     const domi_manager *manager = &runner->manager;
@@ -59,7 +59,7 @@ void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
     }
     watched->stall_told_ns = now_ns;
     log_stall(runner, length_ns);
-    keep_stall(runner);
+    add_stall_to_history(runner);
 }
 
 void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns)

@@ -102,7 +102,8 @@ int domus_stall_signal(int number)
     return sigaction(number, &action, NULL) == 0 ? 0 : -errno;
 }
 
-/* True if our handler is still installed. The program may have installed its own since. */
+/* True if the handler of the library is still installed: the program may have installed its own
+ * instead. */
 static bool is_handler_installed(int number)
 {
     struct sigaction action;
@@ -111,8 +112,8 @@ static bool is_handler_installed(int number)
            is_handler_ours(&action);
 }
 
-void domi_backtrace_admit(domi_backtrace *trace, int number, void (*note)(void *context),
-                          void *context)
+void domi_backtrace_enable_thread(domi_backtrace *trace, int number, void (*note)(void *context),
+                                  void *context)
 {
     sigset_t only;
 
@@ -135,7 +136,8 @@ int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int number)
         return -ENOENT;
     if (!trace->admitted)
         return -EACCES;
-    /* release: the handler that accepts the request sees the buffer as it was left here. */
+    /* release: the handler that finds this request sees the buffer as the asking thread has
+     * prepared it. */
     if (!atomic_compare_exchange_strong_explicit(&trace->state, &none, DOMI_BACKTRACE_WANTED,
                                                  memory_order_release, memory_order_relaxed))
         return -EBUSY;
@@ -149,8 +151,8 @@ void domi_backtrace_drop(domi_backtrace *trace)
 {
     uint32_t state = atomic_load_explicit(&trace->state, memory_order_relaxed);
 
-    /* A backtrace that is being taken stays until it is TAKEN; the next request drops it. Relaxed:
-     * no data is handed over. */
+    /* Withdraw the request, unless the handler is storing frames: then the state becomes TAKEN, and
+     * the next request drops that backtrace. Relaxed: no data is handed over. */
     while (state != DOMI_BACKTRACE_TAKING &&
            !atomic_compare_exchange_weak_explicit(&trace->state, &state, DOMI_BACKTRACE_NONE,
                                                   memory_order_relaxed, memory_order_relaxed))
@@ -164,7 +166,7 @@ bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addr
 
     if (place >= trace->count || index >= DOMI_BACKTRACE_FRAMES_MAX)
         return false;
-    /* All frames but the first are return addresses; the first one was interrupted. */
+    /* Frame 0 is the address that was interrupted; all others are return addresses. */
     domi_symbol_describe(trace->frames[place], index != 0, addresses, text, size);
     return true;
 }

@@ -21,7 +21,7 @@
 typedef enum domi_backtrace_state {
     DOMI_BACKTRACE_NONE,
     DOMI_BACKTRACE_WANTED,
-    DOMI_BACKTRACE_TAKING, /* the handler writes */
+    DOMI_BACKTRACE_TAKING, /* the handler is storing the frames */
     DOMI_BACKTRACE_TAKEN,
 } domi_backtrace_state;
 
@@ -31,7 +31,7 @@ typedef struct domi_backtrace {
     /* The signal handler calls this to read other things that only the thread itself can read
      * without a race. */
     void (*note)(void *context); /* called in the signal handler, after the frames were taken */
-    void *context;               /* handed to `note` */
+    void *context;               /* the argument of `note` */
 
     /* The handler writes these; the asker reads them once the state is TAKEN. */
     uint32_t count;
@@ -43,8 +43,8 @@ typedef struct domi_backtrace {
 /* From now on the calling thread, which owns `trace`, takes `signal`, if the program has installed
  * the handler. The handler calls `note` with `context`; what `note` writes may be read once the
  * state is TAKEN. */
-void domi_backtrace_admit(domi_backtrace *trace, int signal, void (*note)(void *context),
-                          void *context);
+void domi_backtrace_enable_thread(domi_backtrace *trace, int signal, void (*note)(void *context),
+                                  void *context);
 
 /* Ask the thread `who`, which owns `trace`, for a backtrace. Returns 0 if the signal was sent (the
  * state becomes TAKEN if the thread takes it); -ENOENT if there is no handler; -EACCES if the
@@ -62,8 +62,8 @@ static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 void domi_backtrace_drop(domi_backtrace *trace);
 
 /* Take the call stack of the calling thread, in a handler of a signal that got `context`. `frames`
- * gets up to `size` return addresses, the innermost first; those before `*ret_first`, at most
- * DOMI_BACKTRACE_OWN_MAX, are of the handler. Returns how many there are. */
+ * gets up to `size` return addresses, the innermost first; the frames before `*ret_first`, at most
+ * DOMI_BACKTRACE_OWN_MAX, belong to the handler itself. Returns the number of frames. */
 uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context,
                              uint32_t *ret_first);
 

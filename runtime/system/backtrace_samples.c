@@ -22,13 +22,15 @@
 static_assert(DOMI_SAMPLE_DEPTH <= 0xff, "a head has 8 bits for it");
 
 /* The set that is active; NULL: none. A handler adds itself to `inside` before it reads `active`,
- * and domi_samples_end() reads `inside` after it has set `active` to NULL. All four are seq_cst: so
- * either the handler sees NULL, or the end sees the handler and waits for it. */
+ * and domi_samples_end() reads `inside` after it has set `active` to NULL. These four accesses are
+ * seq_cst, so either the handler reads NULL, or domi_samples_end() sees the handler and waits for
+ * it. */
 static _Atomic(domi_samples *) active;
 static _Atomic uint32_t inside;
 
-/* 1 + the fork number of the process that has begun a set; 0: none has. A child made by fork() has
- * another number, so that a set of its parent does not keep it from its own. */
+/* The fork number of the process that has begun a set, plus 1; 0: no set was begun. A child made by
+ * fork() has another number, so that the set of its parent does not keep the child from beginning
+ * its own. */
 static _Atomic uint64_t begun_under;
 
 /* The manager of the calling thread; NULL on a thread that was not admitted. */
@@ -36,7 +38,8 @@ static _Thread_local const domi_manager *own;
 
 /* --- in the handler --------------------------------------------------------------------------- */
 
-/* How many samples this one counts as: the timer has run out so many times. */
+/* Returns the weight of a sample: how many times its timer ran out before the handler was
+ * called. */
 static uint64_t get_sample_weight(const siginfo_t *info)
 {
     uint64_t missed = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
@@ -44,10 +47,11 @@ static uint64_t get_sample_weight(const siginfo_t *info)
     return missed < WEIGHT_MAX ? missed + 1 : WEIGHT_MAX;
 }
 
-/* Claim words. Returns NULL if there is no room. */
+/* Claim `count` words of the memory for samples. Returns NULL if there is no room. */
 static uint64_t *claim_words(domi_samples *samples, uint64_t count)
 {
-    /* Relaxed: the words are nobody else's, and domi_samples_end() orders what is in them. */
+    /* Relaxed: no other handler uses the claimed words, and domi_samples_end() orders their
+     * contents. */
     uint64_t at = atomic_fetch_add_explicit(&samples->claimed, count, memory_order_relaxed);
 
     return at + count <= samples->capacity ? samples->words + at : NULL;
@@ -134,7 +138,7 @@ int domus_cpu_profile_signal(void)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-void domi_samples_admit(domi_sampled *self, const domi_manager *manager)
+void domi_samples_enable_thread(domi_sampled *self, const domi_manager *manager)
 {
     clockid_t cpu_clock;
     sigset_t only;
@@ -147,13 +151,14 @@ void domi_samples_admit(domi_sampled *self, const domi_manager *manager)
     if (pthread_sigmask(SIG_UNBLOCK, &only, NULL) != 0)
         return;
     atomic_store_explicit(&self->cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
-    /* release: whoever reads the number sees the clock, too. */
+    /* release: a thread that reads this number also sees `cpu_clock`. */
     atomic_store_explicit(&self->tid, (uint64_t)gettid(), memory_order_release);
 }
 
-void domi_samples_leave(domi_sampled *self)
+void domi_samples_disable_thread(domi_sampled *self)
 {
-    /* Relaxed: a timer that is made meanwhile finds no thread, or never runs out. */
+    /* Relaxed: a timer that is made at the same time fails to find the thread, or never runs
+     * out. */
     atomic_store_explicit(&self->tid, 0, memory_order_relaxed);
 }
 
@@ -181,7 +186,8 @@ void domi_samples_end(domi_samples *samples)
 {
     (void)samples;
     atomic_store_explicit(&active, NULL, memory_order_seq_cst);
-    /* A handler takes microseconds, but its thread may have lost its CPU. */
+    /* A handler takes microseconds, but its thread may have been taken off its CPU: so let others
+     * run. */
     while (atomic_load_explicit(&inside, memory_order_seq_cst) != 0)
         (void)sched_yield();
     atomic_store_explicit(&begun_under, 0, memory_order_release);

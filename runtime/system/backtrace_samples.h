@@ -23,12 +23,15 @@ typedef struct domi_sampled {
 
 /* A sample is a head, the behaviour, and addresses, the innermost first, in words of 8 bytes. The
  * head is never 0, so a word of zeros ends the samples. */
-#define DOMI_SAMPLE_WORDS  2u /* in front of the addresses */
-#define DOMI_SAMPLE_DEPTH  DOMUS_CPU_PROFILE_DEPTH_MAX
-#define DOMI_SAMPLE_RUNNER (UINT64_C(1) << 32) /* bit of the head: a runner of a pool */
-#define DOMI_SAMPLE_CUT    (UINT64_C(1) << 33) /* bit of the head: the stack was deeper */
+#define DOMI_SAMPLE_WORDS 2u /* words of a sample in front of its addresses */
+#define DOMI_SAMPLE_DEPTH DOMUS_CPU_PROFILE_DEPTH_MAX
+/* bit of the head of a sample: its thread is a runner of a pool */
+#define DOMI_SAMPLE_RUNNER (UINT64_C(1) << 32)
+/* bit of the head of a sample: the stack had more frames than were stored */
+#define DOMI_SAMPLE_CUT (UINT64_C(1) << 33)
 
-/* The lower bits of the head: the number of addresses, and how many samples this one counts as. */
+/* The lower bits of the head of a sample: how many addresses it has, and its weight (for how many
+ * samples it counts). */
 static inline uint32_t domi_sample_depth(uint64_t head)
 {
     return (uint32_t)(head & 0xff);
@@ -40,26 +43,29 @@ static inline uint32_t domi_sample_weight(uint64_t head)
 }
 
 typedef struct domi_samples {
-    const struct domus_system *system; /* threads of other systems write nothing */
-    uint64_t *words;                   /* zeroed; `capacity` of them */
+    /* the system whose threads are sampled; the threads of other systems write nothing */
+    const struct domus_system *system;
+    /* memory for the samples: `capacity` words, zeroed at first */
+    uint64_t *words;
     uint64_t capacity;
-    _Atomic uint64_t claimed; /* words; more than `capacity` if samples were dropped */
+    /* words that handlers have claimed; more than `capacity` if samples were dropped */
+    _Atomic uint64_t claimed;
     _Atomic uint64_t taken;   /* samples that were written, by their weights */
     _Atomic uint64_t dropped; /* samples for which there was no room, by their weights */
 } domi_samples;
 
 /* From now on the calling thread, which owns `manager`, can be sampled, if the program has
  * installed the handler. */
-void domi_samples_admit(domi_sampled *self, const domi_manager *manager);
+void domi_samples_enable_thread(domi_sampled *self, const domi_manager *manager);
 
 /* From now on the calling thread, which is about to end, cannot be sampled. */
-void domi_samples_leave(domi_sampled *self);
+void domi_samples_disable_thread(domi_sampled *self);
 
 /* Make `samples` active. Returns 0; -ENOENT if there is no handler; -EBUSY if another set is
  * active. */
 int domi_samples_begin(domi_samples *samples);
 
-/* Make them inactive: when this returns, nothing writes them any more. */
+/* End the active set of samples: when this returns, no handler writes samples any more. */
 void domi_samples_end(domi_samples *samples);
 
 #endif

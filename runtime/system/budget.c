@@ -4,11 +4,13 @@
 
 #include <domus/memory.h>
 
-#define MIB           (1024 * 1024)     /* bytes of a MiB */
-#define MS_NS         UINT64_C(1000000) /* nanoseconds of a millisecond */
-#define WAY_LEAST     MIB         /* a shorter way to the next mark counts as this many bytes */
-#define CALM_LEAST_NS (4 * MS_NS) /* some eighty times as long as a look takes */
-#define LEAST_SHARE   8           /* a budget is at least the limit divided by this */
+#define MIB       (1024 * 1024)     /* bytes of a MiB */
+#define MS_NS     UINT64_C(1000000) /* nanoseconds of a millisecond */
+#define WAY_LEAST MIB               /* bytes; a shorter way to the next mark counts as this */
+/* the shortest time between two looks while memory does not grow, some eighty times that of a look
+ */
+#define CALM_LEAST_NS (4 * MS_NS)
+#define LEAST_SHARE   8 /* a budget is at least the limit divided by this */
 
 static uint64_t get_percent_of_bytes(uint64_t bytes, uint32_t percent)
 {
@@ -53,9 +55,9 @@ uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks)
     return DOMUS_MEMORY_NORMAL;
 }
 
-/* Returns the time until the next look if memory does not grow. It may begin to, by 1 MiB in
+/* Returns the time until the next look while memory does not grow: it may begin to grow by 1 MiB in
  * a millisecond. */
-static uint64_t calm_ns(uint64_t quarter)
+static uint64_t get_calm_ns(uint64_t quarter)
 {
     return get_larger(quarter / MIB * MS_NS, CALM_LEAST_NS);
 }
@@ -63,7 +65,7 @@ static uint64_t calm_ns(uint64_t quarter)
 uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns)
 {
     uint64_t quarter = get_larger(way, WAY_LEAST) / 4;
-    uint64_t after_ns = calm_ns(quarter) < interval_ns ? calm_ns(quarter) : interval_ns;
+    uint64_t after_ns = get_calm_ns(quarter) < interval_ns ? get_calm_ns(quarter) : interval_ns;
 
     if (grown == 0 || took_ns == 0)
         return after_ns;

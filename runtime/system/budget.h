@@ -20,7 +20,8 @@ typedef struct domi_marks {
 typedef struct domi_budget {
     uint64_t own;     /* the library's bytes; at most all that is used */
     uint64_t foreign; /* the rest of what is used */
-    domi_marks marks; /* the marks of own memory: high is the budget, critical the last budget */
+    /* marks of the library's memory: `high` is the budget, `critical` the last budget */
+    domi_marks marks;
 } domi_budget;
 
 /* Returns `from` minus `bytes`, but never less than 0. */
@@ -37,7 +38,7 @@ domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critica
  * never written do not count as used. */
 domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks marks);
 
-/* Returns the bytes below which a level ends that begins at `mark`. */
+/* Returns the bytes below which a memory level ends if it begins at `mark` bytes. */
 static inline uint64_t domi_level_end_bytes(uint64_t mark)
 {
     return mark - mark / 20;
@@ -58,8 +59,8 @@ uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks);
 #define DOMI_LOOK_LEAST_NS UINT64_C(1000000)
 uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns);
 
-/* Returns how many bytes one of `threads` threads may have queued for its peers: its part of
- * `percent` of the budget, and at least DOMI_QUEUE_LEAST. */
+/* Returns how many bytes one of `threads` threads may have queued for its peers: an equal part of
+ * `percent` of the budget, but at least DOMI_QUEUE_LEAST. */
 #define DOMI_QUEUE_LEAST UINT64_C(65536)
 uint64_t domi_budget_queue(uint64_t budget, uint32_t percent, uint32_t threads);
 

@@ -19,7 +19,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* For so long a thread waits for another one that writes. */
+/* How long a thread that crashes waits for another one that writes the file: WAITS times WAIT_MS
+ * milliseconds. */
 #define WAITS       500u
 #define WAIT_MS     10
 #define COMM_LENGTH 16u /* the size of a thread's name in the kernel */
@@ -28,7 +29,8 @@ static char path[DOMI_OWN_FILE_PATH_MAX + 1];
 static atomic_bool is_writing;
 static atomic_bool is_written;
 
-static _Thread_local _Atomic(domi_recorder *) *own_recorder; /* given to domi_crash_enter() */
+/* the argument of domi_crash_enter() */
+static _Thread_local _Atomic(domi_recorder *) *own_recorder;
 static _Thread_local domi_alternate_stack stack;
 
 static const struct {
@@ -51,7 +53,7 @@ static const char *get_signal_name(int signal)
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
-/* The recorder of this thread; NULL if there is none left. */
+/* Returns the recorder of this thread; NULL if it has none and no static one is left. */
 static domi_recorder *find_recorder(void)
 {
     char comm[COMM_LENGTH + 1] = "";
@@ -65,9 +67,9 @@ static domi_recorder *find_recorder(void)
     return domi_recorders_add_crashed(comm);
 }
 
-/* The run has begun after the newest stamp and after all that is recorded. */
-static uint64_t begin_of_run(const domi_manager *manager, const domi_recorder *recorder,
-                             uint64_t now_ns)
+/* Returns when the run began, at least: after the newest stamp, and after all that is recorded. */
+static uint64_t get_run_begin(const domi_manager *manager, const domi_recorder *recorder,
+                              uint64_t now_ns)
 {
     uint64_t last_ns = domi_recorder_last_ns(recorder);
     uint64_t begin_ns = manager->now_ns > last_ns ? manager->now_ns : last_ns;
@@ -87,7 +89,7 @@ static void describe_crash(int signal)
     if (recorder == NULL)
         return;
     if (running != NULL)
-        domi_recorder_begin(recorder, DOMI_RECORD_RUN, begin_of_run(manager, recorder, now_ns),
+        domi_recorder_begin(recorder, DOMI_RECORD_RUN, get_run_begin(manager, recorder, now_ns),
                             running, (uintptr_t)domi_manager_handling(manager));
     domi_recorder_note(recorder, DOMI_RECORD_CRASH, now_ns, now_ns, get_signal_name(signal), 0);
 }
@@ -109,13 +111,14 @@ static void wait_for_writer(void)
         (void)poll(NULL, 0, WAIT_MS);
 }
 
-static void on_crash(int signal, siginfo_t *info, void *context)
+static void handle_crash_signal(int signal, siginfo_t *info, void *context)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     int kept = errno;
 
     (void)context;
-    /* relaxed, both: only one thread writes, and the others read nothing of what it has written. */
+    /* relaxed, both stores: only one thread writes the file, and the others read nothing that it
+     * has written. */
     if (!atomic_exchange_explicit(&is_writing, true, memory_order_relaxed)) {
         write_trace(signal);
         atomic_store_explicit(&is_written, true, memory_order_relaxed);
@@ -123,7 +126,8 @@ static void on_crash(int signal, siginfo_t *info, void *context)
         wait_for_writer();
     }
     (void)sigaction(signal, &usual, NULL);
-    /* A fault comes again by itself. A signal that was sent does not. */
+    /* A fault comes again when the instruction is tried again. A signal that was sent has to be
+     * sent once more. */
     if (info->si_code <= 0)
         (void)raise(signal);
     errno = kept;
@@ -134,7 +138,8 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 /* A handler that the program or a sanitizer has, and a signal that is ignored, stay as they are. */
 static void install_handler(int signal)
 {
-    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = handle_crash_signal,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction now;
 
     sigfillset(&action.sa_mask);

@@ -9,8 +9,9 @@
 
 #include "runtime/trace/recorder.h"
 
-/* The calling thread runs actors from now on: it has an alternate stack, if the handler is there.
- * `recorder` is where it has its recorder, if it has one; NULL: it never has. */
+/* The calling thread begins to run actors: make an alternate stack for it, if a crash handler is
+ * installed. `recorder` points to where the thread keeps its recorder; NULL: the thread never has
+ * one. */
 void domi_crash_enter(_Atomic(domi_recorder *) *recorder);
 
 /* The calling thread is about to end. */

@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
-/* A reader holds the mutex while it reads, so that a table which is removed is read no more. No
- * thread that runs actors takes it. */
+/* A reader holds the mutex while it reads, so a table cannot be removed while it is read. No thread
+ * that runs actors takes the mutex. */
 typedef struct domi_figures {
     pthread_mutex_t mutex;
     uint32_t count;

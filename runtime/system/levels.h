@@ -28,43 +28,43 @@
 struct domus_system;
 
 typedef struct domi_pressure {
-    /* Each of these two fields is a domus_memory_level, and changes seldom. */
-    /* from what the library holds against its budget; threads act on it */
+    /* Each of the two levels is a domus_memory_level, and changes seldom. */
+    /* the level of the library's own memory against its budget; threads act on this level */
     alignas(DOMI_LINES) _Atomic uint32_t own_level;
-    _Atomic uint32_t level;               /* from all memory that is in use */
+    _Atomic uint32_t level;               /* the level of all memory in use */
     _Atomic uint32_t changes;             /* how often one of the two levels has changed */
     alignas(DOMI_LINES) domi_meter meter; /* pressure.c finds this structure by its meter */
     struct domus_system *system;          /* the system whose memory this is */
     const char *root;                     /* put before `/proc` and `/sys`; "" in production */
     _Atomic uint64_t next_ns;             /* when the next look is due; UINT64_MAX: never */
-    /* 1: a thread takes a look; that thread alone writes the fields below */
+    /* 1 while a thread takes a look; only that thread writes the fields below */
     _Atomic uint32_t looking;
-    domi_footprint footprint; /* where used bytes and limits are read */
+    domi_footprint footprint; /* reads used bytes and limits */
     uint64_t way;             /* bytes to the next mark at the last measurement */
-    uint64_t looked_ns;       /* when the last look by domi_pressure_look() was */
-    uint64_t looked_used;     /* bytes in use at that look */
-    uint64_t shed_seen;       /* shared.shed at the newest look that found it changed */
-    uint64_t shed_seen_ns;    /* the time of that look */
+    uint64_t looked_ns;       /* time of the last look by domi_pressure_look() */
+    uint64_t looked_used;     /* bytes in use at the look of `looked_ns` */
+    uint64_t shed_seen;       /* `shared.shed` at the newest look that found a new value there */
+    uint64_t shed_seen_ns;    /* time of the look that set `shed_seen` */
     uint64_t heap_trim_ns;    /* the heap is not trimmed before this time */
     uint64_t heap_last_ns;    /* the heap is not trimmed from this time on */
     /* the figures of the last look in bytes, for reports */
     domi_counter used, limit, own, foreign, budget, last_budget;
-    /* bytes that each thread may keep for its peers: those to be sent, and copied-out pieces that
-     * wait for their actor; whoever looks at the memory writes it */
+    /* bytes that each thread may keep for its peers: bytes to be sent, and copied-out pieces that
+     * wait for their actor. The thread that takes a look writes this. */
     domi_counter queue_max;
     _Atomic uint32_t counts_sockets; /* the kernel's socket buffers are a part of the used memory */
     domi_io_shared shared;           /* figures that the threads' io shares */
-    /* times at which memory became high, critical, and full; and how often it was measured */
+    /* how often memory became high, critical, and full; how often it was measured */
     domi_counter highs, criticals, fulls, looks;
-    /* These fields are for pressure_report.c, which notes here what it has logged, except where a
-     * field says otherwise. */
+    /* pressure_report.c alone uses the fields from here on, except where a field says otherwise:
+     * they hold what has been logged. */
     _Atomic uint32_t woken_for;     /* the value of `changes` for which watchers were last woken */
     _Atomic uint32_t said;          /* the state of memory that was logged last (enum trouble) */
     _Atomic uint32_t is_shedding;   /* channels are being reset */
     _Atomic uint32_t said_shedding; /* not 0: the line about channels being reset was logged */
     uint64_t shed_said;             /* shared.shed when the end of the resets was last logged */
-    uint64_t shed_bytes_said;       /* shared.shed_bytes at the same time */
-    /* sends of foreign threads that were refused before the lock */
+    uint64_t shed_bytes_said;       /* `shared.shed_bytes` at the time of `shed_said` */
+    /* sends of foreign threads that were refused before they took the lock of the outside */
     _Atomic uint64_t outside_refused;
     _Atomic uint64_t outside_trim_ns; /* when the outside's slabs are trimmed next (trim.c) */
 } domi_pressure;

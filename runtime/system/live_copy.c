@@ -19,17 +19,17 @@ void domi_live_fini(domus_system *system)
     pthread_mutex_destroy(&system->live.mutex);
 }
 
-void domi_live_copy(domus_system *system, domus_config *ret_config)
+void domi_live_copy_config(domus_system *system, domus_config *ret_config)
 {
     pthread_mutex_lock(&system->live.mutex);
     *ret_config = system->live.config;
     pthread_mutex_unlock(&system->live.mutex);
 }
 
-void domi_live_take(domus_system *system, domi_manager *manager)
+void domi_live_update_manager(domus_system *system, domi_manager *manager)
 {
     domus_config config;
 
-    domi_live_copy(system, &config);
+    domi_live_copy_config(system, &config);
     domi_manager_set_config(manager, &config);
 }

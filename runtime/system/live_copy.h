@@ -4,15 +4,16 @@
 
 #include "runtime/system/system.h"
 
-/* Begin with the configuration of the system, before it has threads. `spin_ns` is
- * scheduler.idle.spin as it was given. */
+/* Begin with the configuration of the system, before the system has threads. `spin_ns` is the
+ * configured scheduler.idle.spin. */
 void domi_live_init(domus_system *system, uint64_t spin_ns);
 void domi_live_fini(domus_system *system);
 
-/* Copy what holds. The texts, listeners and pools in it are the system's. Any thread. */
-void domi_live_copy(domus_system *system, domus_config *ret_config);
+/* Copy the configuration that holds now. The system owns the texts, listeners and pools in the
+ * copy. Any thread. */
+void domi_live_copy_config(domus_system *system, domus_config *ret_config);
 
-/* Give a manager what holds. The thread that uses the manager. */
-void domi_live_take(domus_system *system, domi_manager *manager);
+/* Bring a manager's copy of the configuration up to date. The thread that uses the manager. */
+void domi_live_update_manager(domus_system *system, domi_manager *manager);
 
 #endif

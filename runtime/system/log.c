@@ -1,7 +1,7 @@
 /* This file writes log lines, and bounds their number.
  *
  * The bound of a thread is one word: its upper half holds a second, its lower half how many lines
- * were wanted in that second. So one compare-exchange suffices, and nobody waits. */
+ * were wanted in that second. So one compare-exchange is enough, and no thread waits. */
 #include "runtime/system/logs.h"
 
 #include "house/dispatch/describe.h"
@@ -19,9 +19,9 @@
 
 #define SECOND_NS UINT64_C(1000000000) /* nanoseconds of a second */
 
-/* True if one more line may pass. In that case `ret_dropped` is how many lines did not pass since
- * the last line that did. */
-static bool may_line_pass(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
+/* True if one more line may be written in this second. Then `ret_dropped` gets how many lines were
+ * dropped since the last line that was written. */
+static bool may_log_line(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
 {
     /* Relaxed: the word is complete by itself and guards no other data. */
     uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
@@ -54,7 +54,7 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     va_list arguments;
 
     if (system->hooks.log == NULL || level > domus_system_log_level(system) ||
-        !may_line_pass(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
+        !may_log_line(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
         return;
     if (dropped != 0) {
         snprintf(text, sizeof text, "%" PRIu32 " lines of this thread were dropped", dropped);
@@ -63,8 +63,8 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     va_start(arguments, format);
     (void)vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
-    /* Names, paths and symbols come from programs and files. Escaped, each call gives one line, and
-     * no text moves a terminal's cursor. */
+    /* Names, paths and symbols come from programs and files. They are escaped, so that each call
+     * writes one line and no text moves a terminal's cursor. */
     (void)domus_text_escape(raw, strlen(raw), text, sizeof text);
     system->hooks.log(system->hooks.log_context, level, thread, text);
 }
@@ -82,7 +82,7 @@ int domus_system_set_log_level(domus_system *system, domus_log_level level)
 {
     if ((unsigned)level > DOMUS_LOG_INFO)
         return -EINVAL;
-    /* Relaxed: a number and nothing else. */
+    /* Relaxed: the level guards no other data. */
     atomic_store_explicit(&system->log_level, level, memory_order_relaxed);
     return 0;
 }
@@ -95,7 +95,7 @@ domus_log_level domus_system_log_level(const domus_system *system)
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-static uint32_t thread_of(const domi_manager *manager)
+static uint32_t get_log_thread(const domi_manager *manager)
 {
     const domus_system *system = manager->system;
 
@@ -104,8 +104,9 @@ static uint32_t thread_of(const domi_manager *manager)
 
 #define WHOM_SIZE 64 /* bytes of an actor's address as text */
 
-/* Print the address of an actor. Returns `whom`. */
-static const char *print_whom(const domus_system *system, const domi_house *house, char *whom)
+/* Print the address of an actor into `whom`, and return `whom`. */
+static const char *print_actor_address(const domus_system *system, const domi_house *house,
+                                       char *whom)
 {
     domi_text text = {.at = whom, .size = WHOM_SIZE};
 
@@ -113,19 +114,20 @@ static const char *print_whom(const domus_system *system, const domi_house *hous
     return whom;
 }
 
-/* An actor that comes to its most conversations does so again and again, so its thread tells of it
- * in spells, as of all that runs out. A detached actor has no io, whose timer would end a spell. */
-static void log_full(domi_manager *manager, const domi_house *house)
+/* Log that an actor has its most conversations. This happens again and again, so a thread logs when
+ * such a time begins and when it is over. A detached actor has no io, whose timer would log the
+ * end. */
+static void log_most_conversations(domi_manager *manager, const domi_house *house)
 {
     domus_system *system = manager->system;
     char whom[WHOM_SIZE];
 
     if (manager->io != NULL && !domi_spell_record_conversations(manager->io))
         return;
-    domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
+    domi_log_line(system, DOMUS_LOG_WARNING, get_log_thread(manager),
                   "actor %s %s has %" PRIu32 " conversations, the most that "
                   "scheduler.conversationsMax allows: its asks and notices wait",
-                  domi_behaviour_name(house->behaviour), print_whom(system, house, whom),
+                  domi_behaviour_name(house->behaviour), print_actor_address(system, house, whom),
                   domi_house_count_parked(house));
 }
 
@@ -133,8 +135,8 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
                         int error)
 {
     static const struct {
-        domus_log_level level; /* the level of the line */
-        const char *text;      /* the start of the line */
+        domus_log_level level; /* level of the log line */
+        const char *text;      /* start of the log line */
     } said[] = {
         [DOMI_HAS_FAILED] = {DOMUS_LOG_WARNING, "has failed"},
         [DOMI_IS_RESTARTED] = {DOMUS_LOG_WARNING, "is restarted"},
@@ -145,23 +147,24 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
     if (system->hooks.log == NULL)
         return;
     if (what == DOMI_IS_FULL) {
-        log_full(manager, house);
+        log_most_conversations(manager, house);
         return;
     }
     const char *where = (house->marks & DOMI_MARK_UNMOUNTED) != 0 ? ", and it was not mounted" : "";
     char whom[WHOM_SIZE];
 
-    domi_log_line(system, said[what].level, thread_of(manager), "actor %s %s %s: %s (%d)%s",
-                  domi_behaviour_name(house->behaviour), print_whom(system, house, whom),
+    domi_log_line(system, said[what].level, get_log_thread(manager), "actor %s %s %s: %s (%d)%s",
+                  domi_behaviour_name(house->behaviour), print_actor_address(system, house, whom),
                   said[what].text, domus_error_name(error), error, where);
 }
 
-/* Note that a mistake is told. Returns false if it was told before, or if too many were. */
+/* Remember a mistake that is about to be logged. Returns false if it was logged before, or if too
+ * many mistakes were. */
 static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviour,
                            const domus_type *type, domi_mistake what)
 {
-    /* Each pair of addresses is one number, nearly always. If two mistakes share a number, one of
-     * them is not told. */
+    /* A behaviour and a type are hashed to one number. If two mistakes have the same number, one of
+     * them is not logged. */
     uint64_t number = ((uintptr_t)behaviour * UINT64_C(0x9e3779b97f4a7c15) ^
                        (uintptr_t)type * UINT64_C(0xc2b2ae3d27d4eb4f)) +
                       (uint64_t)what + 1;
@@ -181,7 +184,7 @@ static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviou
 }
 
 /* True if a behaviour has a row for another type with the name of `type`. */
-static bool has_namesake(const domus_behaviour *behaviour, const domus_type *type)
+static bool has_type_of_same_name(const domus_behaviour *behaviour, const domus_type *type)
 {
     if (type->name == NULL)
         return false;
@@ -194,9 +197,9 @@ static bool has_namesake(const domus_behaviour *behaviour, const domus_type *typ
     return false;
 }
 
-#define DID_SIZE 256 /* bytes of the words for a mistake */
+#define DID_SIZE 256 /* bytes for the text that describes a mistake */
 
-/* Print the words for a mistake with a message of `type`. */
+/* Print the text that describes a mistake with a message of `type`. */
 static void print_mistake(char did[DID_SIZE], domi_mistake what, const domus_behaviour *behaviour,
                           const domus_type *type, int result)
 {
@@ -217,7 +220,7 @@ static void print_mistake(char did[DID_SIZE], domi_mistake what, const domus_beh
                  "a function that handles %.40s asked for channels, a file or a connect, which no "
                  "actor of a pool can have (-EOPNOTSUPP): let an actor of a thread do it",
                  name);
-    else if (what == DOMI_TYPE_UNKNOWN && has_namesake(behaviour, type))
+    else if (what == DOMI_TYPE_UNKNOWN && has_type_of_same_name(behaviour, type))
         snprintf(did, DID_SIZE,
                  "it got a message of a type %.40s that is not the one in its rows: types are "
                  "compared by their addresses, and a static one in a header is another one in each "
@@ -255,12 +258,12 @@ void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mista
     if (system->hooks.log == NULL || !is_new_mistake(system, behaviour, type, what))
         return;
     print_mistake(did, what, behaviour, type, result);
-    domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
+    domi_log_line(system, DOMUS_LOG_WARNING, get_log_thread(manager),
                   "actor %s %s: %s (this is told once)", domi_behaviour_name(behaviour),
-                  print_whom(system, house, whom), did);
+                  print_actor_address(system, house, whom), did);
 }
 
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text)
 {
-    domi_log_line(manager->system, level, thread_of(manager), "%s", text);
+    domi_log_line(manager->system, level, get_log_thread(manager), "%s", text);
 }

@@ -15,35 +15,36 @@
 void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread, const char *format,
                    ...) __attribute__((format(printf, 4, 5)));
 
-/* Log what happened to an actor. This is domi_runtime_hooks.log. */
+/* Log what happened to an actor. This function is domi_runtime_hooks.log. */
 void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
                         int error);
 
-/* Log a mistake of a function, once for each behaviour and type. This is domi_runtime_hooks.warn.
- */
+/* Log a mistake of a handler or another function of the user, once for each behaviour and type.
+ * This function is domi_runtime_hooks.warn. */
 void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mistake what,
                       const domus_type *type, int result);
 
-/* Log a text for a manager. This is domi_runtime_hooks.say. */
+/* Log a text for a manager. This function is domi_runtime_hooks.say. */
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text);
 
 /* ---- missing.c --------------------------------------------------------------------------------*/
 
-/* Lines of the log at the start of a system say what it is without in a bare container. */
+/* Log lines at the start of a system name what a bare container lacks. */
 
-/* Log a line for each of /proc and /sys that is not there. Before start, behind
+/* Log a line for /proc and one for /sys if it is missing. Called before start, after
  * domi_pressure_begin(). */
-void domi_missing_tell(domus_system *system);
+void domi_log_missing_folders(domus_system *system);
 
 /* ---- pressure_report.c ------------------------------------------------------------------------*/
 
 /* Log lines about memory: one line when a shortage begins, and one when it is over. */
 
-/* Log a shortage that has begun or ended. `thread` as in log.c. */
+/* Log a shortage of memory that has begun or ended. `thread` is the thread's index, or
+ * DOMUS_LOG_OUTSIDE. */
 void domi_pressure_report(struct domus_system *system, uint32_t thread);
 
 /* Note for the next report whether channels are being reset because memory is short, or have not
  * been for a while. Only the thread that takes a look calls it. */
-void domi_pressure_note_shed(domi_pressure *pressure, uint64_t now_ns);
+void domi_pressure_record_shed(domi_pressure *pressure, uint64_t now_ns);
 
 #endif

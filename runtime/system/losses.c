@@ -1,4 +1,4 @@
-/* How losses are counted, noted and told; see the header. */
+/* This file counts, notes and logs losses; losses.h says what losses are. */
 #include "runtime/system/losses.h"
 
 #include "house/conversation/stack.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void domi_system_fail(domus_system *system, uint32_t thread, int error)
+void domi_system_handle_ring_failure(domus_system *system, uint32_t thread, int error)
 {
     char text[sizeof system->failed_text];
 
@@ -38,10 +38,10 @@ void domi_system_fail(domus_system *system, uint32_t thread, int error)
 
 /* --- actors that are left -------------------------------------------------------------------- */
 
-static void note_lost_work(domus_system *system, const char *format, ...)
+static void append_to_losses(domus_system *system, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note_lost_work(domus_system *system, const char *format, ...)
+static void append_to_losses(domus_system *system, const char *format, ...)
 {
     size_t used = strlen(system->left);
     va_list arguments;
@@ -56,18 +56,18 @@ typedef struct leftover {
     const domi_manager *manager; /* the manager whose actors are looked at */
 } leftover;
 
-/* Note where an actor lives, or a handler runs. */
-static void note_place(domus_system *system, const domi_manager *manager)
+/* Add to the losses the pool or the thread whose manager is `manager`. */
+static void append_place(domus_system *system, const domi_manager *manager)
 {
     if (manager->pooled != NULL)
-        note_lost_work(system, "pool %.63s", manager->pooled->name);
+        append_to_losses(system, "pool %.63s", manager->pooled->name);
     else
-        note_lost_work(system, "thread %u", manager->index);
+        append_to_losses(system, "thread %u", manager->index);
 }
 
 #define LEFT_LINES_MAX 16u /* lines about actors that did not stop; others are only counted */
 
-static void note_house(void *house_, void *context)
+static void record_left_actor(void *house_, void *context)
 {
     const domi_house *house = house_;
     leftover *left = context;
@@ -76,34 +76,34 @@ static void note_house(void *house_, void *context)
         left->system->left_count++ >= LEFT_LINES_MAX)
         return;
     uint32_t children = domi_house_count_children(house);
-    note_place(left->system, left->manager);
-    note_lost_work(
+    append_place(left->system, left->manager);
+    append_to_losses(
         left->system, ": %s (%s): %u conversations, %u children%s\n",
         domi_behaviour_name(house->behaviour), domi_state_name(house->state),
         domi_house_count_parked(house), children,
         house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open" : "");
 }
 
-void domi_system_note_left(domus_system *system, domi_manager *manager)
+void domi_system_record_left_actors(domus_system *system, domi_manager *manager)
 {
     leftover left = {system, manager};
 
     if (domi_counter_read(&manager->births.houses) == 0)
         return;
     pthread_mutex_lock(&system->mutex);
-    domi_slots_walk(manager, note_house, &left);
+    domi_slots_walk(manager, record_left_actor, &left);
     pthread_mutex_unlock(&system->mutex);
 }
 
-void domi_system_note_running(domus_system *system, const domi_manager *manager)
+void domi_system_record_running_actor(domus_system *system, const domi_manager *manager)
 {
     const domus_behaviour *running = domi_manager_running(manager);
 
     if (running == NULL)
         return;
     system->left_count++;
-    note_place(system, manager);
-    note_lost_work(system, ": a handler of %s has not returned\n", domi_behaviour_name(running));
+    append_place(system, manager);
+    append_to_losses(system, ": a handler of %s has not returned\n", domi_behaviour_name(running));
 }
 
 const char *domus_system_left(const domus_system *system)
@@ -152,7 +152,7 @@ uint64_t domi_system_connections(const domus_system *system)
     return sum;
 }
 
-uint64_t domi_system_outbound(const domus_system *system)
+uint64_t domi_system_count_outbound(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -164,7 +164,7 @@ uint64_t domi_system_outbound(const domus_system *system)
 
 /* Only the thread itself, which a handler holds up, could read its channels. So the channels are
  * counted, but not the bytes that they owe. */
-void domi_system_log_held(domus_system *system)
+void domi_system_log_held_connections(domus_system *system)
 {
     uint64_t held = domi_system_connections(system);
 
@@ -175,7 +175,8 @@ void domi_system_log_held(domus_system *system)
                       held);
 }
 
-/* A stop that timed out has logged its part, so each call logs what was cut since the last one. */
+/* A stop that timed out has logged the channels cut until then, so each call logs only those cut
+ * since the last call. */
 int domi_system_log_cut(domus_system *system)
 {
     domi_cut cut = domi_system_count_cut(system);

@@ -1,19 +1,19 @@
-/* A system runs without /proc and /sys, and knows less: how much memory the process has, and which
- * limits the cgroup sets. That does not end the start, so a line says it, with the keys that do
- * nothing then or have to be set. */
+/* This file logs what a system lacks without /proc and /sys: it then does not know how much memory
+ * the process has, or which limits the cgroup sets. The system starts all the same; the line names
+ * the keys that have no effect then, or have to be set. */
 #include "runtime/system/logs.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-/* A folder that may not be looked at is not missing. Neither is an empty one: where no cgroup is
- * mounted in a /sys, as in a chroot, the program is mostly in no cgroup of its own. */
+/* A folder that this process may not read is not missing, nor is an empty one: a chroot may have a
+ * /sys without a cgroup mounted in it, and then the program is mostly in no cgroup of its own. */
 static bool is_folder_missing(const char *path)
 {
     return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-void domi_missing_tell(domus_system *system)
+void domi_log_missing_folders(domus_system *system)
 {
     bool has_limits = system->config.system.threads != 0 && system->config.memory.limit_bytes != 0;
 

@@ -1,8 +1,8 @@
-/* In this file the monitor looks and sleeps. It falls asleep as base/park.h tells it: it exchanges
- * its word, looks at everything again, and sleeps; the kernel compares the word once more before
- * that. The word is another one all the same: nothing is put for the monitor, it is told to end by
- * its word, and it also sleeps for a time while the word is AWAKE, so that nobody pays for waking
- * it then. */
+/* In this file the monitor looks and sleeps. It falls asleep in the steps of base/park.h: it
+ * exchanges its word, looks at everything again, and sleeps; the kernel compares the word once more
+ * before the sleep. But the word has other values than a park word: nothing is put for the monitor,
+ * its word tells it to end, and it also sleeps for a time while the word is AWAKE, so that no
+ * thread pays for waking it then. */
 #include "runtime/system/monitor.h"
 
 #include "runtime/os/futex.h"
@@ -18,7 +18,7 @@ static uint64_t run_all_checks(domus_system *system)
 
     domi_counter_add(&system->monitor.looks, 1);
     /* Threads look at memory between their runs, too, but one run may be long. */
-    domi_pressure_tick(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
+    domi_pressure_look_if_due(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
     uint64_t stalls_ns = domi_stalls_look(system);
     if (stalls_ns < next_ns)
         next_ns = stalls_ns;
@@ -55,7 +55,7 @@ static bool is_anyone_awake(const domus_system *system)
 }
 
 /* Returns the runs and spawns of all threads so far. */
-static uint64_t sum_of_work(const domus_system *system)
+static uint64_t sum_runs_and_spawns(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -66,15 +66,15 @@ static uint64_t sum_of_work(const domus_system *system)
     return sum;
 }
 
-/* True if a thread is at work, or was at work a moment ago: then it has often woken and fallen
- * asleep again since the last look. */
-static bool note_liveliness(domus_system *system)
+/* Returns whether a thread is at work, or was until a moment ago; threads that wake and fall asleep
+ * often count as at work. */
+static bool check_recent_work(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint64_t now_ns = domi_clock_now(&system->clock);
-    uint64_t done = sum_of_work(system);
+    uint64_t done = sum_runs_and_spawns(system);
 
-    if (done != monitor->works || is_anyone_awake(system) || domi_stalls_is_any(system))
+    if (done != monitor->works || is_anyone_awake(system) || domi_stalls_is_any_open(system))
         monitor->lively_ns = now_ns;
     monitor->works = done;
     return now_ns - monitor->lively_ns < DOMI_MONITOR_LINGER_NS;
@@ -85,7 +85,8 @@ void domi_monitor_rest(domus_system *system)
     domi_monitor *monitor = &system->monitor;
     uint32_t expected = DOMI_MONITOR_AWAKE;
 
-    /* seq_cst, then seq_cst looks: pairs with domi_monitor_wake_if_resting(). */
+    /* seq_cst, as the looks at the park words that follow: pairs with
+     * domi_monitor_wake_if_resting(). */
     if (!atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_ASLEEP,
                                                  memory_order_seq_cst, memory_order_relaxed))
         return; /* the word is ENDING */
@@ -116,7 +117,7 @@ static void *run_monitor(void *system_)
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
         const struct timespec next = domi_clock_deadline_after(run_all_checks(system));
 
-        if (note_liveliness(system))
+        if (check_recent_work(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
         else
             domi_monitor_rest(system);

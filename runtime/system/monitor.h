@@ -15,8 +15,8 @@
  * and wakes often need not wake the monitor each time. */
 #define DOMI_MONITOR_LINGER_NS UINT64_C(100000000)
 
-/* Start the monitor once the threads run, and stop it before they are joined. If there is nothing
- * to watch, the start makes no thread. It returns 0 or a negative errno. A monitor that was not
+/* Start the monitor once the threads run, or stop it before they are joined. If there is nothing to
+ * watch, the start makes no thread. The start returns 0 or a negative errno. A monitor that was not
  * started may be stopped. */
 int domi_monitor_start(domus_system *system);
 void domi_monitor_stop(domus_system *system);

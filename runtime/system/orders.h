@@ -1,10 +1,10 @@
 /* The word of orders that a system has for its threads.
  *
- * The upper byte is the step of a stop that is wanted (stop_step.h). The other three count changes
- * of the configuration (live.h), and begin again with 1 after 2^24 - 1. The system writes the word,
- * and each thread has its own, of what it has followed: while the two are equal, there is nothing
- * to do, so that a loop compares one word. A step is greater than all before it, whatever the
- * number of changes. */
+ * The upper byte is the step of a stop that is wanted (stop_step.h). The other three bytes count
+ * changes of the configuration (live.h), and begin again with 1 after 2^24 - 1. The system writes
+ * its word, and each thread has a word with the orders that it has followed: while the two are
+ * equal, there is nothing to do, so that a loop compares one word. A later step makes a greater
+ * word, whatever the number of changes. */
 #ifndef DOMI_RUNTIME_SYSTEM_ORDERS_H
 #define DOMI_RUNTIME_SYSTEM_ORDERS_H
 
@@ -15,7 +15,7 @@
 
 #define DOMI_ORDERS_CHANGES UINT32_C(0x00ffffff)
 
-/* Returns the least word with a step. */
+/* Returns the least word of orders with `step` in it. */
 static inline uint32_t domi_orders_of(domi_stop_step step)
 {
     return (uint32_t)step << 24;
@@ -26,14 +26,14 @@ static inline domi_stop_step domi_orders_step(uint32_t orders)
     return (domi_stop_step)(orders >> 24);
 }
 
-/* Returns the word with another step. */
+/* Returns the word of orders with its step replaced. */
 static inline uint32_t domi_orders_with_step(uint32_t orders, domi_stop_step step)
 {
     return domi_orders_of(step) | (orders & DOMI_ORDERS_CHANGES);
 }
 
-/* Returns the word with one change more. A thread that begins has followed 0, so no change has
- * this number. */
+/* Returns the word of orders with one more change. No change has the number 0, because a thread
+ * that begins has followed 0. */
 static inline uint32_t domi_orders_with_change(uint32_t orders)
 {
     uint32_t changes = (orders + 1) & DOMI_ORDERS_CHANGES;
@@ -41,7 +41,7 @@ static inline uint32_t domi_orders_with_change(uint32_t orders)
     return (orders & ~DOMI_ORDERS_CHANGES) | (changes != 0 ? changes : 1);
 }
 
-/* Returns whether two words count other changes. */
+/* Returns whether two words of orders count different changes of the configuration. */
 static inline bool domi_orders_differ_in_change(uint32_t followed, uint32_t wanted)
 {
     return ((followed ^ wanted) & DOMI_ORDERS_CHANGES) != 0;

@@ -11,22 +11,22 @@
 #include <malloc.h>
 #include <stddef.h>
 
-#define STEP_MIN     (256 * 1024)         /* bytes that are taken at least between two looks */
+#define STEP_MIN     (256 * 1024)         /* the least bytes that are allocated between two looks */
 #define HEAP_TRIM_NS UINT64_C(1000000000) /* time between two trims of the heap */
 /* time for which the heap is trimmed after memory was short */
 #define HEAP_TRIM_FOR_NS (10 * HEAP_TRIM_NS)
 
 /* Returns the mark `full`, which is halfway from critical to the limit. */
-static uint64_t full_mark(uint64_t limit, domi_marks marks)
+static uint64_t get_full_mark(uint64_t limit, domi_marks marks)
 {
     return limit - (limit - marks.critical) / 2;
 }
 
 /* Returns the mark `scarce`, which is halfway from critical to full. The memory above it is kept
  * for messages. */
-static uint64_t scarce_mark(uint64_t limit, domi_marks marks)
+static uint64_t get_scarce_mark(uint64_t limit, domi_marks marks)
 {
-    return marks.critical + (full_mark(limit, marks) - marks.critical) / 2;
+    return marks.critical + (get_full_mark(limit, marks) - marks.critical) / 2;
 }
 
 /* Returns the free bytes that a manager keeps in its slabs. */
@@ -36,7 +36,7 @@ static uint64_t get_spare_bytes(const domi_manager *manager)
            domi_counter_read(&manager->births.slots.free_bytes);
 }
 
-static uint64_t spare_bytes(const domus_system *system)
+static uint64_t sum_spare_bytes(const domus_system *system)
 {
     uint64_t sum = get_spare_bytes(&system->outside);
 
@@ -52,12 +52,12 @@ static void keep_smaller_way(uint64_t *way, uint64_t from, uint64_t to)
         *way = to - from;
 }
 
-/* A look is one measurement: the figures that it read, and those that follow from them. */
+/* A look is one measurement: the figures that were read, and the figures computed from them. */
 typedef struct look {
     uint64_t used;      /* bytes in use, including those that are about to be taken */
     uint64_t spare;     /* free bytes that the library keeps, a part of `used` */
     uint64_t limit;     /* bytes that may be in use */
-    domi_marks marks;   /* high and critical of the limit */
+    domi_marks marks;   /* the marks `high` and `critical` of the limit */
     domi_budget budget; /* the memory that the library may hold under the limit */
 } look;
 
@@ -73,8 +73,8 @@ static void set_mark_of_next_look(domi_pressure *pressure, const look *now)
     keep_smaller_way(&way, all, now->marks.critical);
     keep_smaller_way(&way, own, now->budget.marks.high);
     keep_smaller_way(&way, own, now->budget.marks.critical);
-    keep_smaller_way(&way, now->used, scarce_mark(now->limit, now->marks));
-    keep_smaller_way(&way, now->used, full_mark(now->limit, now->marks));
+    keep_smaller_way(&way, now->used, get_scarce_mark(now->limit, now->marks));
+    keep_smaller_way(&way, now->used, get_full_mark(now->limit, now->marks));
     pressure->way = way;
     int64_t step = way / 4 > STEP_MIN ? (int64_t)(way / 4) : STEP_MIN;
     atomic_store_explicit(&pressure->meter.look_at,
@@ -82,14 +82,14 @@ static void set_mark_of_next_look(domi_pressure *pressure, const look *now)
                           memory_order_relaxed);
 }
 
-/* Marks of all memory that were passed: `tight` (high), `scarce`, `full`. Each of them forbids one
- * way to take memory (base/memory.h). */
+/* Marks of all memory in use that were passed: `tight` (high), `scarce`, `full`. Each of them
+ * forbids one way to allocate memory (base/memory.h). */
 typedef struct doors {
     bool tight, scarce, full;
 } doors;
 
-/* All of these words are relaxed: each one is complete by itself, and a thread that reads it late
- * is late by one look. */
+/* All of these words are relaxed: each word is complete by itself, and a thread that reads an old
+ * value acts one look later. */
 static void set_word(_Atomic uint32_t *word, uint32_t value)
 {
     if (atomic_load_explicit(word, memory_order_relaxed) != value)
@@ -119,8 +119,8 @@ static void set_levels(domi_pressure *pressure, uint32_t level, uint32_t own_lev
     set_word(&pressure->meter.full, shut.full);
 }
 
-/* Set all levels to normal, because nothing is measured, or not any more. Otherwise the last levels
- * would stay for ever. */
+/* Set all levels to normal, because memory is not measured. Otherwise the last levels would stay
+ * for ever. */
 static void set_levels_normal(domi_pressure *pressure)
 {
     set_levels(pressure, DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL, (doors){0});
@@ -128,14 +128,14 @@ static void set_levels_normal(domi_pressure *pressure)
     atomic_store_explicit(&pressure->shared.excess, 0, memory_order_relaxed);
 }
 
-/* Set a counter. Relaxed: the number guards nothing. */
+/* Set a counter. Relaxed: the counter guards no other data. */
 static void set_counter(domi_counter *counter, uint64_t value)
 {
     atomic_store_explicit(counter, value, memory_order_relaxed);
 }
 
-/* Returns how many bytes io has to shed (give back by resetting channels) so that the level of own
- * memory ends. */
+/* Returns how many bytes io has to shed (free by resetting channels) to end the level of own
+ * memory. */
 static int64_t get_bytes_to_shed(const look *now, uint32_t own_level)
 {
     if (own_level == DOMUS_MEMORY_NORMAL)
@@ -161,8 +161,8 @@ static void publish_figures(domus_system *system, const look *now)
                                   system->count));
 }
 
-/* Read the gauges and set everything. `wanted` is how many bytes are about to be taken; the meter's
- * `held` includes them already. */
+/* Measure memory, and set the levels and figures. `wanted` is how many bytes are about to be
+ * allocated; the meter's `held` includes them already. */
 static void measure_memory(domus_system *system, uint64_t wanted)
 {
     const uint32_t high_percent = DOMI_LIVE(system, memory.high_percent);
@@ -174,7 +174,7 @@ static void measure_memory(domus_system *system, uint64_t wanted)
         return;
     }
     usage.used += wanted;
-    look now = {.used = usage.used, .spare = spare_bytes(system), .limit = usage.limit};
+    look now = {.used = usage.used, .spare = sum_spare_bytes(system), .limit = usage.limit};
     int64_t held = atomic_load_explicit(&pressure->meter.held, memory_order_relaxed) +
                    (int64_t)usage.socket_bytes;
     now.marks =
@@ -187,8 +187,8 @@ static void measure_memory(domus_system *system, uint64_t wanted)
                          domi_bytes_subtract(now.budget.own, now.spare), now.budget.marks);
     /* At this mark slabs that are never trimmed stop growing, because they would take what messages
      * need. But foreign memory alone is not a reason to stop them. */
-    bool is_scarce =
-        now.used >= scarce_mark(now.limit, now.marks) && now.budget.own >= now.budget.marks.high;
+    bool is_scarce = now.used >= get_scarce_mark(now.limit, now.marks) &&
+                     now.budget.own >= now.budget.marks.high;
     publish_figures(system, &now);
     set_word(&pressure->counts_sockets, usage.socket_bytes != 0);
     atomic_store_explicit(&pressure->shared.excess, get_bytes_to_shed(&now, own_level),
@@ -196,7 +196,7 @@ static void measure_memory(domus_system *system, uint64_t wanted)
     set_levels(pressure, level, own_level,
                (doors){.tight = now.used >= now.marks.high,
                        .scarce = is_scarce,
-                       .full = now.used >= full_mark(now.limit, now.marks)});
+                       .full = now.used >= get_full_mark(now.limit, now.marks)});
     set_mark_of_next_look(pressure, &now);
 }
 
@@ -213,9 +213,10 @@ static void end_look_at_memory(domi_pressure *pressure)
     atomic_store_explicit(&pressure->looking, 0, memory_order_release);
 }
 
-/* Called in the middle of an allocation; this is domi_meter.grown. The calling thread's own manager
- * learns of a new level at once, so a handler that sends in a loop is refused within that loop. */
-static void look_while_growing(domi_meter *meter, size_t bytes)
+/* Called in the middle of an allocation; this function is domi_meter.grown. The calling thread's
+ * own manager learns of a new level at once, so a handler that sends in a loop is refused within
+ * that loop. */
+static void look_at_memory_while_growing(domi_meter *meter, size_t bytes)
 {
     domi_pressure *pressure =
         (domi_pressure *)(void *)((char *)meter - offsetof(domi_pressure, meter));
@@ -260,14 +261,14 @@ void domi_pressure_look(domus_system *system)
     if (atomic_load_explicit(&pressure->level, memory_order_relaxed) != DOMUS_MEMORY_NORMAL ||
         atomic_load_explicit(&pressure->meter.tight, memory_order_relaxed) != 0)
         pressure->heap_last_ns = now_ns + HEAP_TRIM_FOR_NS;
-    domi_pressure_note_shed(pressure, now_ns);
+    domi_pressure_record_shed(pressure, now_ns);
     bool trims = now_ns < pressure->heap_last_ns && now_ns >= pressure->heap_trim_ns;
     if (trims)
         pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
     end_look_at_memory(pressure);
     if (trims)
-        /* this gives back the memory of payloads that were too large for slabs; it takes
-         * milliseconds, and comes at most once a second */
+        /* this call frees the memory of payloads that were too large for slabs; it takes
+         * milliseconds, and is made at most once a second */
         (void)malloc_trim(0);
 }
 
@@ -320,7 +321,7 @@ static void wake_watchers(domus_system *system)
     }
 }
 
-void domi_pressure_tick(domus_system *system, uint32_t thread, uint64_t now_ns)
+void domi_pressure_look_if_due(domus_system *system, uint32_t thread, uint64_t now_ns)
 {
     /* Relaxed: two threads may both find that a look is due; then one of them looks. */
     if (now_ns >= atomic_load_explicit(&system->pressure.next_ns, memory_order_relaxed))
@@ -336,7 +337,7 @@ void domi_pressure_init(domus_system *system)
     pressure->system = system;
     pressure->root = "";
     atomic_store_explicit(&pressure->queue_max, UINT64_MAX, memory_order_relaxed);
-    pressure->meter.grown = look_while_growing;
+    pressure->meter.grown = look_at_memory_while_growing;
     atomic_store_explicit(&pressure->meter.look_at, INT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
 }

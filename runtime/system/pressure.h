@@ -1,11 +1,11 @@
-/* The look at memory, which writes the words of levels.h.
+/* A look at memory measures it, and writes the words of levels.h.
  *
  * A look measures (runtime/os/footprint.h), tells the library's own memory from foreign memory
  * (runtime/system/budget.h) and sets two levels. A thread that is awake takes a look every
- * memory.interval, and sooner if what is used grows fast or is near a mark. A look is also due as
- * the system grows: at 10 million messages a second a gigabyte is gone before a tenth of a second
- * is over. Therefore the functions that allocate count bytes (base/memory.h), and a look is due
- * when a quarter of the way to the next mark has been taken. */
+ * memory.interval, and sooner if the memory in use grows fast or is near a mark. A look is also due
+ * as the system allocates: at 10 million messages a second a gigabyte is gone in less than a tenth
+ * of a second. Therefore the functions that allocate count bytes (base/memory.h), and a look is due
+ * when a quarter of the way to the next mark has been allocated. */
 #ifndef DOMI_RUNTIME_SYSTEM_PRESSURE_H
 #define DOMI_RUNTIME_SYSTEM_PRESSURE_H
 
@@ -16,17 +16,17 @@ struct domus_system;
 
 void domi_pressure_init(struct domus_system *system);
 
-/* Called before the threads start: find the limits. A simulated system has none. A test may set
- * `root` before this. */
+/* Find the limits of memory; called before the threads start. A simulated system has none. A test
+ * may set `root` before this call. */
 void domi_pressure_begin(struct domus_system *system);
 
-/* Called after the threads have ended: from now on memory counts as normal. */
+/* Let memory count as normal from now on; called after the threads have ended. */
 void domi_pressure_end(struct domus_system *system);
 
 /* Returns how a thread's io has to behave at the present levels. */
 domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure);
 
-/* Read the levels and their figures. Returns the number of the change that set them. This
+/* Read the levels and their figures. Returns the number of the change that set them. This function
  * is domi_runtime_hooks.read_memory. */
 uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change);
 
@@ -36,6 +36,6 @@ void domi_pressure_look(struct domus_system *system);
 
 /* A thread that is awake calls this once a tick: take a look if one is due, wake
  * watchers, report. */
-void domi_pressure_tick(struct domus_system *system, uint32_t thread, uint64_t now_ns);
+void domi_pressure_look_if_due(struct domus_system *system, uint32_t thread, uint64_t now_ns);
 
 #endif

@@ -22,7 +22,7 @@ static const char *const said[] = {
 
 /* At the mark `full` allocations fail and succeed by turns. So FULL is over only when the level
  * critical, which lies below it, is over, too. */
-static enum trouble get_trouble_after(domi_pressure *pressure, uint32_t before)
+static enum trouble get_next_trouble(domi_pressure *pressure, uint32_t before)
 {
     uint32_t level = atomic_load_explicit(&pressure->level, memory_order_relaxed);
     uint32_t own_level = atomic_load_explicit(&pressure->own_level, memory_order_relaxed);
@@ -40,9 +40,10 @@ static uint64_t read_in_kib(const domi_counter *counter)
     return domi_counter_read(counter) / 1024;
 }
 
-#define SHED_OVER_NS UINT64_C(1000000000) /* resets are over when none came for this time */
+/* nanoseconds; resets are over when no channel was reset for this time */
+#define SHED_OVER_NS UINT64_C(1000000000)
 
-void domi_pressure_note_shed(domi_pressure *pressure, uint64_t now_ns)
+void domi_pressure_record_shed(domi_pressure *pressure, uint64_t now_ns)
 {
     uint64_t count = domi_counter_read(&pressure->shared.shed);
 
@@ -64,8 +65,8 @@ static void report_shed(domus_system *system, uint32_t thread)
 
     if (atomic_load_explicit(&pressure->said_shedding, memory_order_relaxed) == now)
         return;
-    /* acq_rel: the thread that logs an end reads the figures that the thread which logged the last
-     * end wrote */
+    /* acq_rel: the thread that logs the end of a shortage reads the figures of the thread that
+     * logged the last end */
     if (atomic_exchange_explicit(&pressure->said_shedding, now, memory_order_acq_rel) == now)
         return;
     if (now != 0) {
@@ -88,7 +89,7 @@ void domi_pressure_report(domus_system *system, uint32_t thread)
 {
     domi_pressure *pressure = &system->pressure;
     uint32_t before = atomic_load_explicit(&pressure->said, memory_order_relaxed);
-    enum trouble now = get_trouble_after(pressure, before);
+    enum trouble now = get_next_trouble(pressure, before);
 
     report_shed(system, thread);
     /* Relaxed: if two threads find the state changed, only the one that exchanges it logs it. */

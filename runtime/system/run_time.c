@@ -1,8 +1,9 @@
-/* Which behaviours run, at one moment after the other; the header has the way. */
+/* This file adds up the run time of behaviours; run_time.h says how. */
 #include "runtime/system/run_time.h"
 
-#define LOOK_LEAST_NS  UINT64_C(5000000)
-#define LOOK_RANDOM_NS UINT64_C(10000000) /* at most this much more, so 10 ms in the mean */
+#define LOOK_LEAST_NS UINT64_C(5000000)
+/* the greatest random addition, which makes 10 ms in the mean */
+#define LOOK_RANDOM_NS UINT64_C(10000000)
 
 static void count_time_of_run(const domus_system *system, domi_manager *manager, uint64_t passed_ns)
 {
@@ -14,9 +15,9 @@ static void count_time_of_run(const domus_system *system, domi_manager *manager,
     domi_counter_add(&manager->tallies[number].run_ns, passed_ns);
 }
 
-/* Detached threads are made while the system runs, under its mutex. While another thread holds
- * that, this look leaves them out. */
-static void look_at_detached(domus_system *system, uint64_t passed_ns)
+/* Detached threads are made while the system runs, under its mutex. While another thread holds the
+ * mutex, this look leaves the detached threads out. */
+static void look_at_detached_threads(domus_system *system, uint64_t passed_ns)
 {
     if (pthread_mutex_trylock(&system->mutex) != 0)
         return;
@@ -42,7 +43,7 @@ uint64_t domi_run_time_look(domus_system *system)
             count_time_of_run(system, &system->threads[i].manager, passed_ns);
         for (uint32_t i = system->pools_from; i < system->managers_count; i++)
             count_time_of_run(system, system->managers[i], passed_ns);
-        look_at_detached(system, passed_ns);
+        look_at_detached_threads(system, passed_ns);
     }
     monitor->looked_ns = now_ns;
     monitor->look_ns =

@@ -1,18 +1,20 @@
-/* The run time of each behaviour, by looking now and then which one runs.
+/* The run time of each behaviour, by looking now and then which behaviour runs.
  *
- * To read the clock around each run would cost as much as a short run. So the monitor looks, about
- * 100 times a second, what each thread and runner runs, and adds the time since its last look to
- * that behaviour. Runs of behaviours are hit in proportion to their time. The time between two
- * looks is a random one, because programs have timers with fixed times. */
+ * Reading the clock around each run would cost as much as a short run. So about 100 times a second
+ * the monitor looks which behaviour runs on each thread and runner, and adds the time since its
+ * last look to that behaviour. The samples of a behaviour are in proportion to its time. The time
+ * between two looks is random, because programs have timers with fixed times. */
 #ifndef DOMI_RUNTIME_SYSTEM_RUN_TIME_H
 #define DOMI_RUNTIME_SYSTEM_RUN_TIME_H
 
 #include "runtime/system/system.h"
 
-/* Look once. Returns the nanoseconds until the next look. The monitor. */
+/* Take one look at all threads and runners. Returns the nanoseconds until the next look. The
+ * monitor. */
 uint64_t domi_run_time_look(domus_system *system);
 
-/* Let the time in which the monitor slept belong to nobody. The monitor. */
+/* Forget the last look after the monitor has slept, so that no behaviour gets the time of the
+ * sleep. The monitor. */
 void domi_run_time_forget(domus_system *system);
 
 #endif

@@ -21,29 +21,29 @@
 #define MS     UINT64_C(1000000) /* nanoseconds of a millisecond */
 #define SECOND (1000 * MS)
 
-/* A thread that takes a signal takes it at once, but a sanitizer delays it. After this time no
- * backtrace is awaited any more. */
+/* Nanoseconds to wait for a backtrace. A thread that is interrupted by a signal handles it at once,
+ * but a sanitizer delays it. */
 #define TRACE_WAIT_NS (50 * MS)
 
 /* The beat of a thread that is in no run; no thread ever counts up to this value. */
 #define NO_BEAT UINT64_MAX
 
-/* At most this many arrivals are counted. */
+/* The most arrivals that are counted for a stall. */
 #define ARRIVALS_MAX 10000u
 
-void domi_stall_note_interrupted(void *thread_)
+void domi_stall_record_interrupted(void *thread_)
 {
     domi_thread *thread = thread_;
 
-    thread->stall.traced_queued = domi_thread_queued(thread);
+    thread->stall.traced_queued = domi_thread_count_queued(thread);
     thread->stall.traced_beat = domi_thread_beat(thread);
 }
 
-/* Count the houses that have got mail from elsewhere since home last took its arrivals. */
+/* Count the houses that have got messages from other threads since home last took its arrivals. */
 static uint32_t count_arrivals(domi_manager *manager)
 {
-    /* acquire: pairs with the put that linked the newest house, so all links behind that are seen.
-     * The links are only right while home takes no arrivals; the caller checks whether home
+    /* acquire: pairs with the put that linked the newest house, so the links behind that house are
+     * seen. The links are only right while home takes no arrivals; the caller checks whether home
      * took any meanwhile. Slots stay slots for ever, so each link leads to a house or to NULL in
      * any case. */
     const domi_house *house = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);
@@ -57,7 +57,7 @@ static uint32_t count_arrivals(domi_manager *manager)
 
 /* --- the report ------------------------------------------------------------------------------- */
 
-static const char *why_no_trace(const domi_stall *stall)
+static const char *explain_missing_backtrace(const domi_stall *stall)
 {
     switch (stall->no_trace) {
     case -EOPNOTSUPP:
@@ -89,12 +89,12 @@ static void describe_stall(const domi_stall *stall, char *text, size_t size)
 }
 
 /* Write how many houses wait behind the stall. Without a backtrace this is the number that the
- * thread published last: at the beginning of its phase 3, or some houses ago. */
+ * thread published last, at the beginning of its phase 3 or some houses ago. */
 static void describe_waiting(domi_thread *thread, bool traced, char *text, size_t size)
 {
     uint32_t arrived = count_arrivals(&thread->manager);
     uint32_t count =
-        arrived + (traced ? thread->stall.traced_queued : domi_thread_published(thread));
+        arrived + (traced ? thread->stall.traced_queued : domi_thread_read_published_depth(thread));
 
     if (domi_thread_beat(thread) != thread->stall.beat)
         snprintf(text, size, "it has just gone on");
@@ -106,7 +106,7 @@ static void describe_waiting(domi_thread *thread, bool traced, char *text, size_
                  count);
 }
 
-static void tell_trace(domus_system *system, const domi_thread *thread)
+static void log_backtrace(domus_system *system, const domi_thread *thread)
 {
     char text[256];
 
@@ -118,16 +118,17 @@ static void tell_trace(domus_system *system, const domi_thread *thread)
                       "thread %" PRIu32 " #%" PRIu32 " %s", thread->manager.index, i, text);
 }
 
-static uint64_t cpu_ns(const domi_thread *thread)
+static uint64_t read_thread_cpu_ns(const domi_thread *thread)
 {
     return domi_clock_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
 }
 
-/* Write how much of the time the thread was on the CPU: whether it worked or waited. */
+/* Write for how much of the stall the thread was on the CPU: that tells whether it worked or
+ * waited. */
 static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text, size_t size)
 {
     const domi_stall *stall = &thread->stall;
-    uint64_t used_ns = cpu_ns(thread);
+    uint64_t used_ns = read_thread_cpu_ns(thread);
     uint64_t over_ns = now_ns - stall->cpu_since_ns;
 
     if (over_ns < MS || used_ns < stall->cpu_ns)
@@ -137,8 +138,8 @@ static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text,
                  (used_ns - stall->cpu_ns) / MS, over_ns / MS);
 }
 
-/* Let viewers see the stall. */
-static void keep_stall(domus_system *system, domi_thread *thread, bool traced)
+/* Add the stall to the history that viewers read. */
+static void add_stall_to_history(domus_system *system, domi_thread *thread, bool traced)
 {
     domi_stall *stall = &thread->stall;
     domi_stall_record record = {.began_ns = stall->from_ns, .index = thread->manager.index};
@@ -152,7 +153,7 @@ static void keep_stall(domus_system *system, domi_thread *thread, bool traced)
     stall->number = domi_stall_history_add(&system->stall_history, &system->clock, &record);
 }
 
-/* Report a stall; called once for each stall, whether it still goes on or not. */
+/* Report a stall, which goes on or is over; called once for each stall. */
 static void report_stall(domus_system *system, domi_thread *thread, uint64_t now_ns, bool traced)
 {
     domi_stall *stall = &thread->stall;
@@ -165,10 +166,10 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
     domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                   "thread %" PRIu32 " is stuck for %" PRIu64 " ms %s;%s %s%s%s",
                   thread->manager.index, (now_ns - stall->from_ns) / MS, where, cpu, waiting,
-                  traced ? "" : "; no backtrace: ", traced ? "" : why_no_trace(stall));
+                  traced ? "" : "; no backtrace: ", traced ? "" : explain_missing_backtrace(stall));
     if (traced)
-        tell_trace(system, thread);
-    keep_stall(system, thread, traced);
+        log_backtrace(system, thread);
+    add_stall_to_history(system, thread, traced);
     domi_backtrace_drop(&stall->backtrace);
     domi_stall_trace_write(system, now_ns);
 }
@@ -220,8 +221,8 @@ static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns
     domi_stall_counts_end(&stall->counts, length_ns);
 }
 
-/* Ask for a backtrace. Returns 0 if it was asked for, otherwise a negative errno that says why
- * not (why_no_trace()). */
+/* Ask the thread for a backtrace. Returns 0 if the thread was asked, otherwise a negative errno
+ * (see explain_missing_backtrace()). */
 static int ask_for_backtrace(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall_bound *bound = &system->monitor.traces;
@@ -239,14 +240,15 @@ static int ask_for_backtrace(domus_system *system, domi_thread *thread, uint64_t
     return result;
 }
 
-/* The thread itself writes the record when it goes on (loop/observing.c). If it has gone on just
- * now, it writes that at the end of its next phase, as a stall of no length. The stall begins
- * behind all that the thread has recorded. */
-static void show_in_trace(domi_thread *thread)
+/* Hand the stall to its thread, which writes the record when it goes on (loop/observing.c). If the
+ * thread has gone on just now, it writes the record at the end of its next phase, as a stall of no
+ * length. The stall begins after everything that the thread has recorded. */
+static void show_stall_in_trace(domi_thread *thread)
 {
     const domi_stall *stall = &thread->stall;
     uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns) & ~DOMI_STAMP_ASLEEP;
-    /* acquire: pairs with the store of the thread, so the recorder is complete. */
+    /* acquire: pairs with the release with which the thread published its recorder, so the recorder
+     * is complete. */
     domi_recorder *recorder = atomic_load_explicit(&thread->recorder, memory_order_acquire);
 
     if (recorder == NULL)
@@ -260,7 +262,7 @@ static void show_in_trace(domi_thread *thread)
                         (uintptr_t)stall->type);
 }
 
-static void note_found_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void record_found_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
 
@@ -272,7 +274,7 @@ static void note_found_stall(domus_system *system, domi_thread *thread, uint64_t
     DOMI_PROBE_4(stall, thread->manager.index, stall->behaviour, stall->type, stall->from_ns);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
-    show_in_trace(thread);
+    show_stall_in_trace(thread);
     domi_backtrace_drop(&stall->backtrace);
     stall->no_trace = ask_for_backtrace(system, thread, now_ns);
     if (stall->no_trace != 0)
@@ -285,12 +287,12 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
     domi_stall *stall = &thread->stall;
 
     if (stall->cpu_since_ns == 0) {
-        stall->cpu_ns = cpu_ns(thread);
+        stall->cpu_ns = read_thread_cpu_ns(thread);
         stall->cpu_since_ns = now_ns;
     }
     if (stall->stage == DOMI_STALL_NONE &&
         now_ns - stall->since_ns >= DOMI_LIVE(system, stall.threshold_ns))
-        note_found_stall(system, thread, now_ns);
+        record_found_stall(system, thread, now_ns);
     if (stall->stage != DOMI_STALL_FOUND)
         return;
     if (domi_backtrace_is_taken(&stall->backtrace) && stall->traced_beat == stall->beat)
@@ -325,7 +327,7 @@ static uint64_t look_at_thread(domus_system *system, domi_thread *thread, uint64
     return soon_ns < often_ns ? soon_ns : often_ns;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all threads ------------------------------------------------------------------------------ */
 
 void domi_stalls_forget(domus_system *system)
 {
@@ -337,7 +339,7 @@ void domi_stalls_forget(domus_system *system)
     }
 }
 
-bool domi_stalls_is_any(const domus_system *system)
+bool domi_stalls_is_any_open(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (system->threads[i].stall.stage != DOMI_STALL_NONE)
@@ -346,7 +348,7 @@ bool domi_stalls_is_any(const domus_system *system)
     return false;
 }
 
-/* Stalls are not watched any more: those that go on count as over. */
+/* End all stalls, because stalls are not watched any more. */
 static void end_all_stalls(domus_system *system)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);

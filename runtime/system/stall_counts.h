@@ -10,11 +10,12 @@
 typedef struct domi_stall_counts {
     domi_counter count;
     domi_counter total_ns; /* nanoseconds in stalls that are over */
-    /* stalls by their length: in place n those below 2^(n+1) ms, in the last one all others */
+    /* stalls by their length: place n counts those below 2^(n+1) ms, the last place all longer
+     * ones */
     domi_counter lengths[DOMUS_STALL_LENGTHS];
 } domi_stall_counts;
 
-/* A stall that was counted is over. */
+/* Count the length of a stall that is over; the stall itself was counted when it was found. */
 static inline void domi_stall_counts_end(domi_stall_counts *counts, uint64_t length_ns)
 {
     uint32_t place = 0;
@@ -25,7 +26,7 @@ static inline void domi_stall_counts_end(domi_stall_counts *counts, uint64_t len
     domi_counter_add(&counts->lengths[place], 1);
 }
 
-/* Set the three fields of `profile`. */
+/* Copy the counts into the three fields of `profile` about stalls. */
 static inline void domi_stall_counts_read(const domi_stall_counts *counts, domus_profile *profile)
 {
     profile->stalls = domi_counter_read(&counts->count);

@@ -1,4 +1,4 @@
-/* Keeps the last stalls; see the header.
+/* This file keeps the last stalls; stall_history.h says what a record holds.
  *
  * The monitor's thread and the readers share a mutex, which no thread that runs actors takes. */
 #include "runtime/system/stall_history.h"

@@ -11,11 +11,11 @@
 
 struct file {
     int fd;
-    uint64_t left; /* bytes that may still be written */
+    uint64_t left; /* bytes that may still be written to the file */
 };
 
-/* This function is a domus_trace_sink. It gets whole packets, so a trace that is cut can be read.
- */
+/* This function is a domus_trace_sink. Each call gets whole packets, so a trace that is cut between
+ * packets can be read. */
 static int write_to_file(void *file_, const void *bytes, size_t length)
 {
     struct file *file = file_;
@@ -31,7 +31,7 @@ static bool is_trace_wanted(const domus_system *system, uint64_t now_ns)
     const char *path = system->config.profile.stall_file;
     uint64_t last_ns = system->monitor.file_ns;
 
-    /* relaxed: the threads follow the level when they come to it, too. */
+    /* relaxed: the threads, too, follow a new level only some time later. */
     return path != NULL && path[0] != '\0' &&
            atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->profile_level,
                                 memory_order_relaxed) == DOMUS_PROFILE_SPANS &&

@@ -5,12 +5,12 @@
  * every thread (stop.c). Each thread has the step that it has begun: a thread of the loop follows
  * at its next phase 2 (follow.c), a detached thread between two runs (detached.c).
  *
- * The thread that stops goes on when the words of all threads of the loop, and the counters, say
- * that the step is done, or when the time of the step is over. So a thread may miss a step; later
- * it does what still matters of it.
+ * The thread that stops the system goes on to the next step when the words of all threads of the
+ * loop, and the counters, say that the step is done, or when the time of the step is over. So a
+ * thread may miss a step; later it does the part of that step which still matters.
  *
- * Two fields of the system look alike and say something else. `stage` says what foreign threads may
- * still do. It changes under outside_mutex before the step does: to DRAINING before DRAIN, to
+ * Two fields of the system look alike and mean something else. `stage` says what foreign threads
+ * may still do. It changes under outside_mutex before the step does: to DRAINING before DRAIN, to
  * ENDING before END; and to STOPPED when all threads have been joined. `detached_closed` keeps
  * detached actors from spawning, under the system's mutex; it is set before CLOSE. */
 #ifndef DOMI_RUNTIME_SYSTEM_STOP_STEP_H
@@ -32,7 +32,8 @@ typedef enum domi_stop_step {
     DOMI_STOP_UPSTREAM,
 
     /* A thread of the loop resets the channels that are left. This step is left out if the drain
-     * was done in time. Done as the drain; has 5 seconds. Detached threads do nothing. */
+     * was done in time. Done when no connection is open; the step has 5 seconds. Detached threads
+     * do nothing. */
     DOMI_STOP_ABORT,
 
     /* A thread of the loop spawns nothing any more, and resets channels that have come after the

@@ -24,9 +24,9 @@
 #include <domus/entry.h>
 #include <domus/system.h>
 
-#define DOMI_LISTENERS_MAX 64u /* most listeners of a system */
+#define DOMI_LISTENERS_MAX 64u /* the most listeners of a system */
 #define DOMI_LISTENING     (UINT32_C(1) << 16)
-/* Mistakes of functions that are logged; others are only counted. */
+/* The most mistakes of functions that are logged; further ones are only counted. */
 #define DOMI_MISTAKES_TOLD 64u
 
 typedef enum domi_stage {
@@ -53,15 +53,15 @@ struct domi_simulator {
                  uint64_t until_ns);
 };
 
-/* How many channels and connections were ended while they owed bytes, and how many bytes. */
+/* The channels and connections that were ended while they owed bytes. */
 typedef struct domi_cut {
-    uint64_t channels; /* channels and connections */
+    uint64_t channels; /* number of channels and connections */
     uint64_t bytes;    /* bytes that they owed */
 } domi_cut;
 
 typedef struct domi_asking domi_asking;
 
-/* How many backtraces were taken in which second. */
+/* The backtraces that were taken in the present second. */
 typedef struct domi_stall_bound {
     uint64_t second; /* the second of the newest backtrace */
     uint32_t count;  /* backtraces in that second */
@@ -76,11 +76,11 @@ typedef enum domi_monitor_word {
 
 struct domus_system;
 
-/* A watch of a part of the system that is above the monitor. The monitor's thread calls it.
- */
+/* A look at a part of the system that the monitor does not know (the pools). The monitor's thread
+ * calls these functions. */
 typedef struct domi_monitor_watch {
     uint64_t (*look)(struct domus_system *system); /* returns the nanoseconds until the next look */
-    bool (*is_awake)(const struct domus_system *system); /* the monitor may not sleep */
+    bool (*is_awake)(const struct domus_system *system); /* true: the monitor may not sleep */
 } domi_monitor_watch;
 
 typedef struct domi_monitor {
@@ -91,32 +91,35 @@ typedef struct domi_monitor {
     uint64_t lively_ns;      /* when a thread was last seen at work */
     uint64_t works;          /* the sum of runs and spawns of all threads at the last look */
     domi_stall_bound traces; /* bounds the backtraces in a second */
-    uint64_t looked_ns;      /* the last look at what runs (run_time.h); 0: none since the sleep */
-    uint64_t look_ns;        /* when the next one is due */
-    domi_random chance;      /* draws the time between two looks by chance */
-    uint64_t file_ns;        /* when profile.stallFile was written last; 0: never */
+    /* time of the last look at what runs (run_time.h); 0: none since the monitor slept */
+    uint64_t looked_ns;
+    uint64_t look_ns;                /* time at which the next look of `looked_ns` is due */
+    domi_random chance;              /* draws the random time between two looks */
+    uint64_t file_ns;                /* when profile.stallFile was written last; 0: never */
     const domi_monitor_watch *pools; /* looks after the runners of pools; NULL: there are none */
-    bool started;                    /* the thread was made and not joined */
+    bool started;                    /* the monitor's thread was made and not joined */
     pthread_t pthread;               /* the monitor's thread */
 } domi_monitor;
 
 struct domus_system {
-    /* of all threads: the name of their backend; NULL: none was chosen yet */
+    /* name of the backend of all threads; NULL: none was chosen yet */
     const char *backend_name;
-    char backend_why[256]; /* why io.backend: auto chose epoll; "": it did not */
-    /* what it was made with, constant; the system owns a copy of the texts */
+    char backend_why[256]; /* why io.backend: auto chose epoll; "": epoll was not chosen so */
+    /* the configuration that the system was made with, constant; the system owns a copy of the
+     * texts */
     domus_config config;
-    domi_live live;                                      /* the values of live keys that hold now */
-    domi_simulator *simulator;                           /* NULL: real threads */
+    domi_live live; /* the values of live keys that hold now */
+    /* what stands in for threads and clock; NULL: the threads are real */
+    domi_simulator *simulator;
     domus_listener_config listeners[DOMI_LISTENERS_MAX]; /* the elements of `config.listeners` */
-    /* of the channels of each listener; not counted */
+    /* settings for the channels of each listener; not counted */
     domi_channel_settings listener_settings[DOMI_LISTENERS_MAX];
-    bool served[DOMI_LISTENERS_MAX]; /* the listener has a server, by its index */
-    /* 0, or once it is served DOMI_LISTENING with the port (0: it is a Unix socket). Release
-     * and acquire: whoever sees a number sees `passed_at`, too. */
+    bool served[DOMI_LISTENERS_MAX]; /* whether the listener of that index has a server */
+    /* 0 until the listener is served, then DOMI_LISTENING with the port (0: a Unix socket). Release
+     * and acquire: a thread that reads a number also sees `passed_at`. */
     _Atomic uint32_t listening[DOMI_LISTENERS_MAX];
-    /* addresses of sockets that were passed; NULL: as in the configuration. Written before
-     * `listening` of the same index, and not changed then. */
+    /* addresses of listening sockets that were passed to the process; NULL: as configured. Written
+     * before `listening` of the same index, and constant from then on. */
     char *passed_at[DOMI_LISTENERS_MAX];
     /* acceptors of served listeners that are not mounted yet (domi_acceptor.held) */
     struct domi_acceptor *unmounted[DOMI_LISTENERS_MAX];
@@ -143,7 +146,7 @@ struct domus_system {
 
     _Atomic uint32_t profile_level;   /* the domus_profile_level that threads are to follow */
     domi_monitor monitor;             /* looks at the threads for stalls (monitor.h) */
-    domi_stall_history stall_history; /* the last ones that it has found */
+    domi_stall_history stall_history; /* the last stalls that the monitor has found */
     domi_figures figures;             /* tables of libraries and of the program */
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
@@ -154,17 +157,19 @@ struct domus_system {
     uint32_t running;       /* threads whose ring is enabled */
     uint32_t ended;         /* threads that have left their loop */
     bool asked_to_stop;     /* domus_quit() was called, or a ring has failed */
-    int start_error;        /* the first negative errno of a thread's start; 0: none */
-    char start_text[256];   /* says why, NUL-terminated */
+    /* the first negative errno with which a thread failed to start; 0: none failed */
+    int start_error;
+    char start_text[256]; /* why the start has failed, NUL-terminated */
 
-    /* Index + 1 of the sleeper that was woken to steal and has not looked yet; 0: none. */
+    /* The sleeper that was woken to steal and has not looked yet, as its index + 1; 0: none. */
     alignas(64) _Atomic uint32_t waking;
 
     /* Foreign threads share the manager `outside`, and use it one at a time, under
      * `outside_mutex`. */
     pthread_mutex_t outside_mutex;
     domi_manager outside; /* the manager that foreign threads share */
-    uint32_t next_thread; /* the thread of the next spawn from outside; under outside_mutex */
+    /* the index of the thread that gets the next spawn from outside; under outside_mutex */
+    uint32_t next_thread;
 
     domus_address asker;        /* the actor in whose name foreign threads ask (outside_ask.c) */
     domi_asking *askings;       /* asks of foreign threads that wait for an answer */
@@ -179,43 +184,45 @@ struct domus_system {
     struct domi_resolver *resolver;
     domi_names names;       /* the registry of names */
     domi_letters letters;   /* the subscribers to dead letters */
-    domus_hooks hooks;      /* the user's functions, as allocator and log */
+    domus_hooks hooks;      /* functions of the user, such as allocator and log */
     domi_pressure pressure; /* how short memory is */
-    /* Numbers of mistakes that the log has told (log.c); 0: a free place. */
+    /* Numbers of the mistakes that were logged (log.c); 0: a free place. */
     _Atomic uint64_t mistakes_told[DOMI_MISTAKES_TOLD];
-    _Atomic uint32_t log_level; /* the domus_log_level of the least severe lines */
-    domi_log_bound log_bound;   /* bounds the lines that no thread of the system writes */
+    _Atomic uint32_t log_level; /* a domus_log_level: less severe lines are not logged */
+    /* bounds the log lines that are not written by a thread of the system */
+    domi_log_bound log_bound;
     /* domi_fork_number() of the process that made or started the system */
     _Atomic uint32_t started_under;
 
     /* The threads of detached actors (detached.h); under `mutex`. */
-    cpu_set_t all_cpus;              /* the affinity mask of the thread that made the system */
+    cpu_set_t all_cpus;              /* CPUs on which the thread that made the system might run */
     struct domi_detached **detached; /* objects of detached actors, by index */
     uint32_t detached_count;         /* entries of `detached` */
     uint32_t detached_left;          /* threads of detached actors that have left their loops */
     bool detached_closed;            /* no detached actor may begin any more */
 
     /* Foreign threads that are actors (seat.h). */
-    alignas(64) _Atomic uint32_t seats_calls; /* grows when their caretaker has to look */
+    alignas(64) _Atomic uint32_t seats_calls; /* a word that grows when the caretaker has to look */
     pthread_t seats_pthread;                  /* the caretaker's thread */
-    bool seats_cared; /* the caretaker was made and not joined; under `mutex` */
+    bool seats_cared; /* the caretaker's thread was made and not joined; under `mutex` */
 
     domus_pool_config pool_configs[DOMUS_POOLS_MAX]; /* the memory to which `config.pools` points */
-    struct domus_pool **pools; /* runtime/pools/; constant once the system has started */
-    uint32_t pool_count;       /* entries of `pools` */
-    uint32_t runners_begun;    /* threads of runners that were made; under `mutex` */
-    uint32_t runners_left;     /* the number of runners that have left their loops; under `mutex` */
-    uint32_t managers_count;   /* entries of `managers` */
-    uint32_t pools_from;       /* the first of these that belongs to a pool */
+    /* the pools of runners (runtime/pools/); constant once the system has started */
+    struct domus_pool **pools;
+    uint32_t pool_count;     /* entries of `pools` */
+    uint32_t runners_begun;  /* threads of runners that were made; under `mutex` */
+    uint32_t runners_left;   /* the number of runners that have left their loops; under `mutex` */
+    uint32_t managers_count; /* entries of `managers` */
+    uint32_t pools_from;     /* the index in `managers` of the first one that belongs to a pool */
 
     char error[256]; /* the text of domus_system_error(), NUL-terminated */
     int failed;      /* the negative errno with which a ring has failed; 0: none; under `mutex` */
-    char failed_text[256]; /* says why the ring has failed, NUL-terminated */
+    char failed_text[256]; /* why the ring has failed, NUL-terminated */
     char left[2048];       /* lines about actors that did not stop in time; under `mutex` */
     uint32_t left_count;   /* actors that did not stop in time, also those without a line */
-    uint32_t left_logged;  /* bytes of `left` that are in the log already */
-    domi_cut cut_before;   /* how much had been cut when the drain began */
-    domi_cut cut_logged;   /* how much had been cut when that was last logged */
+    uint32_t left_logged;  /* bytes of `left` that were logged already */
+    domi_cut cut_before;   /* channels and bytes that had been cut when the drain began */
+    domi_cut cut_logged;   /* channels and bytes that had been cut when that was last logged */
 };
 
 /* True if this process is a child that was forked after the system was made or started. Then the
@@ -241,8 +248,8 @@ static inline domi_stop_step domi_system_read_step(const domus_system *system, m
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->orders, order));
 }
 
-/* Has the system orders that the thread has not followed? `order` is seq_cst in the second look of
- * a park, else relaxed. The thread itself. */
+/* Returns whether the system has orders that the thread has not followed. `order` is seq_cst in the
+ * second look of a park, else relaxed. The thread itself. */
 static inline bool domi_thread_has_to_follow(const domi_thread *thread, memory_order order)
 {
     return atomic_load_explicit(&thread->system->orders, order) !=

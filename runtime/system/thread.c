@@ -1,4 +1,5 @@
-/* The calling thread's manager, and what other threads may read of a thread. */
+/* This file finds the calling thread's manager, and reads what other threads may read of a
+ * thread. */
 #include "runtime/system/thread.h"
 
 #include "house/dispatch/loan.h"
@@ -15,20 +16,21 @@ uint64_t domi_thread_beat(const domi_thread *thread)
            domi_counter_read(&thread->counters.parks);
 }
 
-uint32_t domi_thread_published(const domi_thread *thread)
+uint32_t domi_thread_read_published_depth(const domi_thread *thread)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.loans.readies,
                                 memory_order_relaxed);
 }
 
-uint32_t domi_thread_queued(const domi_thread *thread)
+uint32_t domi_thread_count_queued(const domi_thread *thread)
 {
     const domi_manager *manager = &thread->manager;
     uint32_t count = manager->schedule.ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
 
     /* With this ratio, phase 3 runs its houses from a queue of its own. */
-    if (thread->config->scheduler.io_ratio == 100 && domi_thread_published(thread) > count)
-        count = domi_thread_published(thread);
+    if (thread->config->scheduler.io_ratio == 100 &&
+        domi_thread_read_published_depth(thread) > count)
+        count = domi_thread_read_published_depth(thread);
     return count + manager->schedule.ready[DOMUS_CHANNELS].count;
 }
 

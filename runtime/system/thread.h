@@ -1,11 +1,10 @@
-/* A thread of a system: its manager, its io, and what each part of the loop notes about it. One
- * pinned OS thread runs it. The test kit instead runs the phases of many threads by turns in one OS
- * thread.
+/* A thread of a system: its manager, its io, and the notes of each part of the loop. One pinned OS
+ * thread runs it. The test kit instead runs the phases of many threads by turns in one OS thread.
  *
- * Here are the data and what may be asked about them. The files of runtime/loop act on them.
+ * This header has the data and the questions about them. The files of runtime/loop act on the data.
  *
- * Thread-safety: only the thread itself uses these, except `counters`, which any thread may read,
- * and `stall`, which is the monitor's. */
+ * Thread-safety: only the thread itself uses the fields, except `counters`, which any thread may
+ * read, and `stall`, which is the monitor's. */
 #ifndef DOMI_RUNTIME_SYSTEM_THREAD_H
 #define DOMI_RUNTIME_SYSTEM_THREAD_H
 
@@ -24,8 +23,8 @@
 
 struct domus_system;
 
-/* A thread never sleeps longer than this (1 s). So a lost wake-up shows as a number in the profile
- * and not as a hang. */
+/* A thread never sleeps longer than this (1 s). So a lost wake-up shows as a number in the profile,
+ * not as a hang. */
 #define DOMI_PARK_CAP_NS UINT64_C(1000000000)
 
 /* A span is a use of time; the time between two stamps is added to one span. When the profile is
@@ -47,29 +46,31 @@ typedef struct domi_thread_counters {
     domi_counter deadline_expiries;   /* times at which phase 3 was ended by its deadline */
     domi_counter deadline_overrun_ns; /* time that phase 3 took beyond its deadlines, in all */
     domi_counter parks;               /* times at which the thread went to sleep */
-    domi_counter wakeups_received;    /* sleeps that another thread has ended */
-    domi_counter wakeups_empty;       /* wake-ups after which nothing to do was found */
+    domi_counter wakeups_received;    /* sleeps that another thread has ended by a wake-up */
+    domi_counter wakeups_empty;       /* wake-ups after which the thread found nothing to do */
     domi_counter wake_rearms;         /* times at which the wake poll was armed anew */
-    /* sleeps that ended at the cap though there was work: stays 0 */
+    /* sleeps that ended after DOMI_PARK_CAP_NS though there was work; no bug: 0 */
     domi_counter cap_wakeups_with_work;
-    domi_counter ready_ns;      /* waiting actors times nanoseconds, in phase 3 */
-    domi_counter io_behind_ns;  /* completions times the length of the phase 3 before them */
+    /* sum over phases 3: waiting actors times the nanoseconds that they waited */
+    domi_counter ready_ns;
+    domi_counter io_behind_ns;  /* sum of completions times the length of the phase 3 before them */
     domi_counter steals_wanted; /* times at which this idle thread chose a victim */
     domi_counter steals;        /* houses of other threads that were run here */
-    domi_counter files_kept;    /* loads that kept bytes have answered */
+    domi_counter files_kept;    /* loads of files that were answered from kept bytes */
     domi_counter tid;           /* the number that the kernel has for the thread; 0: none yet */
     domi_counter cpu_clock;     /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns;  /* the thread's CPU clock when its loop began */
-    domi_counter cpu_end_ns;    /* the thread's CPU clock when its loop ended; 0: it runs */
+    /* the thread's CPU clock when its loop ended; 0: the loop goes on */
+    domi_counter cpu_end_ns;
 } domi_thread_counters;
 
 /* The bound of log lines in one second (log.c). Any thread may use it. */
 typedef struct domi_log_bound {
     _Atomic uint64_t word;    /* upper half: the second; lower half: the lines in it */
-    _Atomic uint64_t dropped; /* lines that were dropped, in all */
+    _Atomic uint64_t dropped; /* number of lines that were dropped so far */
 } domi_log_bound;
 
-/* The monitor's notes about a thread: its present stall, and its stalls so far (stall.h). */
+/* How far the monitor has come with the present stall of a thread (stall.h). */
 typedef enum domi_stall_stage {
     DOMI_STALL_NONE,
     DOMI_STALL_FOUND, /* the stall is counted, and its backtrace is awaited */
@@ -83,20 +84,21 @@ typedef struct domi_stall {
     domi_stall_stage stage;
     uint64_t beat;         /* domi_thread_beat() at the last look */
     uint64_t looked_ns;    /* the time of the last look; 0: the monitor has slept since */
-    uint64_t from_ns;      /* a time at which the run had not begun, or just began */
+    uint64_t from_ns;      /* a time before the run began, or just at its begin */
     uint64_t since_ns;     /* a time at which the run was under way */
     uint64_t found_ns;     /* when the stall was found */
     uint64_t cpu_ns;       /* the thread's CPU clock at `cpu_since_ns` */
     uint64_t cpu_since_ns; /* when `cpu_ns` was read; 0: not yet */
     const domus_behaviour *behaviour; /* behaviour of the actor whose handler runs; NULL: none */
-    const domus_type *type;           /* type of the message that it handles; NULL: none */
+    const domus_type *type;           /* type of the message that the handler handles; NULL: none */
     uint64_t number; /* the number of the stall in the history; 0: the stall was not reported */
-    int no_trace;    /* why there will be no backtrace, a negative errno; 0: it is awaited */
+    /* a negative errno: why there will be no backtrace; 0: the backtrace is awaited */
+    int no_trace;
 
     domi_backtrace backtrace; /* the backtrace of the thread in this stall */
-    /* Written with the backtrace, in the thread's signal handler. */
-    uint64_t traced_beat;   /* domi_thread_beat() there */
-    uint32_t traced_queued; /* houses that were ready */
+    /* The thread's signal handler writes these two fields with the backtrace. */
+    uint64_t traced_beat;   /* domi_thread_beat() when the backtrace was taken */
+    uint32_t traced_queued; /* houses that were ready when the backtrace was taken */
 } domi_stall;
 
 #define DOMI_NO_VICTIM UINT32_MAX /* the `victim` of a thread that wants no houses */
@@ -117,9 +119,9 @@ typedef struct domi_stealing {
     uint32_t next_sleeper;
     uint32_t shown;          /* how many houses were exposed when that number last changed */
     uint64_t shown_since_ns; /* the time of that change */
-    uint64_t run_ns;         /* the average length of a run here */
+    uint64_t run_ns;         /* the average length of a run on this thread */
     uint64_t min_run_ns;     /* houses with a shorter average run are not lent */
-    uint64_t alone_until_ns; /* until then this thread exposes nothing and wakes nobody */
+    uint64_t alone_until_ns; /* time until which this thread exposes nothing and wakes no sleeper */
     domi_random random;      /* chooses victims */
 } domi_stealing;
 
@@ -136,46 +138,54 @@ typedef struct domi_thread {
     domi_manager manager;        /* the houses that run here (house) */
     domi_io io;                  /* the ring and the channels (io) */
     struct domus_system *system; /* the system that the thread belongs to */
-    const domus_config *config;  /* the manager's, which a change replaces (follow.c) */
-    const domi_clock *clock;     /* the system's */
+    /* the configuration of the manager, which a change replaces (follow.c) */
+    const domus_config *config;
+    const domi_clock *clock; /* the clock of the system */
     _Atomic uint32_t orders; /* the orders that the thread has followed (orders.h); only this thread
                                 writes them */
-    bool timed;              /* profile.level is not off, so spans are counted */
+    bool timed;              /* spans are counted, because profile.level is not off */
     uint32_t level;          /* the domus_profile_level that the thread follows */
     uint64_t uncounted_from_ns; /* the thread's CPU clock when `timed` became false */
-    /* of a level with spans; NULL: nothing is recorded. The thread writes it, the monitor reads. */
+    /* records of a level with spans; NULL: nothing is recorded. The thread writes the pointer, the
+     * monitor reads it. */
     _Atomic(struct domi_recorder *) recorder;
-    /* measures waits while the level is counters (loop/wait_observer.h); NULL: not yet */
+    /* measures waits while the level is counters (loop/wait_observer.h); NULL: not made yet */
     struct domi_wait_observer *waiting;
-    uint32_t waiting_houses; /* ready behind the running house at the last look */
-    /* what it measures (loop/observing.h); NULL: it never has. The thread writes it once. */
+    uint32_t waiting_houses; /* houses that were ready behind the running one at the last look */
+    /* figures that the thread measures (loop/observing.h); NULL: it has never measured. Written
+     * once. */
     _Atomic(struct domi_observing *) observing;
-    /* asks whose way is recorded (loop/flows.h); NULL: it has never recorded. Written once. */
+    /* asks whose way is recorded (loop/flows.h); NULL: the thread has never recorded. Written
+     * once. */
     _Atomic(struct domi_flows *) flows;
-    /* what it has run for others, by their indices (loop/pairs.h); NULL: nothing. Written once. */
+    /* houses run for other threads, by their indices (loop/pairs.h); NULL: none. Written once. */
     _Atomic(struct domi_pair_counters *) pairs;
-    uint64_t stamp_ns;      /* the newest stamp; spans are counted from here */
-    uint64_t io_start_ns;   /* when phase 1 of this iteration began */
-    uint64_t state_took_ns; /* the phase 3 before it, if the thread has not rested since */
+    uint64_t stamp_ns;    /* the newest stamp; spans are counted from here */
+    uint64_t io_start_ns; /* when phase 1 of this iteration began */
+    /* length of the last phase 3 in ns, if the thread has not rested since */
+    uint64_t state_took_ns;
     uint64_t next_tick_ns;  /* when timers are looked at next */
     uint64_t next_trim_ns;  /* before this time an idle thread has nothing to trim */
     uint32_t completions;   /* completions that phase 1 of this iteration reaped */
     uint32_t brought;       /* completions of phases 1 and 2 without those of the wake poll */
     bool capped;            /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
-    bool failed;            /* the thread's ring has failed, and the system was told */
+    bool failed;            /* the thread's ring has failed, and the failure was reported */
     bool holds_back;        /* phase 1 has submitted nothing, because channels were ready */
     bool judge_wakeup;      /* the sleep ended, and nothing to do was found yet */
     uint32_t empty_wakeups; /* wake-ups in a row that found nothing to do */
     uint64_t spin_ns;       /* how long the thread spins before it parks; at most idle.spin */
     uint64_t rest_from_ns;  /* the start of the rest that spin.c measures */
     uint64_t until_ns;      /* when the present sleep ends by itself */
-    uint64_t stand_in_ns;   /* the average length of a run in place of a sleeper */
-    uint64_t trusted_ns;    /* from this time on it may put wake-ups off (stand_in.c) */
-    uint64_t distrust_ns;   /* how long it was not allowed to before; 0: it always was */
-    bool dozes;             /* the thread's next sleep is a short one (stand_in.c) */
-    bool was_held;          /* a stand-in has held it in its present sleep, and written this */
+    /* the average length of the runs that this thread did in place of a sleeper */
+    uint64_t stand_in_ns;
+    uint64_t trusted_ns; /* time from which this thread may put wake-ups off (stand_in.c) */
+    /* how long this thread was last forbidden to put wake-ups off; 0: never */
+    uint64_t distrust_ns;
+    bool dozes; /* the thread's next sleep is a short one (stand_in.c) */
+    /* a stand-in has held this thread in its present sleep; the stand-in writes this */
+    bool was_held;
     domi_stealing stealing; /* what this thread knows as a thief and as a victim */
-    /* what phase 3 knows of waits, with an ioRatio of `auto` */
+    /* notes about waits in phase 3, with an ioRatio of `auto` */
     domi_auto_ratio auto_ratio;
     struct domi_kept *kept; /* files that loads here have kept (runtime/files/kept.h); NULL: none */
     domi_thread_counters counters; /* written by this thread, read by any */
@@ -243,10 +253,10 @@ static inline void domi_thread_stamp_asleep(domi_thread *thread)
 uint64_t domi_thread_beat(const domi_thread *thread);
 
 /* How many state actors are ready, as the thread has published it last. Any thread. */
-uint32_t domi_thread_published(const domi_thread *thread);
+uint32_t domi_thread_read_published_depth(const domi_thread *thread);
 
 /* How many houses are ready. Only the thread itself calls this, also within a signal handler. */
-uint32_t domi_thread_queued(const domi_thread *thread);
+uint32_t domi_thread_count_queued(const domi_thread *thread);
 
 /* The step of a stop that the thread has begun. A caller that reads it also sees everything that
  * the thread began to do in this step. Any thread. */

@@ -194,8 +194,8 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
         return "loan";
     default:
         DOMI_CHECK(state->next == DOMI_STEP_END);
-        domi_thread_end_notes(thread);
-        domi_system_note_left(kit->system, &thread->manager);
+        domi_thread_stop_noting_sleepers(thread);
+        domi_system_record_left_actors(kit->system, &thread->manager);
         domi_manager_end_actors(&thread->manager);
         domi_io_end(&thread->io);
         kit->system->ended++;

@@ -346,7 +346,7 @@ static void add_shed(uint64_t connections, uint64_t bytes)
 
 static void report_shed(uint64_t now_ns)
 {
-    domi_pressure_note_shed(&system_->pressure, now_ns);
+    domi_pressure_record_shed(&system_->pressure, now_ns);
     domi_pressure_report(system_, 0);
 }
 
