@@ -33,7 +33,8 @@
 #define SECONDS_MAX    600
 #define STALL_NS       UINT64_C(2000000000)
 #define CALIBRATION_NS UINT64_C(250000000)
-#define OFFERED        0.5 /* share of the rate that the slowest server of a row has */
+/* offered rate of the paced mode, as a share of the slowest server's rate in the row */
+#define OFFERED 0.5
 
 enum { SATURATED, PACED, MODES };
 enum { RATE, CPU, P50, P99, P999, BUSY, COLUMNS };
@@ -53,12 +54,12 @@ static const struct row {
     uint32_t connections;
     uint32_t size;
     uint32_t depth;
-    uint32_t buffer_size; /* bytes of the servers' receive buffers; 0: 4 KiB */
+    uint32_t buffer_size; /* bytes of a receive buffer of the servers; 0: 4 KiB */
     bool with_libuv;
 } rows[] = {
     {"plain", 64, 64, 1, 0, true},      {"pipelined", 64, 64, 16, 0, false},
     {"crowd", 1000, 64, 1, 0, false},   {"large", 64, 16384, 1, 16384, false},
-    {"pieces", 64, 16384, 1, 0, false}, /* the same messages, each in four buffers */
+    {"pieces", 64, 16384, 1, 0, false}, /* the messages of `large`, each in four buffers */
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -70,7 +71,7 @@ struct bench {
     bool without[ECHO_SERVERS];
     bool chosen[ROWS];
     char program[ECHO_SERVERS][PATH_MAX];
-    double offered[ROWS]; /* messages per second of the paced mode */
+    double offered[ROWS]; /* offered messages per second in the paced mode */
     double figures[ROWS][MODES][ECHO_SERVERS][COLUMNS][ROUNDS_MAX];
 };
 
@@ -157,8 +158,8 @@ static bool takes_part(const struct bench *bench, size_t row, int which)
            (which != ECHO_LIBUV || rows[row].with_libuv);
 }
 
-/* Run one server under `load`, which this completes, to their ends. With `half` the server has half
- * of its CPU. */
+/* Start one server, run `load` on it after setting the server's port there, and end both. With
+ * `half` the server has half of its CPU. */
 static int serve_load(struct bench *bench, size_t row, int which, bool half,
                       struct load_options *load, struct load_result *ret_result)
 {
@@ -185,7 +186,7 @@ static int serve_load(struct bench *bench, size_t row, int which, bool half,
     if (load_error != 0 || error != 0)
         return load_error != 0 ? load_error : error;
     /* With one message in flight per connection, two messages never arrive together, so the server
-     * must have counted each. */
+     * must have counted each message. */
     if (usage.has_received && load->depth == 1 && usage.received < ret_result->messages) {
         fprintf(stderr, "bench_echo: %s: it counts fewer messages than were served\n", name);
         return -EBADMSG;
@@ -193,7 +194,7 @@ static int serve_load(struct bench *bench, size_t row, int which, bool half,
     return 0;
 }
 
-static struct load_options load_of(const struct bench *bench, size_t row)
+static struct load_options get_load_options(const struct bench *bench, size_t row)
 {
     return (struct load_options){
         .cpu = LOAD_CPU,
@@ -211,7 +212,7 @@ static int find_paced_rate(struct bench *bench, size_t row)
     double slowest = 0;
 
     for (int which = 0; which < ECHO_SERVERS; which++) {
-        struct load_options load = load_of(bench, row);
+        struct load_options load = get_load_options(bench, row);
         struct load_result result;
 
         if (!takes_part(bench, row, which))
@@ -228,9 +229,9 @@ static int find_paced_rate(struct bench *bench, size_t row)
     return 0;
 }
 
-static int run_one(struct bench *bench, size_t row, int mode, int which, uint32_t round)
+static int run_server(struct bench *bench, size_t row, int mode, int which, uint32_t round)
 {
-    struct load_options load = load_of(bench, row);
+    struct load_options load = get_load_options(bench, row);
     struct load_result result;
 
     load.rate = mode == PACED ? bench->offered[row] : 0;
@@ -267,13 +268,13 @@ static int run_rounds(struct bench *bench)
             int which = (int)((round + i) % ECHO_SERVERS);
 
             if (takes_part(bench, row, which))
-                error = run_one(bench, row, mode, which, round);
+                error = run_server(bench, row, mode, which, round);
         }
     }
     return error;
 }
 
-static double median(const struct bench *bench, size_t row, int mode, int which, int column)
+static double get_median(const struct bench *bench, size_t row, int mode, int which, int column)
 {
     double values[ROUNDS_MAX];
 
@@ -286,12 +287,12 @@ static void print_medians(const struct bench *bench, size_t row, int mode)
     for (int which = 0; which < ECHO_SERVERS; which++) {
         for (int i = 0; i < COLUMNS && takes_part(bench, row, which); i++)
             printf("echo.%s.%s.%s.%s %.3f %s\n", rows[row].name, modes[mode],
-                   echo_server_name(which), columns[i].name, median(bench, row, mode, which, i),
+                   echo_server_name(which), columns[i].name, get_median(bench, row, mode, which, i),
                    columns[i].unit);
     }
 }
 
-/* Print the median of the figure of a server divided by that of another one in the same round. */
+/* Print the median, over all rounds, of one server's figure divided by another server's figure. */
 static void print_ratio(const struct bench *bench, size_t row, int mode, int column, int server,
                         int peer)
 {
@@ -302,8 +303,8 @@ static void print_ratio(const struct bench *bench, size_t row, int mode, int col
     for (uint32_t i = 0; i < bench->rounds; i++)
         ratios[i] = bench->figures[row][mode][server][column][i] /
                     bench->figures[row][mode][peer][column][i];
-    bool is_void = median(bench, row, mode, server, BUSY) > LOAD_BUSY_MAX ||
-                   median(bench, row, mode, peer, BUSY) > LOAD_BUSY_MAX;
+    bool is_void = get_median(bench, row, mode, server, BUSY) > LOAD_BUSY_MAX ||
+                   get_median(bench, row, mode, peer, BUSY) > LOAD_BUSY_MAX;
     printf("echo.%s.%s.ratio.%s.%s.%s %.4f %s\n", rows[row].name, modes[mode], columns[column].name,
            echo_server_name(server), echo_server_name(peer), measure_median(ratios, bench->rounds),
            is_void ? "void" : "ratio");

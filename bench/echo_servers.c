@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name;
-    const char *program; /* beside the runner */
+    const char *program; /* the program's name; it lies beside the running one */
 } servers[ECHO_SERVERS] = {
     [ECHO_DOMUS] = {"domus", "echo"},
     [ECHO_DOMUS_EPOLL] = {"domus_epoll", "echo"},

@@ -21,8 +21,8 @@ const char *echo_server_name(int which);
 /* Returns the server of that name; -1: there is none. */
 int echo_server_find(const char *name);
 
-/* Write the path of its program, which lies beside the running one, to `path` (PATH_MAX bytes).
- * Returns 0; -ENOENT if there is no program, and `path` still names it. */
+/* Write the path of the server's program, which lies beside the running one, to `path` (PATH_MAX
+ * bytes). Returns 0; -ENOENT if there is no such program, and `path` still names it. */
 int echo_server_program(int which, char *path);
 
 struct echo_setting {
@@ -32,7 +32,7 @@ struct echo_setting {
     uint32_t buffer_size;
 };
 
-/* Start it with `program`. Returns as server_start(). */
+/* Start the server `which` by the path `program`. Returns as server_start(). */
 int echo_server_start(int which, char *program, const struct echo_setting *setting,
                       struct server *server);
 

@@ -45,7 +45,7 @@ static sem_t done;
 static struct histogram latencies;
 static uint64_t round_began_ns, round_ended_ns;
 
-/* The number of times that the actor which always has work has worked; written by its thread. */
+/* The number of runs that the actor which always has work has had; written by its thread. */
 static _Atomic uint64_t worked;
 
 static _Noreturn void exit_with_error(const char *what)
@@ -76,7 +76,7 @@ static void use_cpu(void)
 /* --- the flooded actor and its flooder
  * -------------------------------------------------------------- */
 
-static int flooded_work(domus_stack *stack, void *self, const void *nothing)
+static int handle_flood(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)self, (void)nothing;
     use_cpu();
@@ -85,7 +85,7 @@ static int flooded_work(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour flooded = {
     .name = "flooded",
-    .on = (const domus_on[]){{&work_type, flooded_work, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&work_type, handle_flood, 0}, {NULL, NULL, 0}},
 };
 
 static int flood_self(domus_stack *stack, void *self, const void *nothing)
@@ -104,7 +104,7 @@ static const domus_behaviour flooder = {
 
 /* --- the leaves: always busy, and asked too --------------------------------------------------- */
 
-static int leaf_work(domus_stack *stack, void *self, const void *nothing)
+static int work_as_leaf(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     use_cpu();
@@ -120,7 +120,7 @@ static int answer_ask(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour leaf = {
     .name = "leaf",
     .on = (const domus_on[]){{&question_type, answer_ask, 0},
-                             {&work_type, leaf_work, 0},
+                             {&work_type, work_as_leaf, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -154,9 +154,9 @@ struct client {
     uint64_t asked_ns[CLIENTS];
 };
 
-static int client_answered(domus_stack *stack, void *self, const domus_answer *reply);
+static int handle_client_answer(domus_stack *stack, void *self, const domus_answer *reply);
 
-static void client_ask(domus_stack *stack, struct client *client, uint64_t which)
+static void send_client_ask(domus_stack *stack, struct client *client, uint64_t which)
 {
     domus_address to = client->targets[client->next++ % client->targets_count];
 
@@ -164,7 +164,7 @@ static void client_ask(domus_stack *stack, struct client *client, uint64_t which
     require_success(domus_ask_add(stack, to, &question_type, NULL, 0, which), "ask");
 }
 
-static int client_answered(domus_stack *stack, void *self, const domus_answer *reply)
+static int handle_client_answer(domus_stack *stack, void *self, const domus_answer *reply)
 {
     struct client *client = self;
     uint64_t now_ns = measure_now_ns();
@@ -172,16 +172,16 @@ static int client_answered(domus_stack *stack, void *self, const domus_answer *r
     require_success(reply->error, "an answer");
     histogram_add(&latencies, now_ns - client->asked_ns[reply->tag]);
     if (now_ns - round_began_ns < ROUND_NS) {
-        client_ask(stack, client, reply->tag);
+        send_client_ask(stack, client, reply->tag);
     } else if (domus_pending(stack) == 0) {
         round_ended_ns = now_ns;
         sem_post(&done);
         return 0;
     }
-    return domus_wait_first(stack, client_answered);
+    return domus_wait_first(stack, handle_client_answer);
 }
 
-static int client_round(domus_stack *stack, void *self, const void *nothing)
+static int begin_client_round(domus_stack *stack, void *self, const void *nothing)
 {
     struct client *client = self;
 
@@ -189,19 +189,19 @@ static int client_round(domus_stack *stack, void *self, const void *nothing)
     latencies = (struct histogram){0};
     round_began_ns = measure_now_ns();
     for (uint64_t i = 0; i < client->clients; i++)
-        client_ask(stack, client, i);
-    return domus_wait_first(stack, client_answered);
+        send_client_ask(stack, client, i);
+    return domus_wait_first(stack, handle_client_answer);
 }
 
 static const domus_behaviour client = {
     .name = "client",
     .state_size = sizeof(struct client),
-    .on = (const domus_on[]){{&go_type, client_round, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, begin_client_round, 0}, {NULL, NULL, 0}},
 };
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static domus_system *system_of(uint32_t threads)
+static domus_system *get_system(uint32_t threads)
 {
     domus_config config;
     domus_system *system;
@@ -258,7 +258,7 @@ static void measure_rounds(const char *row, domus_system *system, domus_address 
 
 static void measure_light_load(const char *row, uint32_t prober_thread)
 {
-    domus_system *system = system_of(prober_thread + 1);
+    domus_system *system = get_system(prober_thread + 1);
     domus_address sink = spawn_on_thread(system, 0, &flooded, NULL);
     domus_address target = spawn_on_thread(system, 0, &leaf, NULL);
     domus_address source = spawn_on_thread(system, 0, &flooder, &sink);
@@ -269,19 +269,19 @@ static void measure_light_load(const char *row, uint32_t prober_thread)
     domus_system_free(system);
 }
 
-static void light_near(const char *row)
+static void measure_light_near(const char *row)
 {
     measure_light_load(row, 0);
 }
 
-static void light_cross(const char *row)
+static void measure_light_cross(const char *row)
 {
     measure_light_load(row, 1);
 }
 
 static void measure_middlemen_beside(const char *row, bool busy)
 {
-    domus_system *system = system_of(1);
+    domus_system *system = get_system(1);
     static domus_address leaves[LEAVES], men[MIDDLEMEN];
     struct client state = {.targets = men, .targets_count = MIDDLEMEN, .clients = CLIENTS};
 
@@ -301,7 +301,7 @@ static void measure_middlemen(const char *row)
     measure_middlemen_beside(row, true);
 }
 
-static void middlemen_alone(const char *row)
+static void measure_middlemen_alone(const char *row)
 {
     measure_middlemen_beside(row, false);
 }
@@ -312,10 +312,10 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(const char *row);
     } rows[] = {
-        {"light_near", light_near},
-        {"light_cross", light_cross},
+        {"light_near", measure_light_near},
+        {"light_cross", measure_light_cross},
         {"middlemen", measure_middlemen},
-        {"middlemen_alone", middlemen_alone},
+        {"middlemen_alone", measure_middlemen_alone},
     };
 
     if (sem_init(&done, 0, 0) != 0)

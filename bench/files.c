@@ -1,10 +1,10 @@
 /* This bench measures what a read of cached bytes costs an actor, beside a loop of pread(2).
  *
- * bench_files [ROW [READS]]: a file of 4 MiB lies in the page cache, and 4 KiB of it are read
- * READS times (200,000) on one thread. The rows, all of them without a ROW:
+ * bench_files [ROW [READS]]: a file of 4 MiB lies in the page cache, and 4 KiB of it are read READS
+ * times (200,000) on one thread. Without ROW all rows run. The rows are:
  *
  *     pread     pread(2) in a loop, into one buffer
- *     calloc    the same, into memory that is allocated for each read
+ *     calloc    pread(2) in a loop, into memory that is allocated for each read
  *     alone     an actor that reads, and reads again when it has the answer
  *     deep      an actor with 16 reads under way
  *     blocking  an actor that lets a helper thread call pread(2) (domus_blocking())
@@ -32,7 +32,7 @@ static int fd;
 static char path[64];
 static atomic_bool is_over;
 
-static uint64_t next_position(void)
+static uint64_t choose_next_position(void)
 {
     static uint64_t position;
 
@@ -57,7 +57,8 @@ static void make_file(void)
         exit_with_error("no file");
 }
 
-/* --- bare ------------------------------------------------------------------------------------- */
+/* --- the loop of pread(2)
+ * ---------------------------------------------------------------------- */
 
 static void read_bare(bool allocates)
 {
@@ -66,7 +67,7 @@ static void read_bare(bool allocates)
     for (uint32_t i = 0; i < reads; i++) {
         char *bytes = allocates ? calloc(1, READ_BYTES) : own;
         if (bytes == NULL ||
-            pread(fd, bytes, READ_BYTES, (off_t)next_position()) != (ssize_t)READ_BYTES)
+            pread(fd, bytes, READ_BYTES, (off_t)choose_next_position()) != (ssize_t)READ_BYTES)
             exit_with_error("pread");
         if (allocates)
             free(bytes);
@@ -91,7 +92,7 @@ static int pread_once(void *argument)
     static char bytes[READ_BYTES];
 
     (void)argument;
-    return (int)pread(fd, bytes, READ_BYTES, (off_t)next_position());
+    return (int)pread(fd, bytes, READ_BYTES, (off_t)choose_next_position());
 }
 
 static int read_next_block(domus_stack *stack, reader *self)
@@ -99,7 +100,7 @@ static int read_next_block(domus_stack *stack, reader *self)
     if (self->blocking)
         return domus_blocking(stack, pread_once, NULL, count_read_and_continue);
     for (; self->begun < reads && self->begun - self->done < self->depth; self->begun++)
-        if (domus_file_read_add(stack, self->file, next_position(), READ_BYTES, 0) != 0)
+        if (domus_file_read_add(stack, self->file, choose_next_position(), READ_BYTES, 0) != 0)
             exit_with_error("a read");
     return domus_wait_first(stack, count_read_and_continue);
 }
@@ -119,7 +120,7 @@ static int count_read_and_continue(domus_stack *stack, void *self_, const domus_
     return read_next_block(stack, self);
 }
 
-static int has_opened(domus_stack *stack, void *self_, const domus_answer *answer)
+static int begin_reads_of_opened_file(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     reader *self = self_;
 
@@ -133,7 +134,7 @@ static int has_opened(domus_stack *stack, void *self_, const domus_answer *answe
 static int begin_reading(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    return domus_file_open(stack, NULL, path, DOMUS_FILE_READ, 0, has_opened);
+    return domus_file_open(stack, NULL, path, DOMUS_FILE_READ, 0, begin_reads_of_opened_file);
 }
 
 static const domus_behaviour reader_behaviour = {

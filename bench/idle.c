@@ -25,7 +25,7 @@ struct idler {
 
 static const domus_behaviour idler = {.name = "idler", .state_size = sizeof(struct idler)};
 
-static double resident_bytes(void)
+static double read_resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
     unsigned long pages = 0;
@@ -111,12 +111,12 @@ int main(int argc, char **argv)
     printf("idle.seconds %.0f s\n", seconds);
 
     fprintf(stderr, "idle: %llu actors\n", (unsigned long long)actors);
-    double before = resident_bytes();
+    double before = read_resident_bytes();
     began_ns = measure_now_ns();
     spawn_all_actors(system, actors);
     printf("idle.spawn %.4g actors/s\n",
            (double)actors / ((double)(measure_now_ns() - began_ns) / 1e9));
-    printf("idle.actor %.1f bytes\n", (resident_bytes() - before) / (double)actors);
+    printf("idle.actor %.1f bytes\n", (read_resident_bytes() - before) / (double)actors);
     domus_system_free(system);
     return 0;
 }

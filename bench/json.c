@@ -1,6 +1,6 @@
-/* This bench measures what it costs to read a text of JSON of 1 KiB into a struct and to write it
- * again (domus/json.h), beside RapidJSON by itself, which takes the same text apart in its place
- * and keeps nothing, and jansson, which makes objects of it, and is asked for none of them.
+/* This bench measures what it costs to read a JSON text of 1 KiB into a struct and to write it
+ * again (domus/json.h). Beside it are RapidJSON by itself, which parses the same text in place and
+ * keeps nothing, and jansson, which makes objects of the text, and is asked for none of them.
  *
  * `order` is that text: an object with texts, numbers, an object in an object, and five structs in
  * an array. `feed` reads an array of such orders, in pieces of 16 KiB. The figures are the CPU time
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define ROUNDS      25u
-#define TEXTS       4000u /* in a round */
+#define TEXTS       4000u /* number of texts in a round */
 #define FEED_ORDERS 100u
 #define FEED_PIECE  16384u
 
@@ -111,8 +111,8 @@ static const domus_json_field order_fields[] = {
 };
 static const domus_json_table order_table = DOMUS_JSON_TABLE(struct order, order_fields);
 
-static struct order order; /* that is written */
-static char *array;        /* of FEED_ORDERS texts */
+static struct order order; /* the order that is written as JSON */
+static char *array;        /* the JSON array of FEED_ORDERS texts */
 static size_t array_size;
 
 static _Noreturn void exit_with_error(const char *what)
@@ -137,7 +137,7 @@ static void check_text_once(void)
         exit_with_error("the text is no JSON");
 }
 
-static void bare_one(void)
+static void read_text_by_rapidjson(void)
 {
     static char copy[sizeof text + 16];
 
@@ -146,7 +146,7 @@ static void bare_one(void)
         exit_with_error("RapidJSON does not take the text");
 }
 
-static void jansson_one(void)
+static void read_text_by_jansson(void)
 {
     json_t *made = json_loadb(text, sizeof text - 1, JSON_REJECT_DUPLICATES, NULL);
 
@@ -198,7 +198,7 @@ static void make_array(void)
     array[array_size - 1] = ']';
 }
 
-/* `each`: texts that one call reads. */
+/* Measure `calls` calls of `one`, each of which reads `each` texts. */
 static void measure_calls(const char *name, void (*one)(void), uint64_t calls, uint32_t each)
 {
     double rounds[ROUNDS];
@@ -229,8 +229,8 @@ int main(int argc, char **argv)
     printf("order_bytes %zu bytes\n", sizeof text - 1);
     measure_calls("order_read", read_text_once, texts, 1);
     measure_calls("order_check", check_text_once, texts, 1);
-    measure_calls("order_read_rapidjson", bare_one, texts, 1);
-    measure_calls("order_read_jansson", jansson_one, texts / 10 + 1, 1);
+    measure_calls("order_read_rapidjson", read_text_by_rapidjson, texts, 1);
+    measure_calls("order_read_jansson", read_text_by_jansson, texts / 10 + 1, 1);
     measure_calls("order_write", write_text_once, texts, 1);
     measure_calls("feed_read", feed_whole_text, texts / FEED_ORDERS + 1, FEED_ORDERS);
     domus_json_release(&memory);

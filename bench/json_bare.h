@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* Take a text apart, which ends with a zero, in its place. Returns a sum of what was found, so that
- * nothing of it is left out; 0: it is wrong. */
+/* Parse a text in place, which ends with a zero. Returns a sum of all values found, so that the
+ * compiler leaves nothing out; 0: the text is wrong. */
 uint64_t bench_json_bare(char *text);
 
 #ifdef __cplusplus

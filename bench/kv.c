@@ -37,13 +37,14 @@ static const struct kv_load_row kinds[] = {
     {"hset", "HSET KEY field VALUE", ":"},
 };
 static const uint32_t depths[] = {1, 16};
-static const double over_rates[] = {25000, 200000}; /* the threads are less than half busy */
+/* requests per second at which the threads are less than half busy */
+static const double over_rates[] = {25000, 200000};
 
 #define KINDS  (sizeof kinds / sizeof kinds[0])
 #define DEPTHS (sizeof depths / sizeof depths[0])
 
 static char program[PATH_MAX];
-static char *beside; /* another build of kv, or NULL */
+static char *beside; /* path of another build of kv; NULL: none */
 static char *config = (char[]){"examples/kv/kv.yaml"};
 
 static int start_kv(char *file, uint32_t threads, uint32_t shards, struct server *server)
@@ -113,7 +114,8 @@ static struct versus versus = {
     .duration_ns = UINT64_C(1000000000),
 };
 
-/* In the paced load of the rows `over_...`, whose figures are those of a request's CPU alone. */
+/* The servers of the rows `over_...`, which have a paced load only: the figures are CPU times of a
+ * request. */
 static struct versus over = {
     .bench = "kv_over",
     .names = {[TWO] = "two", [ONE] = "one", [OTHER_TWO] = "other_two", [OTHER_ONE] = "other_one"},
@@ -123,7 +125,7 @@ static struct versus over = {
     .only_paced = true,
 };
 
-/* With a rate that is 0, half of what the slowest server can do is offered. */
+/* With a rate of 0, half of the slowest server's rate is offered. */
 static int run_row(const struct versus *servers, const struct kv_load_row *kind, uint32_t depth,
                    double rate)
 {

@@ -1,5 +1,5 @@
-/* Makes requests in RESP, and checks the replies (kv_load.h). The key is the only part of a request
- * that changes, so digits are written into it. */
+/* This file makes requests in RESP, and checks the replies (kv_load.h). The key is the only part of
+ * a request that changes, so only its digits are written for each request. */
 #include "bench/kv_load.h"
 
 #include <errno.h>

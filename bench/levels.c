@@ -29,7 +29,7 @@
 
 #define LEVELS           4
 #define ROUNDS           200
-#define MESSAGES         UINT64_C(400000) /* of a round of pingpong */
+#define MESSAGES         UINT64_C(400000) /* number of messages in a round of pingpong */
 #define ECHO_CONNECTIONS 16
 #define ECHO_BATCHES     150
 #define ECHO_BYTES       64
@@ -92,7 +92,7 @@ static uint64_t run_pingpong(void)
 
 /* --- echo ------------------------------------------------------------------------------------- */
 
-static int echo_read(domus_stack *stack, void *self, const void *payload)
+static int handle_echo_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -101,7 +101,7 @@ static int echo_read(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour echo = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_read, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {handle_echo_read, 0}};
 
 static int connections[ECHO_CONNECTIONS];
 
@@ -151,14 +151,15 @@ static uint64_t run_echo(void)
 typedef struct row {
     const char *name;
     void (*begin)(void);
-    uint64_t (*run)(void); /* returns how many messages it took */
+    uint64_t (*run)(void); /* runs one round; returns how many messages it took */
 } row;
 
 /* Run one round. Returns the CPU time of all other threads for a message. */
 static double run_round(const row *which, domus_profile_level level)
 {
     require_success(domus_system_set_profile_level(bench_system, level), "level");
-    (void)which->run(); /* not measured: meanwhile the threads take over the new level */
+    /* a round that is not measured, in which the threads change to the new level */
+    (void)which->run();
     uint64_t before_ns = measure_process_cpu_ns() - measure_thread_cpu_ns();
     uint64_t messages = which->run();
     uint64_t after_ns = measure_process_cpu_ns() - measure_thread_cpu_ns();
@@ -198,7 +199,8 @@ static void run_rounds(const row *which)
             rounds[level][i] = run_round(which, levels[level]);
         }
     }
-    for (int level = LEVELS - 1; level >= 0; level--) /* that of `off` is sorted last */
+    /* backwards, because the figures of `off` must be sorted last */
+    for (int level = LEVELS - 1; level >= 0; level--)
         print_level(which->name, level, rounds);
 }
 

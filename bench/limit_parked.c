@@ -21,7 +21,8 @@
 #define UNTIMED_ROUNDS 1000
 
 struct side {
-    _Alignas(128) _Atomic uint64_t ball; /* the newest turn that is this side's */
+    /* number of the newest turn that was passed to this side */
+    _Alignas(128) _Atomic uint64_t ball;
     int wake_fd;
     int cpu;
     struct side *other;
@@ -48,7 +49,8 @@ static void arm_ring(struct side *side)
     io_uring_prep_poll_multishot(sqe, side->wake_fd, POLLIN);
 }
 
-/* Asleep until the ball is at `turn`. acquire: pairs with pass_ball(). */
+/* Sleep until the ball has come to this side with the number `turn`. acquire: pairs with
+ * pass_ball(). */
 static void await_turn(struct side *side, uint64_t turn)
 {
     struct io_uring_cqe *cqe;

@@ -22,27 +22,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MAX 64u /* messages that the receiver takes in a look */
-#define WAITS    64u /* looks at the slot ahead, before the receiver takes fewer messages */
-#define PAUSES   8   /* between two of these looks */
-#define AHEAD    8u  /* the slot that the sender fetches ahead of the one that it fills */
+#define LOOK_MAX 64u /* the most messages that the receiver takes in a look */
+/* how often the receiver looks at the slot ahead before it takes fewer messages */
+#define WAITS  64u
+#define PAUSES 8 /* pauses between two looks at the slot ahead */
+/* distance from the slot that the sender fills to the slot that it prefetches */
+#define AHEAD 8u
 
 struct slot {
-    _Alignas(64) _Atomic uint64_t sequence; /* one more than the number of its message */
+    _Alignas(64) _Atomic uint64_t sequence; /* number of the message in the slot, plus 1 */
     uint64_t word[7];
 };
 
 static_assert(sizeof(struct slot) == 64, "a message is one cache line");
 
 struct ring {
-    _Alignas(128) _Atomic uint64_t taken; /* messages that the receiver has taken */
+    _Alignas(128) _Atomic uint64_t taken; /* number of messages that the receiver has taken */
     _Alignas(128) struct slot *slots;
-    uint64_t mask; /* slots, a power of two, minus one */
+    uint64_t mask; /* number of slots, a power of two, minus one */
     uint64_t under_way;
     uint64_t messages;
     uint64_t sum;
     uint64_t elapsed_ns;
-    int cpus[2]; /* the CPU of the receiver, and that of the sender */
+    int cpus[2]; /* CPUs of the receiver and of the sender */
     pthread_barrier_t start;
 };
 
@@ -59,7 +61,7 @@ static void begin_on_cpu(struct ring *ring, int cpu)
     pthread_barrier_wait(&ring->start);
 }
 
-static inline struct slot *slot_of(const struct ring *ring, uint64_t number)
+static inline struct slot *get_slot(const struct ring *ring, uint64_t number)
 {
     return &ring->slots[number & ring->mask];
 }
@@ -71,12 +73,12 @@ static void *send_all_numbers(void *ring_)
 
     begin_on_cpu(ring, ring->cpus[1]);
     for (uint64_t number = 0; number < ring->messages; number++) {
-        struct slot *slot = slot_of(ring, number);
+        struct slot *slot = get_slot(ring, number);
 
         /* acquire: pairs with the receiver's release, after it has read the slots. */
         while (number - taken >= ring->under_way)
             taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
-        __builtin_prefetch(slot_of(ring, number + AHEAD), 1);
+        __builtin_prefetch(get_slot(ring, number + AHEAD), 1);
         slot->word[0] = number;
         slot->word[1] = 1;
         slot->word[2] = 2;
@@ -89,7 +91,7 @@ static void *send_all_numbers(void *ring_)
 static inline bool has_number(const struct ring *ring, uint64_t number)
 {
     /* acquire: pairs with the exchange, so that the words of the message are seen. */
-    return atomic_load_explicit(&slot_of(ring, number)->sequence, memory_order_acquire) ==
+    return atomic_load_explicit(&get_slot(ring, number)->sequence, memory_order_acquire) ==
            number + 1;
 }
 
@@ -104,8 +106,9 @@ static inline void pause_briefly(void)
     }
 }
 
-/* Wait for a look's worth of messages, but not for long: as many may not be under way. */
-static inline void wait_for_some(const struct ring *ring, uint64_t number)
+/* Wait until as many messages have come as one look may take, but only for a short time, because
+ * fewer may be under way. */
+static inline void wait_for_messages(const struct ring *ring, uint64_t number)
 {
     uint64_t some = ring->under_way / 4 < LOOK_MAX ? ring->under_way / 4 : LOOK_MAX;
 
@@ -115,13 +118,13 @@ static inline void wait_for_some(const struct ring *ring, uint64_t number)
         pause_briefly();
 }
 
-/* Take what is there, at most LOOK_MAX messages. Returns the number of the next message. */
-static inline uint64_t take_some(struct ring *ring, uint64_t number)
+/* Take the messages that are there, at most LOOK_MAX. Returns the number of the next message. */
+static inline uint64_t take_messages(struct ring *ring, uint64_t number)
 {
     uint64_t end = number + LOOK_MAX;
 
     for (; number < end && has_number(ring, number); number++) {
-        const struct slot *slot = slot_of(ring, number);
+        const struct slot *slot = get_slot(ring, number);
         ring->sum += slot->word[0] + slot->word[1] + slot->word[2] + slot->word[3];
     }
     return number;
@@ -134,8 +137,8 @@ static void *receive_all_numbers(void *ring_)
     begin_on_cpu(ring, ring->cpus[0]);
     uint64_t start_ns = measure_now_ns();
     for (uint64_t number = 0; number < ring->messages;) {
-        wait_for_some(ring, number);
-        uint64_t next = take_some(ring, number);
+        wait_for_messages(ring, number);
+        uint64_t next = take_messages(ring, number);
 
         if (next != number)
             atomic_store_explicit(&ring->taken, next, memory_order_release);

@@ -1,8 +1,8 @@
 /* The bare C programs behind the limits of limits.h.
  *
  * The limits of one thread keep their state in static variables, so that the compiler sees all of
- * it, as in the fastest program. `next` is atomic because the same envelope is also used between
- * threads; on one thread its accesses are relaxed and cost a plain move. */
+ * it, as in the fastest possible program. `next` is atomic because the same envelope is also used
+ * between threads; on one thread its accesses are relaxed and cost a plain move. */
 #include "bench/limits.h"
 
 #include "bench/support/measure.h"
@@ -16,12 +16,12 @@
 
 #define CACHE_LINE 64
 
-/* The receiver pauses this often between two takes and leaves the stack to the senders. So the
- * cache line moves once per batch and not once per message, which gives a third of the rate (128
- * and 256 were the best). */
+/* How many pauses the receiver makes between two takes, while it leaves the stack to the senders.
+ * So the cache line moves once per batch and not once per message, which gives a third of the rate
+ * (128 and 256 were the best). */
 #define TAKE_PAUSES 128
 
-/* These rounds come before the clock starts; after them both threads surely run. */
+/* Number of rounds before the clock starts; after them both threads surely run. */
 #define UNTIMED_ROUNDS 1000
 
 struct message {
@@ -41,7 +41,7 @@ struct actor {
     uint64_t handled;
     void (*handle)(struct actor *actor, struct message *message);
     struct actor *next_ready;
-    int is_ready; /* a word, because as a byte it costs 4 % of the counting rate */
+    int is_ready; /* a word, because with a byte the counting rate is 4 % lower */
 };
 
 static struct message *free_messages;
@@ -54,7 +54,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(EXIT_FAILURE);
 }
 
-static inline struct message *next_of(struct message *message)
+static inline struct message *get_next(struct message *message)
 {
     return atomic_load_explicit(&message->next, memory_order_relaxed);
 }
@@ -64,12 +64,12 @@ static inline void set_next(struct message *message, struct message *next)
     atomic_store_explicit(&message->next, next, memory_order_relaxed);
 }
 
-static inline struct message *message_get(void)
+static inline struct message *allocate_message(void)
 {
     struct message *message = free_messages;
 
     if (message != NULL) {
-        free_messages = next_of(message);
+        free_messages = get_next(message);
         return message;
     }
     message = malloc(sizeof *message);
@@ -78,24 +78,24 @@ static inline struct message *message_get(void)
     return message;
 }
 
-static inline void message_put(struct message *message)
+static inline void free_message(struct message *message)
 {
     set_next(message, free_messages);
     free_messages = message;
 }
 
-static void messages_free(void)
+static void destroy_message_pool(void)
 {
     while (free_messages != NULL) {
         struct message *message = free_messages;
-        free_messages = next_of(message);
+        free_messages = get_next(message);
         free(message);
     }
 }
 
 static inline void send_to(struct actor *actor, uint64_t value)
 {
-    struct message *message = message_get();
+    struct message *message = allocate_message();
 
     message->value = value;
     set_next(message, NULL);
@@ -133,16 +133,16 @@ static void run_all_limits(void)
             last_ready = NULL;
         actor->is_ready = 0;
         while ((message = actor->first) != NULL) {
-            actor->first = next_of(message);
+            actor->first = get_next(message);
             if (actor->first == NULL)
                 actor->last = NULL;
             actor->handle(actor, message);
-            message_put(message);
+            free_message(message);
         }
     }
 }
 
-static double per_second(uint64_t count, uint64_t elapsed_ns)
+static double get_rate_per_second(uint64_t count, uint64_t elapsed_ns)
 {
     return (double)count * 1e9 / (double)elapsed_ns;
 }
@@ -161,17 +161,17 @@ double limit_ping_pong(uint64_t messages)
     run_all_limits();
     uint64_t elapsed_ns = measure_now_ns() - start_ns;
 
-    messages_free();
+    destroy_message_pool();
     if (ping.handled + pong.handled != messages || ping.handled - pong.handled != messages % 2)
         exit_with_error("ping-pong: wrong count");
-    return per_second(messages, elapsed_ns);
+    return get_rate_per_second(messages, elapsed_ns);
 }
 
 double limit_count(uint64_t messages)
 {
     struct actor counter = {.handle = answer_message};
 
-    counter.peer = &counter; /* never used, because each message to it holds 0 */
+    counter.peer = &counter; /* is never true, because each message to this actor holds 0 */
     uint64_t start_ns = measure_now_ns();
     for (uint64_t i = 0; i < messages; i++) {
         send_to(&counter, 0);
@@ -181,10 +181,10 @@ double limit_count(uint64_t messages)
     run_all_limits();
     uint64_t elapsed_ns = measure_now_ns() - start_ns;
 
-    messages_free();
+    destroy_message_pool();
     if (counter.handled != messages)
         exit_with_error("count: wrong count");
-    return per_second(messages, elapsed_ns);
+    return get_rate_per_second(messages, elapsed_ns);
 }
 
 /* The limits below are between threads. */
@@ -204,7 +204,7 @@ static void pin_or_fail(int cpu)
         exit_with_error("no such CPU for this process");
 }
 
-static void thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
+static void start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     if (pthread_create(thread, NULL, run, argument) != 0)
         exit_with_error("cannot start a thread");
@@ -228,7 +228,7 @@ static inline void await_turn(struct hand_off *hand_off, uint64_t turn)
         pause_briefly();
 }
 
-static void *ping_thread(void *hand_off_)
+static void *run_ping_thread(void *hand_off_)
 {
     struct hand_off *hand_off = hand_off_;
     uint64_t rounds = hand_off->rounds;
@@ -246,7 +246,7 @@ static void *ping_thread(void *hand_off_)
     return NULL;
 }
 
-static void *pong_thread(void *hand_off_)
+static void *run_pong_thread(void *hand_off_)
 {
     struct hand_off *hand_off = hand_off_;
     uint64_t rounds = hand_off->rounds;
@@ -268,8 +268,8 @@ double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
     if (rounds == 0)
         exit_with_error("cross-thread ping-pong of nothing");
     pthread_barrier_init(&hand_off.start, NULL, 2);
-    thread_start(&threads[0], ping_thread, &hand_off);
-    thread_start(&threads[1], pong_thread, &hand_off);
+    start_thread(&threads[0], run_ping_thread, &hand_off);
+    start_thread(&threads[1], run_pong_thread, &hand_off);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
     pthread_barrier_destroy(&hand_off.start);
@@ -295,7 +295,7 @@ struct sender {
     pthread_t thread;
 };
 
-static void *sender_thread(void *sender_)
+static void *run_sender_thread(void *sender_)
 {
     struct sender *sender = sender_;
     _Atomic(struct message *) *stack = &sender->funnel->stack;
@@ -316,7 +316,7 @@ static void *sender_thread(void *sender_)
     return NULL;
 }
 
-static void *receiver_thread(void *funnel_)
+static void *run_receiver_thread(void *funnel_)
 {
     struct funnel *funnel = funnel_;
     uint64_t wanted = funnel->messages;
@@ -340,7 +340,7 @@ static void *receiver_thread(void *funnel_)
         do {
             received++;
             sum += message->value;
-            message = next_of(message);
+            message = get_next(message);
         } while (message != NULL);
     }
     funnel->elapsed_ns = measure_now_ns() - start_ns;
@@ -351,7 +351,7 @@ static void *receiver_thread(void *funnel_)
 
 /* Make the messages and write them before the clock starts, so that no page is touched for the
  * first time during the measurement. */
-static struct message *messages_make(uint64_t count)
+static struct message *make_messages(uint64_t count)
 {
     size_t size =
         ((size_t)count * sizeof(struct message) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
@@ -377,10 +377,10 @@ double limit_mpsc(uint64_t messages, int senders, const int *cpus)
         exit_with_error("N:1: senders or messages out of range");
 
     uint64_t share = messages / (uint64_t)senders;
-    struct message *made = messages_make(messages);
+    struct message *made = make_messages(messages);
 
     pthread_barrier_init(&funnel.start, NULL, (unsigned int)senders + 1);
-    thread_start(&receiver, receiver_thread, &funnel);
+    start_thread(&receiver, run_receiver_thread, &funnel);
     for (int i = 0; i < senders; i++) {
         uint64_t first = share * (uint64_t)i;
         sender[i] = (struct sender){
@@ -389,7 +389,7 @@ double limit_mpsc(uint64_t messages, int senders, const int *cpus)
             .count = i == senders - 1 ? messages - first : share,
             .cpu = cpus[i + 1],
         };
-        thread_start(&sender[i].thread, sender_thread, &sender[i]);
+        start_thread(&sender[i].thread, run_sender_thread, &sender[i]);
     }
     for (int i = 0; i < senders; i++)
         pthread_join(sender[i].thread, NULL);
@@ -398,5 +398,5 @@ double limit_mpsc(uint64_t messages, int senders, const int *cpus)
     free(made);
     if (funnel.messages != messages || funnel.sum != messages * (messages - 1) / 2)
         exit_with_error("N:1: wrong count or sum");
-    return per_second(messages, funnel.elapsed_ns);
+    return get_rate_per_second(messages, funnel.elapsed_ns);
 }

@@ -26,13 +26,13 @@ double limit_count(uint64_t messages);
  * Returns nanoseconds one way. */
 double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
 
-/* As limit_cross_ping_pong(), but each thread sleeps until the other one wakes it: it waits in a
- * ring that polls an eventfd (limit_parked.c). Returns nanoseconds one way. */
+/* Measures like limit_cross_ping_pong(), but each thread sleeps until the other one wakes it: it
+ * waits in a ring that polls an eventfd (limit_parked.c). Returns nanoseconds one way. */
 double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
 
 /* `senders` threads push `messages` envelopes in all, made beforehand, on one lock-free stack; the
- * receiver takes the whole stack whenever there is one. cpus[0] is the receiver's CPU, cpus[i] the
- * i-th sender's. Returns messages per second. */
+ * receiver takes the whole stack whenever it is not empty. cpus[0] is the receiver's CPU, cpus[i]
+ * the i-th sender's. Returns messages per second. */
 double limit_mpsc(uint64_t messages, int senders, const int *cpus);
 
 /* One thread passes `messages` messages by value to another one, through a ring of slots of 64

@@ -1,12 +1,12 @@
-/* The load of load.h over level-triggered epoll.
+/* This file runs the load of load.h over level-triggered epoll.
  *
  * A connection of a paced load is idle or has `depth` messages under way. The idle ones are in a
  * ring, so that all connections have their turns.
  *
- * A receive is checked by one memcmp, and a send copies nothing. For that one table holds
- * one period of the stream and one more chunk, so that any chunk of the stream lies in one
- * piece. The period is a prime, so that a stream that is shifted by whole messages does not
- * fit by accident. */
+ * A receive is checked by one memcmp, and a send copies nothing. For that one table holds one
+ * period of the stream and one more chunk, so that any chunk of the stream lies in one piece. The
+ * period is a prime, so that a stream that is shifted by whole messages does not fit by
+ * accident. */
 #include "bench/load.h"
 
 #include "bench/support/histogram.h"
@@ -27,20 +27,21 @@
 #define PERIOD     4093u
 #define CHUNK      65536u
 #define EVENTS_MAX 512
-#define WAIT_NS    100000000 /* a run in which nothing comes back ends at most this much late */
-#define TICK_NS    100000    /* a paced load sends at least this often what is due */
+#define WAIT_NS    100000000 /* milliseconds by which a run without answers may end late */
+#define TICK_NS    100000    /* milliseconds; a paced load sends due messages at least this often */
 
 struct connection {
     int fd;
     bool waits_to_send;
-    uint32_t send_at;    /* where the next byte to send lies in the period */
-    uint32_t receive_at; /* where the next byte that must come back lies in the period */
-    uint32_t unsent;     /* bytes due that the socket did not take yet */
-    uint32_t in_flight;  /* bytes sent and not yet back */
-    uint32_t part;       /* bytes of the oldest message that are back */
-    uint32_t oldest;     /* the index of the oldest message in `sent_ns` */
-    uint32_t under_way;  /* of a paced load: messages that are not back */
-    uint64_t *sent_ns;   /* when each message in flight was sent: a ring of `depth` entries */
+    uint32_t send_at;    /* offset in the period of the next byte to send */
+    uint32_t receive_at; /* offset in the period of the next byte that must come back */
+    uint32_t unsent;     /* number of bytes that are due, but not yet taken by the socket */
+    uint32_t in_flight;  /* number of bytes that were sent and have not come back */
+    uint32_t part;       /* number of bytes of the oldest message that have come back */
+    uint32_t oldest;     /* index in `sent_ns` of the oldest message */
+    uint32_t under_way;  /* number of messages of a paced load that have not come back */
+    /* times at which the messages in flight were sent: a ring of `depth` entries */
+    uint64_t *sent_ns;
 };
 
 struct load {
@@ -49,11 +50,11 @@ struct load {
     uint32_t connected;
     bool stopping;
     uint64_t now_ns;
-    uint64_t messages; /* messages that came back whole */
-    uint64_t pending;  /* messages that were sent and are not back whole */
+    uint64_t messages; /* number of messages that came back whole */
+    uint64_t pending;  /* number of messages that were sent and have not come back whole */
     uint64_t start_ns;
-    uint64_t issued;     /* of a paced load: batches of `depth` messages that were sent */
-    uint32_t idle_first; /* of a paced load: the ring of the idle connections */
+    uint64_t issued;     /* number of batches of `depth` messages that a paced load has sent */
+    uint32_t idle_first; /* ring of the idle connections of a paced load */
     uint32_t idle_count;
     uint32_t *idle;
     struct connection *connections;
@@ -63,7 +64,7 @@ struct load {
     unsigned char received[CHUNK];
 };
 
-static bool options_hold(const struct load_options *options)
+static bool are_options_valid(const struct load_options *options)
 {
     return options->connections >= 1 && options->connections <= LOAD_CONNECTIONS_MAX &&
            options->size >= 1 && options->depth >= 1 &&
@@ -71,7 +72,7 @@ static bool options_hold(const struct load_options *options)
            options->duration_ns > 0 && options->stall_ns > 0;
 }
 
-static void stream_fill(unsigned char *stream)
+static void fill_stream(unsigned char *stream)
 {
     uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
 
@@ -85,8 +86,8 @@ static void stream_fill(unsigned char *stream)
         stream[i] = stream[i - PERIOD];
 }
 
-/* Connect a blocking socket, so that a service which is still accepting is waited for. The socket's
- * time-outs are the stall time; on Linux SO_SNDTIMEO bounds connect, too. */
+/* Connect a blocking socket, so that the call waits for a service that is not accepting yet. The
+ * socket's time-outs are the stall time; on Linux SO_SNDTIMEO bounds connect, too. */
 static int connect_to_service(const struct load_options *options, int *ret_fd)
 {
     struct sockaddr_in address = {
@@ -122,7 +123,7 @@ close_fd:
     return error;
 }
 
-static void load_free(struct load *load)
+static void free_load(struct load *load)
 {
     if (load == NULL)
         return;
@@ -137,7 +138,7 @@ static void load_free(struct load *load)
 }
 
 /* Make a load whose connections are not open yet. Returns 0; a negative errno. */
-static int load_new(const struct load_options *options, struct load **ret_load)
+static int make_load(const struct load_options *options, struct load **ret_load)
 {
     struct load *load = calloc(1, sizeof *load);
 
@@ -149,7 +150,7 @@ static int load_new(const struct load_options *options, struct load **ret_load)
     load->idle = calloc(options->connections, sizeof *load->idle);
     load->epoll = -1;
     if (load->connections == NULL || load->sent_ns == NULL || load->idle == NULL) {
-        load_free(load);
+        free_load(load);
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < options->connections; i++) {
@@ -157,12 +158,12 @@ static int load_new(const struct load_options *options, struct load **ret_load)
         connection->send_at = connection->receive_at = (uint32_t)(UINT64_C(61) * i % PERIOD);
         connection->sent_ns = &load->sent_ns[(size_t)i * options->depth];
     }
-    stream_fill(load->stream);
+    fill_stream(load->stream);
     *ret_load = load;
     return 0;
 }
 
-static int load_connect(struct load *load)
+static int connect_load(struct load *load)
 {
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (load->epoll < 0)
@@ -181,8 +182,8 @@ static int load_connect(struct load *load)
     return 0;
 }
 
-/* Watch a connection for bytes, and with `to_send` also for room to send. */
-static int connection_watch(struct load *load, struct connection *connection, bool to_send)
+/* Watch a connection for bytes to receive, and with `to_send` also for room to send. */
+static int watch_connection(struct load *load, struct connection *connection, bool to_send)
 {
     struct epoll_event event = {
         .events = to_send ? EPOLLIN | EPOLLOUT : EPOLLIN,
@@ -195,7 +196,7 @@ static int connection_watch(struct load *load, struct connection *connection, bo
     return epoll_ctl(load->epoll, EPOLL_CTL_MOD, connection->fd, &event) == 0 ? 0 : -errno;
 }
 
-static int connection_send(struct load *load, struct connection *connection)
+static int send_on_connection(struct load *load, struct connection *connection)
 {
     while (connection->unsent > 0) {
         size_t length = connection->unsent < CHUNK ? connection->unsent : CHUNK;
@@ -203,24 +204,24 @@ static int connection_send(struct load *load, struct connection *connection)
                             MSG_DONTWAIT | MSG_NOSIGNAL);
 
         if (sent < 0 && errno == EAGAIN)
-            return connection_watch(load, connection, true);
+            return watch_connection(load, connection, true);
         if (sent < 0)
             return errno == EPIPE ? -ECONNRESET : -errno;
         connection->send_at = (connection->send_at + (uint32_t)sent) % PERIOD;
         connection->unsent -= (uint32_t)sent;
         connection->in_flight += (uint32_t)sent;
     }
-    return connection_watch(load, connection, false);
+    return watch_connection(load, connection, false);
 }
 
-static void idle_put(struct load *load, const struct connection *connection)
+static void append_idle_connection(struct load *load, const struct connection *connection)
 {
     uint32_t end = load->idle_first + load->idle_count++;
 
     load->idle[end % load->options->connections] = (uint32_t)(connection - load->connections);
 }
 
-static struct connection *idle_take(struct load *load)
+static struct connection *take_idle_connection(struct load *load)
 {
     uint32_t first = load->idle[load->idle_first];
 
@@ -231,7 +232,7 @@ static struct connection *idle_take(struct load *load)
 
 /* Count `length` bytes that came back. A closed loop then sends as many messages as
  * came back whole. */
-static void connection_complete(struct load *load, struct connection *connection, uint32_t length)
+static void complete_messages(struct load *load, struct connection *connection, uint32_t length)
 {
     connection->part += length;
     while (connection->part >= load->options->size) {
@@ -245,7 +246,7 @@ static void connection_complete(struct load *load, struct connection *connection
         if (load->options->rate > 0) {
             load->pending--;
             if (--connection->under_way == 0)
-                idle_put(load, connection);
+                append_idle_connection(load, connection);
         } else if (load->stopping) {
             load->pending--;
         } else {
@@ -255,7 +256,7 @@ static void connection_complete(struct load *load, struct connection *connection
     }
 }
 
-static int connection_receive(struct load *load, struct connection *connection)
+static int receive_on_connection(struct load *load, struct connection *connection)
 {
     ssize_t got = recv(connection->fd, load->received, CHUNK, MSG_DONTWAIT);
 
@@ -268,14 +269,14 @@ static int connection_receive(struct load *load, struct connection *connection)
         return -EBADMSG;
     connection->receive_at = (connection->receive_at + (uint32_t)got) % PERIOD;
     connection->in_flight -= (uint32_t)got;
-    connection_complete(load, connection, (uint32_t)got);
+    complete_messages(load, connection, (uint32_t)got);
     return 0;
 }
 
-/* Send `depth` messages on each of the idle connections, as long as some are due.
+/* Send `depth` messages on each idle connection, as long as messages are due.
  *
- * A batch that had to wait for an idle connection was due earlier, and its latency counts from then
- * on. The wait for the tick is the load's own and does not count. */
+ * A batch that had to wait for an idle connection was due earlier, and its latency counts from that
+ * time. The wait for the tick is the load's own and does not count. */
 static int send_due_messages(struct load *load)
 {
     const struct load_options *options = load->options;
@@ -286,7 +287,7 @@ static int send_due_messages(struct load *load)
         if (due_ns > load->now_ns)
             return 0;
 
-        struct connection *connection = idle_take(load);
+        struct connection *connection = take_idle_connection(load);
         bool is_late = load->now_ns - due_ns > TICK_NS;
         for (uint32_t i = 0; i < options->depth; i++)
             connection->sent_ns[i] = is_late ? due_ns : load->now_ns;
@@ -294,16 +295,16 @@ static int send_due_messages(struct load *load)
         connection->under_way = options->depth;
         load->pending += options->depth;
         load->issued++;
-        int error = connection_send(load, connection);
+        int error = send_on_connection(load, connection);
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-/* Wait once and handle the events. `ret_events` is 0 if nothing happened, by which the caller tells
- * a stalled service. */
-static int load_turn(struct load *load, int *ret_events)
+/* Wait once and handle the events. `ret_events` is 0 if nothing happened, so that the caller
+ * notices a stalled service. */
+static int handle_events_once(struct load *load, int *ret_events)
 {
     struct epoll_event events[EVENTS_MAX];
     bool paced = load->options->rate > 0 && !load->stopping;
@@ -318,9 +319,9 @@ static int load_turn(struct load *load, int *ret_events)
         int error = 0;
 
         if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0)
-            error = connection_receive(load, connection);
+            error = receive_on_connection(load, connection);
         if (error == 0 && connection->unsent > 0)
-            error = connection_send(load, connection);
+            error = send_on_connection(load, connection);
         if (error != 0)
             return error;
     }
@@ -328,12 +329,12 @@ static int load_turn(struct load *load, int *ret_events)
     return paced ? send_due_messages(load) : 0;
 }
 
-static int load_start(struct load *load)
+static int start_load(struct load *load)
 {
     load->start_ns = load->now_ns = measure_now_ns();
     if (load->options->rate > 0) {
         for (uint32_t i = 0; i < load->options->connections; i++)
-            idle_put(load, &load->connections[i]);
+            append_idle_connection(load, &load->connections[i]);
         return send_due_messages(load);
     }
     for (uint32_t i = 0; i < load->options->connections; i++) {
@@ -345,22 +346,22 @@ static int load_start(struct load *load)
         connection->unsent = load->options->size * load->options->depth;
         load->pending += load->options->depth;
 
-        int error = connection_send(load, connection);
+        int error = send_on_connection(load, connection);
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-/* Wait for the messages that are under way. Something must come back at least every `stall_ns`. */
-static int load_drain(struct load *load)
+/* Wait for the messages that are under way. At least one byte must come back every `stall_ns`. */
+static int drain_load(struct load *load)
 {
     uint64_t heard_ns = load->now_ns;
 
     load->stopping = true;
     while (load->pending > 0) {
         int events = 0;
-        int error = load_turn(load, &events);
+        int error = handle_events_once(load, &events);
 
         if (error != 0)
             return error;
@@ -372,9 +373,9 @@ static int load_drain(struct load *load)
     return 0;
 }
 
-/* Everything is back, so half-close each connection, and expect the end of its stream. A further
- * byte is an error. */
-static int load_finish(struct load *load)
+/* Half-close each connection, because all bytes are back, and expect the end of its stream. A
+ * further byte is an error. */
+static int finish_load(struct load *load)
 {
     for (uint32_t i = 0; i < load->options->connections; i++)
         if (shutdown(load->connections[i].fd, SHUT_WR) != 0)
@@ -391,8 +392,8 @@ static int load_finish(struct load *load)
     return 0;
 }
 
-/* Note the CPU time of the watched processes, minus what was noted before. */
-static int note_watched(const struct load_options *options, uint64_t *cpu_ns)
+/* Add the CPU time that the watched processes have used since the last call. */
+static int add_watched_cpu_time(const struct load_options *options, uint64_t *cpu_ns)
 {
     for (int i = 0; i < LOAD_WATCHED_MAX; i++) {
         uint64_t now_ns = 0;
@@ -405,31 +406,31 @@ static int note_watched(const struct load_options *options, uint64_t *cpu_ns)
     return 0;
 }
 
-static int load_measure(struct load *load, struct load_result *ret_result)
+static int measure_load(struct load *load, struct load_result *ret_result)
 {
     struct load_result result = {0};
-    int error = note_watched(load->options, result.watched_cpu_ns);
+    int error = add_watched_cpu_time(load->options, result.watched_cpu_ns);
     uint64_t cpu_ns = measure_thread_cpu_ns();
 
     if (error == 0)
-        error = load_start(load);
+        error = start_load(load);
     while (error == 0 && load->now_ns - load->start_ns < load->options->duration_ns) {
         int events = 0;
-        error = load_turn(load, &events);
+        error = handle_events_once(load, &events);
     }
     if (error != 0)
         return error;
 
     result.rate = (double)load->messages * 1e9 / (double)(load->now_ns - load->start_ns);
-    error = load_drain(load);
+    error = drain_load(load);
     if (error != 0)
         return error;
     result.messages = load->messages;
     result.cpu_ns = measure_thread_cpu_ns() - cpu_ns;
     result.elapsed_ns = measure_now_ns() - load->start_ns;
-    error = note_watched(load->options, result.watched_cpu_ns);
+    error = add_watched_cpu_time(load->options, result.watched_cpu_ns);
     if (error == 0)
-        error = load_finish(load);
+        error = finish_load(load);
     if (error != 0)
         return error;
     result.p50_us = histogram_percentile(&load->histogram, 0.5) / 1e3;
@@ -443,20 +444,20 @@ int load_run(const struct load_options *options, struct load_result *ret_result)
 {
     struct load *load = NULL;
 
-    if (!options_hold(options))
+    if (!are_options_valid(options))
         return -EINVAL;
     int error = options->cpu == LOAD_ANY_CPU ? 0 : measure_pin(options->cpu);
-    /* The kernel may wake a thread this much late; its default is 50 us. */
+    /* The kernel may wake a thread this many nanoseconds late; its default is 50 us. */
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;
     if (error != 0)
         return error;
-    error = load_new(options, &load);
+    error = make_load(options, &load);
     if (error != 0)
         return error;
-    error = load_connect(load);
+    error = connect_load(load);
     if (error == 0)
-        error = load_measure(load, ret_result);
-    load_free(load);
+        error = measure_load(load, ret_result);
+    free_load(load);
     return error;
 }

@@ -27,39 +27,42 @@
 #define LOAD_ANY_CPU         (-1)
 #define LOAD_WATCHED_MAX     2
 
-/* A result is void if the load used more of its CPU than this share. */
+/* A result is void if the load used more than this share of its CPU. */
 #define LOAD_BUSY_MAX 0.9
 
 struct load_options {
-    uint16_t port; /* on 127.0.0.1 */
+    uint16_t port; /* port of the service on 127.0.0.1 */
     int cpu;       /* the CPU that the calling thread is pinned to; LOAD_ANY_CPU: none */
     uint32_t connections;
-    uint32_t size;  /* bytes of a message */
+    uint32_t size;  /* size of a message in bytes */
     uint32_t depth; /* messages in flight per connection */
-    double rate;    /* messages per second that are offered in all; 0: a closed loop */
-    pid_t watched[LOAD_WATCHED_MAX]; /* processes whose CPU time is taken; 0: none */
+    /* messages per second that are offered over all connections; 0: a closed loop */
+    double rate;
+    pid_t watched[LOAD_WATCHED_MAX]; /* processes whose CPU time is measured; 0: none */
     uint64_t duration_ns;
-    uint64_t stall_ns; /* how long to wait for a byte that is due before it counts as missing */
+    /* how long to wait for a byte that is due before that byte counts as missing */
+    uint64_t stall_ns;
 };
 
 struct load_result {
-    uint64_t messages; /* round trips in all, with those that came back after the time was up */
-    double rate;       /* round trips per second while the time ran */
+    uint64_t messages; /* all round trips, with those that came back after the time was over */
+    double rate;       /* round trips per second until the time was over */
     double p50_us;
     double p99_us;
     double p999_us;
-    uint64_t cpu_ns;     /* CPU time of the load itself, for all of `messages` */
-    uint64_t elapsed_ns; /* how long all of `messages` took */
-    uint64_t watched_cpu_ns[LOAD_WATCHED_MAX]; /* CPU time that those processes used meanwhile */
+    uint64_t cpu_ns;     /* CPU time of the load itself for all of `messages` */
+    uint64_t elapsed_ns; /* time that all of `messages` took */
+    /* CPU time that the watched processes used meanwhile */
+    uint64_t watched_cpu_ns[LOAD_WATCHED_MAX];
 };
 
-/* Run to the end on the calling thread. `ret_result` is written only on success.
+/* Run the load to its end on the calling thread. `ret_result` is written only on success.
  *
- * Thread-safety: any thread; pins it when asked to.
- * Returns 0, and then every connection of a closed loop was served at least `depth` times; -EINVAL
- * for options out of range or a CPU that is not there; -EBADMSG for a wrong or surplus byte;
- * -ECONNRESET when the service closes early; -ETIMEDOUT when bytes, or the end of the stream, do
- * not come; or the negative errno of a system call. */
+ * Thread-safety: any thread; pins the thread if `options` say so. Returns 0, and then every
+ * connection of a closed loop was served at least `depth` times; -EINVAL for options out of range
+ * or a CPU that is not there; -EBADMSG for a wrong or surplus byte; -ECONNRESET when the service
+ * closes early; -ETIMEDOUT when bytes, or the end of the stream, do not come; or the negative errno
+ * of a system call. */
 int load_run(const struct load_options *options, struct load_result *ret_result);
 
 /* Run a load as load_run() does, but in a process of its own, so that the memory, the pinning and
@@ -69,7 +72,7 @@ int load_run_apart(const struct load_options *options, struct load_result *ret_r
 /* Returns a text that says why load_run() failed. */
 const char *load_error_text(int error);
 
-/* The share of its CPU that the load used, 0 to 1. */
+/* Returns the share of its CPU that the load used, 0 to 1. */
 double load_busy(const struct load_result *result);
 
 #endif

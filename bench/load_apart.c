@@ -1,4 +1,4 @@
-/* The load in a process of its own, and what its results mean (load.h). */
+/* This file runs the load in a process of its own, and says what its results mean (load.h). */
 #include "bench/load.h"
 
 #include <errno.h>

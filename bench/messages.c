@@ -31,7 +31,7 @@
 #define PARKED_ROUNDS 20000u
 #define N_TO_1        4000000u
 #define SENDERS       4u
-#define CREDIT        1024u /* at most this many messages of one sender are under way */
+#define CREDIT        1024u /* the most messages of one sender that are under way */
 #define SPIN_NS       UINT64_C(1000000000)
 
 /* The results of a run, which the main thread reads after `done`. */
@@ -53,7 +53,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(1);
 }
 
-static void ended(uint64_t handled)
+static void get_time_of_run(uint64_t handled)
 {
     run.ended_ns = measure_now_ns();
     run.handled = handled;
@@ -67,7 +67,7 @@ struct player {
     uint64_t handled;
 };
 
-static int player_peer(domus_stack *stack, void *self, const void *peer)
+static int set_player_peer(domus_stack *stack, void *self, const void *peer)
 {
     (void)stack;
     ((struct player *)self)->peer = *(const domus_address *)peer;
@@ -83,7 +83,7 @@ static int start_player(domus_stack *stack, void *self, const void *balls)
     return domus_notice(stack, player->peer, &ball_type, balls);
 }
 
-static int player_ball(domus_stack *stack, void *self, const void *ball)
+static int return_ball(domus_stack *stack, void *self, const void *ball)
 {
     struct player *player = self;
     uint64_t left = *(const uint64_t *)ball;
@@ -93,7 +93,7 @@ static int player_ball(domus_stack *stack, void *self, const void *ball)
         left--;
         return domus_notice(stack, player->peer, &ball_type, &left);
     }
-    ended(player->handled);
+    get_time_of_run(player->handled);
     player->handled = 0;
     return 0;
 }
@@ -101,15 +101,15 @@ static int player_ball(domus_stack *stack, void *self, const void *ball)
 static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(struct player),
-    .on = (const domus_on[]){{&ball_type, player_ball, 0},
+    .on = (const domus_on[]){{&ball_type, return_ball, 0},
                              {&go_type, start_player, 0},
-                             {&peer_type, player_peer, 0},
+                             {&peer_type, set_player_peer, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- asks: one conversation that asks again and again ----------------------------------------- */
 
-static int asker_returned(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_returned_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct player *asker = self;
 
@@ -118,11 +118,11 @@ static int asker_returned(domus_stack *stack, void *self, const domus_answer *an
     uint64_t left = *(const uint64_t *)answer->payload;
     asker->handled++;
     if (left == 0) {
-        ended(asker->handled);
+        get_time_of_run(asker->handled);
         return 0;
     }
     left--;
-    return domus_ask(stack, asker->peer, &ball_type, &left, asker_returned);
+    return domus_ask(stack, asker->peer, &ball_type, &left, handle_returned_ask);
 }
 
 static int start_asker(domus_stack *stack, void *self, const void *balls)
@@ -131,10 +131,10 @@ static int start_asker(domus_stack *stack, void *self, const void *balls)
 
     asker->handled = 0;
     run.began_ns = measure_now_ns();
-    return domus_ask(stack, asker->peer, &ball_type, balls, asker_returned);
+    return domus_ask(stack, asker->peer, &ball_type, balls, handle_returned_ask);
 }
 
-static int answerer_ball(domus_stack *stack, void *self, const void *ball)
+static int return_ball_of_ask(domus_stack *stack, void *self, const void *ball)
 {
     (void)self;
     return domus_reply(stack, &ball_type, ball);
@@ -144,23 +144,23 @@ static const domus_behaviour asker = {
     .name = "asker",
     .state_size = sizeof(struct player),
     .on = (const domus_on[]){{&go_type, start_asker, 0},
-                             {&peer_type, player_peer, 0},
+                             {&peer_type, set_player_peer, 0},
                              {NULL, NULL, 0}},
 };
 
 static const domus_behaviour answerer = {
     .name = "answerer",
-    .on = (const domus_on[]){{&ball_type, answerer_ball, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&ball_type, return_ball_of_ask, 0}, {NULL, NULL, 0}},
 };
 
-/* --- counting: one producer in batches, as the limit does; many senders with credit ----------- */
+/* --- counting: one producer in batches, as in the limit; many senders with credit ------------- */
 
 struct producer {
     domus_address counter;
     uint64_t left;
 };
 
-static int producer_batch(domus_stack *stack, struct producer *producer, uint64_t most)
+static int send_batch(domus_stack *stack, struct producer *producer, uint64_t most)
 {
     for (; producer->left != 0 && most != 0; most--) {
         producer->left--;
@@ -170,7 +170,7 @@ static int producer_batch(domus_stack *stack, struct producer *producer, uint64_
     return 0;
 }
 
-static int producer_peer(domus_stack *stack, void *self, const void *peer)
+static int set_producer_peer(domus_stack *stack, void *self, const void *peer)
 {
     (void)stack;
     ((struct producer *)self)->counter = *(const domus_address *)peer;
@@ -182,21 +182,21 @@ static int start_producer(domus_stack *stack, void *self, const void *count)
     struct producer *producer = self;
 
     producer->left = *(const uint64_t *)count;
-    return producer_batch(stack, producer, LIMIT_BATCH);
+    return send_batch(stack, producer, LIMIT_BATCH);
 }
 
-static int producer_credit(domus_stack *stack, void *self, const void *nothing)
+static int receive_credit(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
-    return producer_batch(stack, self, LIMIT_BATCH);
+    return send_batch(stack, self, LIMIT_BATCH);
 }
 
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{&credit_type, producer_credit, 0},
+    .on = (const domus_on[]){{&credit_type, receive_credit, 0},
                              {&go_type, start_producer, 0},
-                             {&peer_type, producer_peer, 0},
+                             {&peer_type, set_producer_peer, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -213,9 +213,9 @@ static int start_counter(domus_stack *stack, void *self, const void *expected)
     return 0;
 }
 
-/* Every sender numbers its messages down to 0, so the counter sees by the number which is each
- * CREDIT-th of them. */
-static int counter_ball(domus_stack *stack, void *self, const void *ball)
+/* Every sender numbers its messages down to 0, so the counter finds each CREDIT-th message by its
+ * number. */
+static int count_ball(domus_stack *stack, void *self, const void *ball)
 {
     struct counter *counter = self;
 
@@ -223,19 +223,19 @@ static int counter_ball(domus_stack *stack, void *self, const void *ball)
     if (*(const uint64_t *)ball % CREDIT == 0)
         (void)domus_notice(stack, domus_sender(stack), &credit_type, NULL);
     if (counter->handled == counter->expected)
-        ended(counter->handled);
+        get_time_of_run(counter->handled);
     return 0;
 }
 
 static const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(struct counter),
-    .on = (const domus_on[]){{&ball_type, counter_ball, 0},
+    .on = (const domus_on[]){{&ball_type, count_ball, 0},
                              {&go_type, start_counter, 0},
                              {NULL, NULL, 0}},
 };
 
-/* --- running ---------------------------------------------------------------------------------- */
+/* --- running a row ---------------------------------------------------------------------------- */
 
 static void require_success(int error, const char *what)
 {
@@ -245,7 +245,7 @@ static void require_success(int error, const char *what)
     exit(1);
 }
 
-static domus_system *system_of(uint32_t threads, uint64_t spin_ns)
+static domus_system *get_system(uint32_t threads, uint64_t spin_ns)
 {
     domus_config config;
     domus_system *system;
@@ -279,7 +279,7 @@ static void send_notice(domus_system *system, domus_address to, const domus_type
 }
 
 /* Wait for the run that was just begun. Returns how many nanoseconds it took. */
-static double wait_run(uint64_t expected, const char *what)
+static double wait_for_run(uint64_t expected, const char *what)
 {
     while (sem_wait(&run.done) != 0)
         continue;
@@ -295,8 +295,8 @@ struct row {
     double ours[ROUNDS];
 };
 
-/* Print a row. `more` says whether more is better or less; the ratio is domus divided by the limit
- * in both cases. */
+/* Print a row. `more` says whether a greater figure is better; the ratio is domus divided by the
+ * limit in both cases. */
 static void print_row(struct row *row)
 {
     double ratio[ROUNDS];
@@ -310,10 +310,10 @@ static void print_row(struct row *row)
     fflush(stdout);
 }
 
-static void ping_pong(void)
+static void run_ping_pong(void)
 {
     static struct row row = {.name = "ping_pong", .unit = "messages/s"};
-    domus_system *system = system_of(1, 0);
+    domus_system *system = get_system(1, 0);
     domus_address one = spawn_on_thread(system, 0, &player);
     domus_address two = spawn_on_thread(system, 0, &player);
 
@@ -322,18 +322,18 @@ static void ping_pong(void)
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_ping_pong(PING_PONGS);
         send_notice(system, one, &go_type, &(uint64_t){2 * PING_PONGS - 1});
-        row.ours[i] = 2.0 * PING_PONGS / wait_run(PING_PONGS, "ping-pong") * 1e9;
+        row.ours[i] = 2.0 * PING_PONGS / wait_for_run(PING_PONGS, "ping-pong") * 1e9;
     }
     domus_system_free(system);
     print_row(&row);
 }
 
-/* There is no bare limit of an ask. The ratio is to the ping-pong limit, because an ask is a
+/* There is no bare limit of an ask. The ratio is to the limit of ping-pong, because an ask is one
  * message each way. */
 static void measure_asks(void)
 {
     static struct row row = {.name = "ask", .unit = "messages/s"};
-    domus_system *system = system_of(1, 0);
+    domus_system *system = get_system(1, 0);
     domus_address one = spawn_on_thread(system, 0, &asker);
     domus_address two = spawn_on_thread(system, 0, &answerer);
 
@@ -341,7 +341,7 @@ static void measure_asks(void)
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_ping_pong(PING_PONGS);
         send_notice(system, one, &go_type, &(uint64_t){ASKS - 1});
-        row.ours[i] = 2.0 * ASKS / wait_run(ASKS, "asks") * 1e9;
+        row.ours[i] = 2.0 * ASKS / wait_for_run(ASKS, "asks") * 1e9;
     }
     domus_system_free(system);
     print_row(&row);
@@ -350,7 +350,7 @@ static void measure_asks(void)
 static void measure_counting(void)
 {
     static struct row row = {.name = "count", .unit = "messages/s"};
-    domus_system *system = system_of(1, 0);
+    domus_system *system = get_system(1, 0);
     domus_address to = spawn_on_thread(system, 0, &counter);
     domus_address from = spawn_on_thread(system, 0, &producer);
 
@@ -359,29 +359,29 @@ static void measure_counting(void)
         row.limit[i] = limit_count(COUNTS);
         send_notice(system, to, &go_type, &(uint64_t){COUNTS});
         send_notice(system, from, &go_type, &(uint64_t){COUNTS});
-        row.ours[i] = COUNTS / wait_run(COUNTS, "counting") * 1e9;
+        row.ours[i] = COUNTS / wait_for_run(COUNTS, "counting") * 1e9;
     }
     domus_system_free(system);
     print_row(&row);
 }
 
-/* Two players on two threads of a system that is made for this row, because its threads spin and
- * would disturb the measurement of the limit. */
+/* Two players on two threads of a system that is made for this row alone, because its spinning
+ * threads would disturb the measurement of the limit. */
 static double play_apart(uint64_t spin_ns, uint32_t rounds)
 {
-    domus_system *system = system_of(2, spin_ns);
+    domus_system *system = get_system(2, spin_ns);
     domus_address one = spawn_on_thread(system, 0, &player);
     domus_address two = spawn_on_thread(system, 1, &player);
 
     send_notice(system, one, &peer_type, &two);
     send_notice(system, two, &peer_type, &one);
     send_notice(system, one, &go_type, &(uint64_t){2 * rounds - 1});
-    double ns = wait_run(rounds, "cross ping-pong") / (2.0 * rounds);
+    double ns = wait_for_run(rounds, "cross ping-pong") / (2.0 * rounds);
     domus_system_free(system);
     return ns;
 }
 
-static void cross_ping_pong(void)
+static void run_cross_ping_pong(void)
 {
     static struct row row = {.name = "cross_ping_pong", .unit = "ns"};
 
@@ -393,7 +393,7 @@ static void cross_ping_pong(void)
 }
 
 /* In this row each message finds its thread asleep. */
-static void parked_ping_pong(void)
+static void run_parked_ping_pong(void)
 {
     static struct row row = {.name = "parked_ping_pong", .unit = "ns"};
 
@@ -404,14 +404,14 @@ static void parked_ping_pong(void)
     print_row(&row);
 }
 
-static void n_to_1(void)
+static void run_many_to_one(void)
 {
     static struct row row = {.name = "n_to_1", .unit = "messages/s"};
     const int cpus[] = {0, 1};
 
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_mpsc(N_TO_1, 1, cpus);
-        domus_system *system = system_of(2, SPIN_NS);
+        domus_system *system = get_system(2, SPIN_NS);
         domus_address to = spawn_on_thread(system, 0, &counter);
         send_notice(system, to, &go_type, &(uint64_t){N_TO_1});
         for (uint32_t sender = 0; sender < SENDERS; sender++) {
@@ -419,7 +419,7 @@ static void n_to_1(void)
             send_notice(system, from, &peer_type, &to);
             send_notice(system, from, &go_type, &(uint64_t){N_TO_1 / SENDERS});
         }
-        row.ours[i] = N_TO_1 / wait_run(N_TO_1, "N:1") * 1e9;
+        row.ours[i] = N_TO_1 / wait_for_run(N_TO_1, "N:1") * 1e9;
         domus_system_free(system);
     }
     print_row(&row);
@@ -431,14 +431,14 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-        bool pinned; /* the limit runs on the main thread, where domus runs in its turn */
+        bool pinned; /* the limit runs on the main thread; domus uses the same CPU in its turn */
     } rows[] = {
-        {"ping_pong", ping_pong, true},
+        {"ping_pong", run_ping_pong, true},
         {"ask", measure_asks, true},
         {"count", measure_counting, true},
-        {"cross_ping_pong", cross_ping_pong, false},
-        {"parked_ping_pong", parked_ping_pong, false},
-        {"n_to_1", n_to_1, false},
+        {"cross_ping_pong", run_cross_ping_pong, false},
+        {"parked_ping_pong", run_parked_ping_pong, false},
+        {"n_to_1", run_many_to_one, false},
     };
     cpu_set_t all;
 

@@ -1,12 +1,12 @@
-/* This bench measures what the order of an actor costs (domus_behaviour.order): the time of a
- * message that is put, and of another one that is taken, while many wait.
+/* This bench measures what the order of an actor costs (domus_behaviour.order): the time to put a
+ * message, and to handle another one, while many wait.
  *
  * A manager without a thread is stepped by hand. An actor has N messages with random keys. In a
  * round ROUND more are put, and a run handles as many. So N stay, and those with the largest keys
  * stay for long. The keys of new messages grow slowly, as deadlines do, by N in the time of N
  * messages; so no message waits for ever. An actor without an order does the same for comparison.
  * `drain` is the time of a message when N are put at once and all of them handled; `longest` is the
- * longest round of all, for its ROUND messages together.
+ * time of the longest round, for its ROUND messages together.
  *
  * bench_order [MESSAGES]. stdout: lines `name value unit`. */
 #include "base/random.h"
@@ -29,7 +29,7 @@
 
 static domi_manager *manager;
 static domi_random chance;
-static domus_address to; /* the actor that is measured */
+static domus_address to; /* address of the actor that is measured */
 static uint64_t handled;
 
 static _Noreturn void exit_with_error(const char *what)
@@ -90,7 +90,8 @@ static void run_actor(void)
     (void)domi_house_run(manager, house);
 }
 
-/* Put `waiting` messages and handle all of them, a few times. Returns the nanoseconds of one. */
+/* Put `waiting` messages and handle all of them, a few times. Returns the nanoseconds for one
+ * message. */
 static double measure_drain(uint64_t waiting, uint64_t messages)
 {
     uint64_t rounds = messages / waiting + 1;
@@ -122,7 +123,7 @@ static double measure_at_constant_depth(uint64_t waiting, uint64_t messages,
             put_key(i * ROUND + domi_random_below(&chance, 2 * waiting));
         run_actor();
         uint64_t took_ns = measure_thread_cpu_ns() - began_ns;
-        if (i < waiting / ROUND) /* until the mailbox is as it stays */
+        if (i < waiting / ROUND) /* the first rounds do not count: the mailbox still changes */
             continue;
         sum_ns += took_ns;
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;

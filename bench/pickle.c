@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define ROUNDS   9u
-#define MESSAGES 200000u /* in a round */
+#define MESSAGES 200000u /* number of messages in a round */
 #define ITEMS    10u
 
 static _Noreturn void exit_with_error(const char *what)
@@ -102,7 +102,7 @@ static domus_picklers *picklers;
 
 /* --- domus ------------------------------------------------------------------------------------ */
 
-/* A message that is measured: `payload` is written to `buffer`, and `bytes` are read. */
+/* A message that is measured: `payload` is written to `buffer`, and `bytes` are read back. */
 struct subject {
     const domus_type *type;
     const void *payload;
@@ -111,7 +111,7 @@ struct subject {
 
 static char buffer[65536];
 
-static void write_one(const struct subject *subject)
+static void write_message(const struct subject *subject)
 {
     char error[DOMUS_PICKLE_ERROR_MAX];
     size_t size;
@@ -121,7 +121,7 @@ static void write_one(const struct subject *subject)
         exit_with_error(error);
 }
 
-static void read_one(const struct subject *subject)
+static void read_message(const struct subject *subject)
 {
     char error[DOMUS_PICKLE_ERROR_MAX];
     domus_pickled pickled;
@@ -136,7 +136,7 @@ static void read_one(const struct subject *subject)
 
 /* --- msgpack-c by itself ---------------------------------------------------------------------- */
 
-static void msgpack_write_one(const struct subject *subject)
+static void write_message_by_msgpack(const struct subject *subject)
 {
     const struct flat *flat = subject->payload;
     size_t length = strlen(flat->who);
@@ -171,7 +171,7 @@ static void msgpack_write_one(const struct subject *subject)
     msgpack_sbuffer_destroy(&bytes);
 }
 
-static void msgpack_read_one(const struct subject *subject)
+static void read_message_by_msgpack(const struct subject *subject)
 {
     struct flat flat = {0};
     msgpack_unpacked unpacked;
@@ -228,7 +228,7 @@ static void measure_calls(const char *name, void (*one)(const struct subject *su
     printf("%s %.1f ns\n", name, measure_median(rounds, ROUNDS));
 }
 
-static struct subject subject_of(const domus_type *type, const void *payload)
+static struct subject get_subject(const domus_type *type, const void *payload)
 {
     struct subject subject = {type, payload, {NULL, 0, 0}};
     domus_appender appender = {0};
@@ -267,17 +267,17 @@ int main(int argc, char **argv)
         exit_with_error(error);
     if (domus_slice_copy(zeros, sizeof zeros, &large.bytes) != 0)
         exit_with_error("no memory");
-    struct subject flats = subject_of(&flat_type, &flat);
-    struct subject lists = subject_of(&items_type, &items);
-    struct subject slices = subject_of(&large_type, &large);
-    measure_calls("flat_write", write_one, &flats, messages);
-    measure_calls("flat_write_msgpack", msgpack_write_one, &flats, messages);
-    measure_calls("flat_read", read_one, &flats, messages);
-    measure_calls("flat_read_msgpack", msgpack_read_one, &flats, messages);
-    measure_calls("items_write", write_one, &lists, messages / 4 + 1);
-    measure_calls("items_read", read_one, &lists, messages / 4 + 1);
-    measure_calls("slice_write", write_one, &slices, messages / 4 + 1);
-    measure_calls("slice_read", read_one, &slices, messages / 4 + 1);
+    struct subject flats = get_subject(&flat_type, &flat);
+    struct subject lists = get_subject(&items_type, &items);
+    struct subject slices = get_subject(&large_type, &large);
+    measure_calls("flat_write", write_message, &flats, messages);
+    measure_calls("flat_write_msgpack", write_message_by_msgpack, &flats, messages);
+    measure_calls("flat_read", read_message, &flats, messages);
+    measure_calls("flat_read_msgpack", read_message_by_msgpack, &flats, messages);
+    measure_calls("items_write", write_message, &lists, messages / 4 + 1);
+    measure_calls("items_read", read_message, &lists, messages / 4 + 1);
+    measure_calls("slice_write", write_message, &slices, messages / 4 + 1);
+    measure_calls("slice_read", read_message, &slices, messages / 4 + 1);
     printf("flat_bytes %u bytes\n", flats.bytes.size);
     domus_slice_free(flats.bytes);
     domus_slice_free(lists.bytes);

@@ -1,13 +1,12 @@
-/* The bench of pools: what a pool does to the loop, and how it behaves while it is blocked and
- * idle.
+/* The bench of pools: what a pool costs the loop, and how it behaves while it is blocked and idle.
  *
- * - echo: a thread of the loop echoes CONNECTIONS paced connections, alone, and beside COMPUTING
- *   actors of a pool of one runner that compute without end. The load is on the thread's CPU in
- * both cases, so the other CPU is the runner's.
- * - blocked: all runners sleep in a system call. How long an actor of the pool takes to answer a
- *   thread that is no actor, from the first notice of a spell on.
- * - idle: CPU time of a system with an idle pool of two runners, without its threads of the loop's
- *   share, which is measured in a system without a pool.
+ * - echo: a thread of the loop echoes CONNECTIONS paced connections, alone, and beside a pool of
+ *   one runner with COMPUTING actors that compute without end. The load is on the thread's CPU in
+ *   both cases, so the other CPU is the runner's.
+ * - blocked: all runners sleep in a system call. The figure is how long an actor of the pool takes
+ *   to answer a foreign thread, from the first notice of a spell on.
+ * - idle: CPU time of a system with an idle pool of two runners, minus that of a system without a
+ *   pool.
  *
  * ROUNDS rounds, the cases in turn; medians. stdout: lines `name value unit`.
  *
@@ -30,9 +29,10 @@
 
 #define ROUNDS      7u
 #define CONNECTIONS 64u
-#define RATE        5000.0 /* what the CPU bears that the load and the thread share */
-#define COMPUTING   4u
-#define LIFE_BEAT   UINT64_C(5000000)
+/* messages per second that one CPU can do for both the load and the thread */
+#define RATE      5000.0
+#define COMPUTING 4u
+#define LIFE_BEAT UINT64_C(5000000)
 
 static const char *const policies[] = {"rings", "deques", "stealing", "sharing"};
 #define POLICIES (sizeof policies / sizeof policies[0])
@@ -52,7 +52,7 @@ static _Atomic bool computes, blocks;
 static _Atomic uint32_t blocked;
 static _Atomic uint64_t answered;
 
-static int echo_read(domus_stack *stack, void *self, const void *payload)
+static int handle_echo_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -89,7 +89,7 @@ static int answer_ask(domus_stack *stack, void *self, const void *nothing)
 }
 
 static const domus_behaviour echo = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_read, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {handle_echo_read, 0}};
 static const domus_behaviour computing = {
     .name = "computing", .on = (const domus_on[]){{&go_type, compute_and_answer, 0}, {0}}};
 static const domus_behaviour blocking = {
@@ -99,7 +99,7 @@ static const domus_behaviour answering = {.name = "answering",
 
 /* --- a system --------------------------------------------------------------------------------- */
 
-/* Start a system of one thread with a pool; `policy` NULL: without. */
+/* Start a system of one thread with a pool of that policy. NULL: without a pool. */
 static domus_system *start_system(const char *policy, uint32_t runners, uint32_t spares,
                                   uint16_t *ret_port)
 {
@@ -173,7 +173,7 @@ static void end_process(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
-static double echo_p99_us(beside what)
+static double measure_echo_p99_us(beside what)
 {
     uint16_t port;
     struct load_result result;
@@ -209,7 +209,7 @@ static void measure_echo(void)
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
         for (int what = ALONE; what <= PROCESS; what++)
-            us[what][i] = echo_p99_us((beside)what);
+            us[what][i] = measure_echo_p99_us((beside)what);
     }
     double alone_us = measure_median(us[ALONE], ROUNDS);
     double pool_us = measure_median(us[POOL], ROUNDS);
@@ -223,7 +223,7 @@ static void measure_echo(void)
 
 /* --- all runners asleep ----------------------------------------------------------------------- */
 
-static double answer_ms(const char *policy)
+static double measure_answer_ms(const char *policy)
 {
     uint16_t port;
     domus_system *system = start_system(policy, 2, 4, &port);
@@ -251,7 +251,7 @@ static void measure_blocked(void)
     for (size_t k = 0; k < POLICIES; k++) {
         double ms[ROUNDS];
         for (uint32_t i = 0; i < ROUNDS; i++)
-            ms[i] = answer_ms(policies[k]);
+            ms[i] = measure_answer_ms(policies[k]);
         double worst = 0;
         for (uint32_t i = 0; i < ROUNDS; i++)
             worst = ms[i] > worst ? ms[i] : worst;
@@ -262,14 +262,14 @@ static void measure_blocked(void)
 
 /* --- idle ------------------------------------------------------------------------------------- */
 
-static double idle_ms(const char *policy, double seconds)
+static double measure_idle_ms(const char *policy, double seconds)
 {
     uint16_t port;
     domus_system *system = start_system(policy, 2, 8, &port);
 
     if (policy != NULL)
         send_ask(system, spawn_actor(system, &answering));
-    measure_nap(0.5); /* the monitor sleeps, too */
+    measure_nap(0.5); /* long enough that the monitor sleeps, too */
     uint64_t began_ns = measure_process_cpu_ns();
     measure_nap(seconds);
     double ms = (double)(measure_process_cpu_ns() - began_ns) / 1e6;
@@ -279,12 +279,13 @@ static double idle_ms(const char *policy, double seconds)
 
 static void measure_idle(double seconds)
 {
-    double without = idle_ms(NULL, seconds);
+    double without = measure_idle_ms(NULL, seconds);
 
     printf("pools.idle.seconds %.0f s\n", seconds);
     printf("pools.idle.without %.2f ms\n", without);
     for (size_t k = 0; k < POLICIES; k++)
-        printf("pools.idle.%s %.2f ms\n", policies[k], idle_ms(policies[k], seconds) - without);
+        printf("pools.idle.%s %.2f ms\n", policies[k],
+               measure_idle_ms(policies[k], seconds) - without);
 }
 
 int main(int argc, char **argv)

@@ -3,11 +3,11 @@
  * The proxy has SERVER_CPU for itself. The load, which checks every byte, and the echo behind the
  * proxy share LOAD_CPU. The load is paced: it offers OFFERED of the rate that the slowest proxy of
  * the row has in a short calibration. The figure is the proxy's CPU time for a message, there and
- * back; HAProxy copies, and once more it runs with `option splice-auto`. Both have buffers of 16
- * KiB. A row is void if load and echo used more than LOAD_BUSY_MAX of their CPU.
+ * back. HAProxy runs twice, copying by default and with `option splice-auto`. Both proxies have
+ * buffers of 16 KiB. A row is void if load and echo used more than LOAD_BUSY_MAX of their CPU.
  *
  * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong result. If HAProxy or
- * examples/proxy is not there, a line says so, and it is left out. */
+ * examples/proxy is missing, a line says so, and it is left out. */
 #include "bench/load.h"
 #include "bench/support/command.h"
 #include "bench/support/measure.h"
@@ -110,7 +110,7 @@ static void find_programs(void)
 }
 
 /* Returns a port that was free just now; 0 if there is none. */
-static uint16_t free_port(void)
+static uint16_t find_free_port(void)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -129,7 +129,7 @@ static uint16_t free_port(void)
 static int start_haproxy(int which, uint16_t echo_port, struct server *server)
 {
     char path[] = "/tmp/bench_proxy.XXXXXX";
-    uint16_t port = free_port();
+    uint16_t port = find_free_port();
     int fd = mkstemp(path);
     char *arguments[] = {
         program[which], (char[]){"-db"}, (char[]){"-q"}, (char[]){"-f"}, path, NULL};
@@ -157,7 +157,7 @@ static int start_domus(int which, uint16_t echo_port, struct server *server)
         (char[]){"--set"},
         which == DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
         (char[]){"--set"},
-        (char[]){"io.buffers.size=16KiB"}, /* HAProxy's buffers have 16 KiB, too */
+        (char[]){"io.buffers.size=16KiB"}, /* the size of HAProxy's buffers, too */
         (char[]){"--set"},
         (char[]){"system.threads=1"},
         (char[]){"--set"},
@@ -173,7 +173,7 @@ static int start_domus(int which, uint16_t echo_port, struct server *server)
     return server_start(server, SERVER_CPU, arguments);
 }
 
-/* Run one proxy under the load, and all servers to their ends. */
+/* Start an echo and one proxy, run the load on the proxy, and end all of them. */
 static int serve_load(int which, struct load_options *load, struct load_result *ret_result)
 {
     char *echo_arguments[] = {echo_program, (char[]){"0"}, (char[]){LOAD_CPU_TEXT}, NULL};
@@ -207,7 +207,7 @@ static int serve_load(int which, struct load_options *load, struct load_result *
     return error != 0 ? error : stopped;
 }
 
-static struct load_options load_of(size_t row)
+static struct load_options get_load_options(size_t row)
 {
     return (struct load_options){
         .cpu = LOAD_CPU,
@@ -224,7 +224,7 @@ static int find_paced_rate(size_t row)
     double slowest = 0;
 
     for (int which = 0; which < PROXIES; which++) {
-        struct load_options load = load_of(row);
+        struct load_options load = get_load_options(row);
         struct load_result result;
 
         if (!is_there[which])
@@ -241,9 +241,9 @@ static int find_paced_rate(size_t row)
     return 0;
 }
 
-static int run_one(size_t row, int which, uint32_t round)
+static int run_proxy(size_t row, int which, uint32_t round)
 {
-    struct load_options load = load_of(row);
+    struct load_options load = get_load_options(row);
     struct load_result result;
 
     load.rate = offered[row];
@@ -267,7 +267,7 @@ static int run_one(size_t row, int which, uint32_t round)
     return 0;
 }
 
-static double median(size_t row, int which, int column)
+static double get_median(size_t row, int which, int column)
 {
     double values[ROUNDS_MAX];
 
@@ -284,7 +284,7 @@ static void print_ratio(size_t row, int which, int peer)
     for (uint32_t i = 0; i < rounds; i++)
         ratios[i] = figures[row][which][CPU][i] / figures[row][peer][CPU][i];
     bool is_void =
-        median(row, which, BUSY) > LOAD_BUSY_MAX || median(row, peer, BUSY) > LOAD_BUSY_MAX;
+        get_median(row, which, BUSY) > LOAD_BUSY_MAX || get_median(row, peer, BUSY) > LOAD_BUSY_MAX;
     printf("proxy.%s.ratio.cpu.%s.%s %.4f %s\n", rows[row].name, names[which], names[peer],
            measure_median(ratios, rounds), is_void ? "void" : "ratio");
 }
@@ -295,7 +295,7 @@ static void print_figures(void)
         for (int which = 0; which < PROXIES; which++) {
             for (int i = 0; i < COLUMNS && is_there[which]; i++)
                 printf("proxy.%s.%s.%s %.3f %s\n", rows[row].name, names[which], columns[i].name,
-                       median(row, which, i), columns[i].unit);
+                       get_median(row, which, i), columns[i].unit);
         }
         for (int which = DOMUS; which <= DOMUS_EPOLL; which++) {
             print_ratio(row, which, HAPROXY);
@@ -354,7 +354,7 @@ int main(int argc, char **argv)
         uint32_t round = i / (ROWS * PROXIES);
         int which = (int)((round + i) % PROXIES);
 
-        if (is_there[which] && run_one(i / PROXIES % ROWS, which, round) != 0)
+        if (is_there[which] && run_proxy(i / PROXIES % ROWS, which, round) != 0)
             return EXIT_FAILURE;
     }
     print_figures();

@@ -28,7 +28,7 @@
 #define ROUNDS_MAX       100
 #define CONNECTIONS_MAX  30000
 #define PUBLICATIONS_MAX 100
-#define NAP_SECONDS      0.02 /* before the runner looks whether a publication is over */
+#define NAP_SECONDS      0.02 /* seconds between two looks whether a publication is over */
 #define LOOKS_MAX        500
 #define STALL_SECONDS    5
 
@@ -46,9 +46,10 @@ static const struct {
 static char *config;
 static uint32_t connections = 10000;
 static uint32_t rounds = 5;
-static uint32_t publications = 10; /* publications of a run, after one that warms up */
+/* number of publications in a run, after one that is not measured */
+static uint32_t publications = 10;
 static int fds[CONNECTIONS_MAX];
-static double figures[SERVERS][ROUNDS_MAX]; /* us for a delivery */
+static double figures[SERVERS][ROUNDS_MAX]; /* microseconds for a delivery */
 
 static int start_server(int which, struct server *server)
 {
@@ -107,7 +108,7 @@ static int connect_subscriber(uint16_t port, int *ret_fd)
     return 0;
 }
 
-/* Read exactly `bytes`. */
+/* Read exactly `bytes` bytes. */
 static int expect_bytes(int fd, const char *bytes, size_t size)
 {
     char got[PUBLISH_BYTES];
@@ -120,7 +121,7 @@ static int expect_bytes(int fd, const char *bytes, size_t size)
 
 static void close_connections(uint32_t count)
 {
-    /* A reset leaves no port behind that waits. */
+    /* A reset, so that no port stays in TIME_WAIT. */
     const struct linger reset = {.l_onoff = 1};
 
     for (uint32_t i = 0; i < count; i++) {
@@ -137,7 +138,7 @@ static int connect_subscribers(uint16_t port, uint32_t *ret_count)
         if (error != 0)
             return error;
         *ret_count = i + 1;
-        if (i == 0) { /* the first one is to be the first one there, too */
+        if (i == 0) { /* wait: the first connection has to be the server's first one, too */
             error = expect_bytes(fds[0], PUBLISH_JOINED, 1);
             if (error != 0)
                 return error;
@@ -152,7 +153,7 @@ static int connect_subscribers(uint16_t port, uint32_t *ret_count)
 }
 
 /* Sleep until the server has used no CPU time for a while. */
-static int await_quiet(pid_t pid, uint64_t *ret_cpu_ns)
+static int wait_for_idle_server(pid_t pid, uint64_t *ret_cpu_ns)
 {
     uint64_t before_ns = 0;
     int error = 0;
@@ -167,8 +168,8 @@ static int await_quiet(pid_t pid, uint64_t *ret_cpu_ns)
     return error;
 }
 
-/* Sleep until the bytes of a publication lie in all sockets. */
-static int await_delivered(void)
+/* Sleep until the bytes of a publication have arrived at all sockets. */
+static int wait_for_delivery(void)
 {
     char byte;
     uint32_t i = 0;
@@ -181,28 +182,28 @@ static int await_delivered(void)
     return i == connections ? 0 : -ETIMEDOUT;
 }
 
-/* Order one publication, and read it from all connections. */
+/* Order one publication, and read its bytes from all connections. */
 static int publish_once(pid_t pid, unsigned char which, double *ret_us)
 {
     char bytes[PUBLISH_BYTES];
     uint64_t begin_ns = 0;
     uint64_t end_ns = 0;
-    int error = await_quiet(pid, &begin_ns);
+    int error = wait_for_idle_server(pid, &begin_ns);
 
     publish_fill(bytes, which);
     if (error == 0 && send(fds[0], &which, 1, MSG_NOSIGNAL) != 1)
         error = -errno;
     if (error == 0)
-        error = await_delivered();
+        error = wait_for_delivery();
     if (error == 0)
-        error = await_quiet(pid, &end_ns);
+        error = wait_for_idle_server(pid, &end_ns);
     for (uint32_t i = 0; i < connections && error == 0; i++)
         error = expect_bytes(fds[i], bytes, sizeof bytes);
     *ret_us = (double)(end_ns - begin_ns) / 1e3 / connections;
     return error;
 }
 
-static int run_one(int which, uint32_t round)
+static int run_server(int which, uint32_t round)
 {
     struct server server;
     struct server_usage usage;
@@ -304,7 +305,7 @@ int main(int argc, char **argv)
     }
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t i = 0; i < SERVERS; i++) {
-            if (run_one((int)((round + i) % SERVERS), round) != 0)
+            if (run_server((int)((round + i) % SERVERS), round) != 0)
                 return EXIT_FAILURE;
         }
     }

@@ -1,5 +1,5 @@
-/* The load of request_load.h, over epoll. The requests that a connection sends at once are made
- * once, and only what differs is written anew for each send. */
+/* This file runs the load of request_load.h over epoll. The requests that a connection sends at
+ * once are made once, and only the bytes that differ are written anew for each send. */
 #include "bench/request_load.h"
 
 #include "bench/support/histogram.h"
@@ -15,16 +15,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANSWERS_MAX 65536u /* bytes of one receive, with those that were kept */
+#define ANSWERS_MAX 65536u /* bytes for one receive and the kept bytes in front of it */
 #define EVENTS_MAX  64
-#define TICK_NS     100000 /* a paced load sends at least this often what is due */
+#define TICK_NS     100000 /* milliseconds; a paced load sends due requests at least this often */
 
 struct connection {
     int fd;
-    void *link;         /* the state of the link, if there is one */
-    uint32_t under_way; /* answers that are to come */
-    uint32_t kept;      /* bytes of an answer that could not be checked yet */
-    uint64_t place;     /* state of the kind's check() within the answer at hand */
+    void *link;         /* state of the link for this connection; NULL: there is no link */
+    uint32_t under_way; /* number of answers that have not come yet */
+    uint32_t kept;      /* number of received bytes that could not be checked yet */
+    uint64_t place;     /* state of the kind's check() within the present answer */
     uint64_t sent_ns;
 };
 
@@ -32,10 +32,10 @@ struct load {
     const struct request_load_options *options;
     int epoll;
     char *batch;      /* the requests of one send */
-    uint32_t request; /* bytes of each of them */
+    uint32_t request; /* bytes of the requests of one send */
     uint32_t connected;
     uint32_t idle_first, idle_count;
-    struct connection *idle[REQUEST_LOAD_CONNECTIONS_MAX]; /* a ring */
+    struct connection *idle[REQUEST_LOAD_CONNECTIONS_MAX]; /* a ring of the idle connections */
     struct connection connections[REQUEST_LOAD_CONNECTIONS_MAX];
     char kept[REQUEST_LOAD_CONNECTIONS_MAX][REQUEST_LOAD_KEPT_MAX];
     uint64_t now_ns, start_ns;
@@ -78,10 +78,11 @@ static int send_batch(struct load *load, struct connection *connection)
     connection->under_way = depth;
     load->sent += depth;
     ssize_t sent = send_bytes(load, connection, size);
-    return sent == (ssize_t)size ? 0 : sent < 0 ? (int)sent : -ENOBUFS; /* batches are small */
+    /* sends without a wait, because batches are small */
+    return sent == (ssize_t)size ? 0 : sent < 0 ? (int)sent : -ENOBUFS;
 }
 
-/* Check what has come. Returns the bytes that were right; -EBADMSG. */
+/* Check received bytes. Returns how many were right and are used up; -EBADMSG. */
 static int check_arrived_bytes(struct load *load, struct connection *connection, size_t size)
 {
     const struct request_load_kind *kind = load->options->kind;
@@ -106,7 +107,7 @@ static int check_arrived_bytes(struct load *load, struct connection *connection,
     return (int)at;
 }
 
-static int take_answers(struct load *load, struct connection *connection)
+static int handle_answers(struct load *load, struct connection *connection)
 {
     char *kept = load->kept[connection - load->connections];
     size_t size = connection->kept;
@@ -164,36 +165,36 @@ static int open_connections(struct load *load)
     return 0;
 }
 
-/* How often a paced load sends, if it sends a burst at a time. */
-static double bursts_per_second(const struct load *load)
+/* Returns the time between two sends of a paced load, if it sends a burst at a time. */
+static double get_bursts_per_second(const struct load *load)
 {
     uint32_t burst = load->options->burst != 0 ? load->options->burst : 1;
 
     return load->options->rate / load->options->depth / burst;
 }
 
-/* When the next requests of a paced load are due. */
-static uint64_t due_ns(const struct load *load)
+/* Returns when the next requests of a paced load are due. */
+static uint64_t get_due_ns(const struct load *load)
 {
     uint64_t burst = load->options->burst != 0 ? load->options->burst : 1;
     uint64_t bursts = load->batches / burst;
 
-    return load->start_ns + (uint64_t)((double)bursts / bursts_per_second(load) * 1e9);
+    return load->start_ns + (uint64_t)((double)bursts / get_bursts_per_second(load) * 1e9);
 }
 
-/* How many batches of a paced load have been due; the first ones are at its start. */
-static uint64_t batches_due(const struct load *load)
+/* Returns how many batches of a paced load have been due; the first ones are due at its start. */
+static uint64_t get_batches_due(const struct load *load)
 {
     uint64_t burst = load->options->burst != 0 ? load->options->burst : 1;
     double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;
 
-    return ((uint64_t)(seconds * bursts_per_second(load)) + 1) * burst;
+    return ((uint64_t)(seconds * get_bursts_per_second(load)) + 1) * burst;
 }
 
-static int send_due(struct load *load)
+static int send_due_requests(struct load *load)
 {
     double rate = load->options->rate;
-    uint64_t batches = rate == 0 ? 0 : batches_due(load);
+    uint64_t batches = rate == 0 ? 0 : get_batches_due(load);
 
     while (load->idle_count > 0 && (rate == 0 || load->batches < batches)) {
         struct connection *connection = load->idle[load->idle_first];
@@ -203,7 +204,7 @@ static int send_due(struct load *load)
         if (error != 0)
             return error;
         if (load->is_behind && load->options->counts_waits)
-            connection->sent_ns = due_ns(load);
+            connection->sent_ns = get_due_ns(load);
         load->batches++;
     }
     load->is_behind = load->batches < batches;
@@ -220,7 +221,7 @@ static int run_turn(struct load *load)
         return errno == EINTR ? 0 : -errno;
     load->now_ns = measure_now_ns();
     for (int i = 0; i < count; i++) {
-        int error = take_answers(load, events[i].data.ptr);
+        int error = handle_answers(load, events[i].data.ptr);
         if (error != 0)
             return error;
     }
@@ -234,14 +235,14 @@ static int run_load(struct load *load)
 
     for (; error == 0 && (load->now_ns < end_ns || load->sent < load->options->requests_least);
          error = error != 0 ? error : run_turn(load))
-        error = send_due(load);
+        error = send_due_requests(load);
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->answers < load->sent)
         error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
     return error;
 }
 
-static void load_free(struct load *load)
+static void free_load(struct load *load)
 {
     for (uint32_t i = 0; i < load->connected; i++) {
         if (load->options->link != NULL)
@@ -254,7 +255,7 @@ static void load_free(struct load *load)
     free(load);
 }
 
-static int load_new(const struct request_load_options *options, struct load **ret_load)
+static int make_load(const struct request_load_options *options, struct load **ret_load)
 {
     const struct request_load_kind *kind = options->kind;
 
@@ -269,7 +270,7 @@ static int load_new(const struct request_load_options *options, struct load **re
     load->request = kind->request_size + kind->rest_size;
     load->batch = malloc((size_t)options->depth * load->request);
     if (load->batch == NULL) {
-        load_free(load);
+        free_load(load);
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < options->depth; i++) {
@@ -287,7 +288,7 @@ int request_load_run(const struct request_load_options *options,
 {
     uint64_t before_ns = 0, after_ns = 0;
     struct load *load;
-    int error = load_new(options, &load);
+    int error = make_load(options, &load);
 
     if (error != 0)
         return error;
@@ -312,6 +313,6 @@ int request_load_run(const struct request_load_options *options,
             .watched_cpu_ns = after_ns - before_ns,
         };
     }
-    load_free(load);
+    free_load(load);
     return error;
 }

@@ -34,9 +34,10 @@
 #define SIZE_FIRST   UINT64_C(10)
 #define SIZE_SHORT   UINT64_C(1000000)
 #define SIZE_LONG    UINT64_C(10000000)
-#define SIZES_MAX    8 /* powers of ten, and the largest ring of threads */
+#define SIZES_MAX    8 /* sizes of rings: the powers of ten, and the largest ring of threads */
 #define THREADS_MOST UINT64_C(32000)
-#define MEMORY_SHARE 85 /* percent of the memory that is available at the start */
+/* the most address space of a contender, in percent of the memory that is free at the start */
+#define MEMORY_SHARE 85
 #define NOTES_MAX    1024
 
 static const struct {
@@ -54,7 +55,7 @@ static struct {
 } bench = {.options = {.gnuplot_script = "bench/ring.gp"}};
 
 /* Returns the available memory; 0 if the kernel does not tell it, and then there is no limit. */
-static uint64_t available_bytes(void)
+static uint64_t read_available_bytes(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");
     char line[128];
@@ -69,7 +70,8 @@ static uint64_t available_bytes(void)
     return kib * 1024;
 }
 
-static bool run_one(uint64_t size, int order, enum contender who, struct ring_figures *ret_figures)
+static bool run_contender(uint64_t size, int order, enum contender who,
+                          struct ring_figures *ret_figures)
 {
     struct contest contest = {
         .suite = "actors",
@@ -107,8 +109,9 @@ static bool run_one(uint64_t size, int order, enum contender who, struct ring_fi
     return true;
 }
 
-/* The median of one figure, at `offset` in each of the rounds. */
-static double median(const struct ring_figures *rounds, size_t offset)
+/* Returns the median of one figure over the rounds; `offset` is where the figure lies in a
+ * round. */
+static double get_median(const struct ring_figures *rounds, size_t offset)
 {
     double values[ROUNDS_MAX];
 
@@ -117,16 +120,16 @@ static double median(const struct ring_figures *rounds, size_t offset)
     return measure_median(values, (size_t)bench.rounds);
 }
 
-static struct ring_figures medians_of_rounds(const struct ring_figures *rounds)
+static struct ring_figures compute_medians(const struct ring_figures *rounds)
 {
     return (struct ring_figures){
-        .passes_s = median(rounds, offsetof(struct ring_figures, passes_s)),
-        .startup_s = median(rounds, offsetof(struct ring_figures, startup_s)),
-        .again_s = median(rounds, offsetof(struct ring_figures, again_s)),
-        .touch_s = median(rounds, offsetof(struct ring_figures, touch_s)),
-        .touch_huge_s = median(rounds, offsetof(struct ring_figures, touch_huge_s)),
-        .startup_touch = median(rounds, offsetof(struct ring_figures, startup_touch)),
-        .bytes = median(rounds, offsetof(struct ring_figures, bytes)),
+        .passes_s = get_median(rounds, offsetof(struct ring_figures, passes_s)),
+        .startup_s = get_median(rounds, offsetof(struct ring_figures, startup_s)),
+        .again_s = get_median(rounds, offsetof(struct ring_figures, again_s)),
+        .touch_s = get_median(rounds, offsetof(struct ring_figures, touch_s)),
+        .touch_huge_s = get_median(rounds, offsetof(struct ring_figures, touch_huge_s)),
+        .startup_touch = get_median(rounds, offsetof(struct ring_figures, startup_touch)),
+        .bytes = get_median(rounds, offsetof(struct ring_figures, bytes)),
     };
 }
 
@@ -157,7 +160,7 @@ static bool takes_part(uint64_t size, int order, enum contender who)
     return !bench.out_of[order][who] && (who != CONTENDER_THREADS || size <= bench.threads_max);
 }
 
-static void run_point(struct ring_point *point, int order)
+static void measure_ring_of_size(struct ring_point *point, int order)
 {
     struct ring_figures rounds[CONTENDERS][ROUNDS_MAX];
 
@@ -166,7 +169,7 @@ static void run_point(struct ring_point *point, int order)
         for (int who = 0; who < CONTENDERS; who++) {
             if (takes_part(point->size, order, (enum contender)who))
                 bench.out_of[order][who] =
-                    !run_one(point->size, order, (enum contender)who, &rounds[who][round]);
+                    !run_contender(point->size, order, (enum contender)who, &rounds[who][round]);
         }
     }
     for (int who = 0; who < CONTENDERS; who++) {
@@ -174,7 +177,7 @@ static void run_point(struct ring_point *point, int order)
         *figures = (struct ring_figures){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
         if (!takes_part(point->size, order, (enum contender)who))
             continue;
-        *figures = medians_of_rounds(rounds[who]);
+        *figures = compute_medians(rounds[who]);
         bench.largest[order][who] = point->size;
         print_figures(point->size, order, (enum contender)who, figures);
     }
@@ -237,7 +240,7 @@ static void find_limits(void)
 {
     struct thread_limits limits;
 
-    bench.memory_max_bytes = available_bytes() / 100 * MEMORY_SHARE;
+    bench.memory_max_bytes = read_available_bytes() / 100 * MEMORY_SHARE;
     thread_limits_read(&limits);
     bench.threads_max = thread_limits_bear(&limits, THREADS_MOST);
 }
@@ -259,7 +262,7 @@ int main(int argc, char **argv)
     size_t count = find_sizes(points);
     for (size_t i = 0; i < count; i++) {
         for (int order = 0; order < RING_ORDERS; order++)
-            run_point(&points[i], order);
+            measure_ring_of_size(&points[i], order);
     }
     print_fall(points, count);
     print_largest(notes, sizeof notes);

@@ -99,7 +99,8 @@ static int write_page(const char *path, const struct ring_point *points, size_t 
     return fclose(file) != 0 || failed ? -EIO : 0;
 }
 
-/* A block for each line of the plot, named as bench/ring.gp asks for it. */
+/* Write a block of data for each line of the plot, with the name by which bench/ring.gp finds
+ * it. */
 static void write_data(FILE *file, const struct ring_point *points, size_t count)
 {
     for (int order = 0; order < RING_ORDERS; order++) {

@@ -10,15 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_ORDERS 2 /* spawn order, shuffled */
+#define RING_ORDERS 2 /* the two orders of the ring: as spawned, and shuffled */
 
 struct ring_figures {
     double passes_s;  /* token passes per second */
-    double startup_s; /* seconds until each actor waits */
-    double again_s;   /* the same in memory that was used before (this and all below: domus only) */
-    double touch_s;   /* seconds to touch as many bytes as the ring took */
-    double touch_huge_s;  /* the same in huge pages, which domus asks for */
-    double startup_touch; /* start-up divided by touch, both of one run */
+    double startup_s; /* seconds of the start-up, until each actor waits */
+    /* seconds of a start-up in memory that was used before (this and all fields below: domus
+     * only) */
+    double again_s;
+    double touch_s;       /* seconds to touch as many bytes as the ring took */
+    double touch_huge_s;  /* seconds to touch as many bytes in huge pages, which domus asks for */
+    double startup_touch; /* `startup_s` divided by `touch_s`, both of the same run */
     double bytes;         /* bytes of an actor: all that the ring took, divided by its size */
 };
 

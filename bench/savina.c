@@ -57,7 +57,7 @@ static struct {
     char **wanted; /* names of rows */
     int wanted_count;
     bool there[CONTENDERS];
-    bool failed;           /* domus left out a row */
+    bool failed;           /* exit status if domus leaves out a row */
     int cpus[THREADS_MAX]; /* the first two CPUs of this process */
     struct savina_run run;
     struct savina_outcome outcomes[SAVINA_ROWS * THREADS_MAX];
@@ -67,17 +67,17 @@ static struct {
     .run = {.rounds = ROUNDS_SHORT, .processes = 1, .limit = NAN},
 };
 
-/* The processes of one row and one number of threads. */
+/* The processes that all contenders run for one row and one number of threads. */
 struct turns {
-    uint64_t expected; /* result */
-    uint64_t messages; /* 0: unknown until the first process has told it */
+    uint64_t expected; /* the right result of a round */
+    uint64_t messages; /* number of messages of a round; 0: no process has printed it yet */
     bool out[SAVINA_SIDES];
     struct savina_figures of[SAVINA_SIDES][PROCESSES_LONG];
-    double ring[PROCESSES_LONG]; /* messages/s of limit_ring(), beside each process */
+    double ring[PROCESSES_LONG]; /* messages/s of limit_ring(), measured beside each process */
 };
 
-static _Noreturn void note_wrong_result(const struct savina_outcome *outcome, enum savina_side side,
-                                        const char *what)
+static _Noreturn void report_wrong_result(const struct savina_outcome *outcome,
+                                          enum savina_side side, const char *what)
 {
     fprintf(stderr, "savina: %s: %s: %s is wrong\n", outcome->row->name, savina_side_name(side),
             what);
@@ -91,17 +91,17 @@ static void check_result(const struct savina_outcome *outcome, enum savina_side 
 
     /* A result that was not printed is NAN, which equals no number. */
     if (command_figure(result, "result") != (double)turns->expected)
-        note_wrong_result(outcome, side, "the result");
+        report_wrong_result(outcome, side, "the result");
     if (outcome->row->kind != SAVINA_MESSAGES)
         return;
     if (turns->messages == 0 && messages > 0)
         turns->messages = (uint64_t)messages;
     if (messages != (double)turns->messages)
-        note_wrong_result(outcome, side, "the number of messages");
+        report_wrong_result(outcome, side, "the number of messages");
 }
 
-static struct savina_figures figures_of(const struct savina_row *row,
-                                        const struct command_result *result)
+static struct savina_figures read_figures(const struct savina_row *row,
+                                          const struct command_result *result)
 {
     struct savina_figures figures = {NAN, NAN, NAN, NAN};
     double rounds[ROUNDS_LONG];
@@ -121,9 +121,9 @@ static struct savina_figures figures_of(const struct savina_row *row,
     return figures;
 }
 
-/* A side that failed once has no more turns. */
-static void run_one(const struct savina_outcome *outcome, enum savina_side side,
-                    struct turns *turns, uint32_t turn)
+/* Run one contender once. A side that has failed once is left out. */
+static void run_contender(const struct savina_outcome *outcome, enum savina_side side,
+                          struct turns *turns, uint32_t turn)
 {
     const struct savina_row *row = outcome->row;
     struct contest contest = {
@@ -139,7 +139,7 @@ static void run_one(const struct savina_outcome *outcome, enum savina_side side,
     int error = contender_run(sides[side].who, &contest, &result);
 
     if (error == -EBADMSG)
-        note_wrong_result(outcome, side, "the result, as it says itself,");
+        report_wrong_result(outcome, side, "the result, as it says itself,");
     if (error != 0) {
         fprintf(stderr, "savina: %s: %s is out: %s\n", row->name, savina_side_name(side),
                 strerror(-error));
@@ -147,15 +147,15 @@ static void run_one(const struct savina_outcome *outcome, enum savina_side side,
         return;
     }
     check_result(outcome, side, turns, &result);
-    turns->of[side][turn] = figures_of(row, &result);
+    turns->of[side][turn] = read_figures(row, &result);
     if (isnan(turns->of[side][turn].value))
-        note_wrong_result(outcome, side, "what it printed");
+        report_wrong_result(outcome, side, "what it printed");
 }
 
-/* Returns how many times better than the better peer domus was: more messages, or less
- * time or CPU time. */
-static double ratio_of_turn(const struct savina_row *row, const struct turns *turns,
-                            enum savina_side side, uint32_t turn)
+/* Returns how many times better domus was than the better peer: more messages, or less time or CPU
+ * time. */
+static double get_ratio_of_turn(const struct savina_row *row, const struct turns *turns,
+                                enum savina_side side, uint32_t turn)
 {
     double best = NAN;
     bool more = row->kind == SAVINA_MESSAGES;
@@ -170,8 +170,8 @@ static double ratio_of_turn(const struct savina_row *row, const struct turns *tu
     return more ? ours / best : best / ours;
 }
 
-/* The median of one figure, at `offset` in each of the turns. */
-static double median(const struct savina_figures *turns, size_t offset)
+/* Returns the median of one figure over the turns; `offset` is where the figure lies in a turn. */
+static double get_median(const struct savina_figures *turns, size_t offset)
 {
     double values[PROCESSES_LONG];
 
@@ -189,15 +189,15 @@ static void settle_outcome(struct savina_outcome *outcome, const struct turns *t
         if (turns->out[side])
             continue;
         outcome->of[side] = (struct savina_figures){
-            .first = median(of, offsetof(struct savina_figures, first)),
-            .value = median(of, offsetof(struct savina_figures, value)),
-            .p99_ns = median(of, offsetof(struct savina_figures, p99_ns)),
-            .p999_ns = median(of, offsetof(struct savina_figures, p999_ns)),
+            .first = get_median(of, offsetof(struct savina_figures, first)),
+            .value = get_median(of, offsetof(struct savina_figures, value)),
+            .p99_ns = get_median(of, offsetof(struct savina_figures, p99_ns)),
+            .p999_ns = get_median(of, offsetof(struct savina_figures, p999_ns)),
         };
         if (side >= SAVINA_PLACEMENTS)
             continue;
         for (uint32_t i = 0; i < bench.run.processes; i++)
-            ratios[i] = ratio_of_turn(outcome->row, turns, (enum savina_side)side, i);
+            ratios[i] = get_ratio_of_turn(outcome->row, turns, (enum savina_side)side, i);
         outcome->ratio[side] = measure_median(ratios, bench.run.processes);
     }
 }
@@ -210,7 +210,7 @@ static void print_figure(void *context, const struct savina_outcome *outcome, co
            who[0] != '\0' ? "." : "", who, name, value, unit);
 }
 
-static bool takes_part(const struct savina_outcome *outcome, enum savina_side side)
+static bool is_contender_in_row(const struct savina_outcome *outcome, enum savina_side side)
 {
     const struct savina_row *row = outcome->row;
 
@@ -221,26 +221,27 @@ static bool takes_part(const struct savina_outcome *outcome, enum savina_side si
     return bench.there[sides[side].who] && (side < SAVINA_PLACEMENTS || !row->domus_only);
 }
 
-static bool has_ring(const struct savina_outcome *outcome)
+static bool is_compared_with_ring(const struct savina_outcome *outcome)
 {
     return outcome->threads > 1 && outcome->row->under_way != 0;
 }
 
-/* The rate of a row as a part of the bare limit. Only rows whose messages cross threads have that
- * limit as their bound; for other rows this returns NAN. */
-static double part_of_limit(const struct savina_outcome *outcome)
+/* Returns the rate of a row as a part of the bare limit. Only rows whose messages cross threads
+ * have that limit as their bound; for other rows this function returns NAN. */
+static double get_part_of_limit(const struct savina_outcome *outcome)
 {
     bool crosses = outcome->threads > 1 && outcome->row->goal >= SAVINA_MESSAGE_BOUND;
 
     return crosses ? outcome->of[SAVINA_SPREAD].value / bench.run.limit : NAN;
 }
 
-/* The rate of a row as a part of the bare ring, process by process. */
-static double part_of_ring(const struct savina_outcome *outcome, const struct turns *turns)
+/* Returns the rate of a row as a part of the bare ring: the median of the ratios of each
+ * process. */
+static double get_part_of_ring(const struct savina_outcome *outcome, const struct turns *turns)
 {
     double parts[PROCESSES_LONG];
 
-    if (!has_ring(outcome))
+    if (!is_compared_with_ring(outcome))
         return NAN;
     for (uint32_t i = 0; i < bench.run.processes; i++)
         parts[i] = turns->of[SAVINA_SPREAD][i].value / turns->ring[i];
@@ -275,18 +276,18 @@ static void run_row(const struct savina_row *row, uint32_t threads)
     turns.messages = savina_messages(row, outcome->size);
     fprintf(stderr, "savina: %s, threads: %" PRIu32 "\n", row->name, threads);
     for (int side = 0; side < SAVINA_SIDES; side++)
-        turns.out[side] = !takes_part(outcome, (enum savina_side)side);
+        turns.out[side] = !is_contender_in_row(outcome, (enum savina_side)side);
     for (uint32_t turn = 0; turn < bench.run.processes; turn++) {
-        if (has_ring(outcome))
+        if (is_compared_with_ring(outcome))
             turns.ring[turn] = measure_ring(row->under_way);
         for (int side = 0; side < SAVINA_SIDES; side++) {
             if (!turns.out[side])
-                run_one(outcome, (enum savina_side)side, &turns, turn);
+                run_contender(outcome, (enum savina_side)side, &turns, turn);
         }
     }
     settle_outcome(outcome, &turns);
-    outcome->of_limit = part_of_limit(outcome);
-    outcome->of_ring = part_of_ring(outcome, &turns);
+    outcome->of_limit = get_part_of_limit(outcome);
+    outcome->of_ring = get_part_of_ring(outcome, &turns);
     bench.failed |= turns.out[SAVINA_NEAR];
     savina_figures_each(outcome, print_figure, NULL);
     fflush(stdout);
@@ -317,7 +318,7 @@ static void measure_limit(const int *cpus)
     printf("savina.limit %.4g messages/s\n", bench.run.limit);
 }
 
-static bool take_options(int argc, char **argv)
+static bool read_options(int argc, char **argv)
 {
     if (!options_page(argc, argv, &bench.options))
         return false;
@@ -348,7 +349,7 @@ static void run_all_rows(void)
 
 int main(int argc, char **argv)
 {
-    if (!take_options(argc, argv)) {
+    if (!read_options(argc, argv)) {
         fprintf(stderr, "usage: bench_savina [--long] [--out DIR] [--gnuplot FILE] [ROW ...]\n");
         return 2;
     }

@@ -1,10 +1,11 @@
-/* This file names the sides of a row, holds them against each other and against the goals, and
- * tells the figures one by one (savina_outcome.h). */
+/* This file names the sides of a row, compares them with each other and with the goals, and reports
+ * the figures one by one (savina_outcome.h). */
 #include "bench/savina_outcome.h"
 
 #include <math.h>
 
-#define GOAL_TWO_THREADS 5.0 /* the goal of all message-bound rows with two threads */
+/* the goal of all rows bound by messages with two threads: times the better peer */
+#define GOAL_TWO_THREADS 5.0
 
 double savina_goal(const struct savina_outcome *outcome)
 {
@@ -52,7 +53,7 @@ enum savina_side savina_best_pool(const struct savina_outcome *outcome)
     return (enum savina_side)best;
 }
 
-static double ratio_of_pool_to(const struct savina_outcome *outcome, enum savina_side other)
+static double get_ratio_of_pool(const struct savina_outcome *outcome, enum savina_side other)
 {
     enum savina_side best = savina_best_pool(outcome);
 
@@ -61,7 +62,7 @@ static double ratio_of_pool_to(const struct savina_outcome *outcome, enum savina
 
 double savina_pool_to_near(const struct savina_outcome *outcome)
 {
-    return ratio_of_pool_to(outcome, SAVINA_NEAR);
+    return get_ratio_of_pool(outcome, SAVINA_NEAR);
 }
 
 double savina_pool_to_peer(const struct savina_outcome *outcome)
@@ -73,13 +74,13 @@ double savina_pool_to_peer(const struct savina_outcome *outcome)
 
 double savina_pool_to_threads(const struct savina_outcome *outcome)
 {
-    return ratio_of_pool_to(outcome, SAVINA_THREADS);
+    return get_ratio_of_pool(outcome, SAVINA_THREADS);
 }
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-static void tell_side(const struct savina_outcome *outcome, enum savina_side side,
-                      savina_tell *tell, void *context)
+static void report_side(const struct savina_outcome *outcome, enum savina_side side,
+                        savina_tell *tell, void *context)
 {
     const struct savina_figures *of = &outcome->of[side];
     const char *who = savina_side_name(side);
@@ -103,7 +104,7 @@ static void tell_side(const struct savina_outcome *outcome, enum savina_side sid
     }
 }
 
-static void tell_pools(const struct savina_outcome *outcome, savina_tell *tell, void *context)
+static void report_pools(const struct savina_outcome *outcome, savina_tell *tell, void *context)
 {
     const struct {
         const char *name;
@@ -125,7 +126,7 @@ static void tell_pools(const struct savina_outcome *outcome, savina_tell *tell, 
 void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context)
 {
     for (int side = 0; side < SAVINA_SIDES; side++)
-        tell_side(outcome, (enum savina_side)side, tell, context);
+        report_side(outcome, (enum savina_side)side, tell, context);
     for (int side = 0; side < SAVINA_PLACEMENTS; side++) {
         const char *who = savina_side_name((enum savina_side)side);
         if (!isnan(outcome->ratio[side]))
@@ -138,7 +139,7 @@ void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell
         tell(context, outcome, "spread", "of_limit", outcome->of_limit, "ratio");
     if (!isnan(outcome->of_ring))
         tell(context, outcome, "spread", "of_ring", outcome->of_ring, "ratio");
-    tell_pools(outcome, tell, context);
+    report_pools(outcome, tell, context);
     if (savina_goal(outcome) != 0)
         tell(context, outcome, "", "goal", savina_goal(outcome), "ratio");
 }

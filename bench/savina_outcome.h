@@ -21,18 +21,20 @@ enum savina_side {
     SAVINA_CAF_STEALING,
     SAVINA_CAF_SHARING,
     SAVINA_ERLANG,
-    SAVINA_THREADS, /* no peer, but a bound for rows that compute */
+    SAVINA_THREADS, /* no peer, but a bound for rows that compute: a program without actors */
     SAVINA_SIDES,
 };
 
-#define SAVINA_LOOPS      2 /* the sides of domus without pools, which are the first ones */
-#define SAVINA_PLACEMENTS 6 /* all sides of domus */
-#define SAVINA_PEERS_END  9 /* peers are the sides from SAVINA_PLACEMENTS on, up to this one */
+#define SAVINA_LOOPS      2 /* number of the sides of domus without pools, which come first */
+#define SAVINA_PLACEMENTS 6 /* number of all sides of domus */
+/* the peers are the sides from SAVINA_PLACEMENTS to the one before this */
+#define SAVINA_PEERS_END 9
 
 struct savina_figures {
-    double first;   /* messages/s of the first round in a process */
-    double value;   /* messages/s of the median round; ns of the median; CPU seconds per second */
-    double p99_ns;  /* latency rows only, as the next field */
+    double first; /* messages/s of the first round in a process */
+    /* the median round, in the unit of the row's kind: messages/s, ns, or CPU seconds per second */
+    double value;
+    double p99_ns;  /* 99 percent of the latencies are at most this; only in latency rows */
     double p999_ns; /* */
 };
 
@@ -41,27 +43,29 @@ struct savina_outcome {
     uint64_t size;
     uint32_t threads;
     struct savina_figures of[SAVINA_SIDES];
-    double ratio[SAVINA_PLACEMENTS]; /* times better than the better peer */
-    /* the rate of SAVINA_SPREAD as a part of the bare limit between threads; NAN: none */
+    double ratio[SAVINA_PLACEMENTS]; /* how many times better than the better peer */
+    /* rate of SAVINA_SPREAD as a part of the bare limit between threads; NAN: none */
     double of_limit;
-    /* the same of a bare ring by value with as many messages under way, measured in
-     * turn; NAN: none */
+    /* rate of SAVINA_SPREAD as a part of a bare ring by value with as many messages under way,
+     * measured in turn; NAN: none */
     double of_ring;
 };
 
 /* The settings of a whole run of the bench. */
 struct savina_run {
     bool is_long;
-    uint32_t rounds;    /* in one process */
-    uint32_t processes; /* processes of each contender for each row */
-    double limit;       /* messages/s that bare C passes from one thread to another; NAN: none */
+    uint32_t rounds;    /* number of rounds in one process */
+    uint32_t processes; /* number of processes of each contender for each row */
+    /* messages/s that bare C passes from one thread to another; NAN: not measured */
+    double limit;
 };
 
-/* How many times the better peer domus is to be: with two threads message-bound rows share one
- * goal. 0: none. */
+/* Returns the goal of a row, as how many times better than the better peer domus has to be: with
+ * two threads rows bound by messages share one goal. 0: no goal. */
 double savina_goal(const struct savina_outcome *outcome);
 
-/* With two threads, and spread, a message-bound row may reach this part of the limit instead. */
+/* The part of the limit that a message-bound row may reach instead of the goal, with two threads
+ * and spread. */
 #define SAVINA_LIMIT_SHARE 0.5
 
 /* Returns whether a placement reaches the goal, by its ratio or by its part of the limit. */
@@ -72,11 +76,11 @@ const char *savina_side_name(enum savina_side side);
 /* Returns the scheduler of CAF that was better in this row. */
 enum savina_side savina_better_caf(const struct savina_outcome *outcome);
 
-/* Returns the pool that was best in this row of messages; SAVINA_SIDES if none did it. */
+/* Returns the best pool in this row of messages; SAVINA_SIDES if no pool did the row. */
 enum savina_side savina_best_pool(const struct savina_outcome *outcome);
 
-/* The best pool, held against domus near with as many threads, against the better peer, and against
- * threads without actors. NAN: one of the two is not there. */
+/* Return the rate of the best pool divided by that of domus near with as many threads, of the
+ * better peer, and of threads without actors. NAN: one of the two figures is missing. */
 double savina_pool_to_near(const struct savina_outcome *outcome);
 double savina_pool_to_peer(const struct savina_outcome *outcome);
 double savina_pool_to_threads(const struct savina_outcome *outcome);
@@ -87,8 +91,8 @@ double savina_pool_to_threads(const struct savina_outcome *outcome);
 #define SAVINA_POOL_TO_PEER    3.0
 #define SAVINA_POOL_TO_THREADS 0.95
 
-/* Tell all figures of an outcome that are there, one by one. `who` is the name of a side, or "" for
- * a figure that belongs to no side; `name` is the name of the figure. */
+/* Call a function for each figure of an outcome that is not missing. `who` is the name of a side,
+ * or "" for a figure that belongs to no side; `name` is the name of the figure. */
 typedef void savina_tell(void *context, const struct savina_outcome *outcome, const char *who,
                          const char *name, double value, const char *unit);
 void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context);

@@ -22,7 +22,7 @@ static void write_head(FILE *file)
             SAVINA_POOL_TO_PEER);
 }
 
-static const char *verdict_of(double ratio, double goal)
+static const char *get_verdict(double ratio, double goal)
 {
     if (isnan(ratio))
         return "";
@@ -35,10 +35,10 @@ static void write_goal(FILE *file, const struct savina_outcome *outcome)
 
     if (outcome->threads > 1 && row->goal_pool != 0)
         fprintf(file, " %.1f near%s |\n", row->goal_pool,
-                verdict_of(savina_pool_to_near(outcome), row->goal_pool));
+                get_verdict(savina_pool_to_near(outcome), row->goal_pool));
     else if (outcome->threads > 1 && row->goal >= SAVINA_MESSAGE_BOUND)
         fprintf(file, " %.0f peer%s |\n", SAVINA_POOL_TO_PEER,
-                verdict_of(savina_pool_to_peer(outcome), SAVINA_POOL_TO_PEER));
+                get_verdict(savina_pool_to_peer(outcome), SAVINA_POOL_TO_PEER));
     else
         fprintf(file, " |\n");
 }
@@ -57,7 +57,7 @@ static void write_line(FILE *file, const struct savina_outcome *outcome)
     write_goal(file, outcome);
 }
 
-/* Write a sentence on the program without actors, if it did this row. */
+/* Write a sentence about the program without actors, if it did this row. */
 static void write_threads(FILE *file, const struct savina_outcome *outcome)
 {
     char text[PAGE_CELL_MAX];
@@ -72,11 +72,12 @@ static void write_threads(FILE *file, const struct savina_outcome *outcome)
     fprintf(file, " The best pool reaches %s\nof that", page_cell(ratio, 1, "", text));
     if (outcome->threads > 1)
         fprintf(file, " (goal %.2f%s)", SAVINA_POOL_TO_THREADS,
-                verdict_of(ratio, SAVINA_POOL_TO_THREADS));
+                get_verdict(ratio, SAVINA_POOL_TO_THREADS));
     fprintf(file, ".\n");
 }
 
-/* The outcomes of a row stand apart: all rows of one thread come before those of two. */
+/* A row has two outcomes that are not neighbours: all rows of one thread come before those of
+ * two. */
 static void write_row(FILE *file, const struct savina_outcome *outcomes, size_t count,
                       const struct savina_row *row)
 {

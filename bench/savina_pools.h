@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Write the section: one table with a line for each row and number of threads, and the goals of
- * pools. Errors are left in `file`. */
+ * pools. The caller checks `file` for errors. */
 void savina_pools_write(FILE *file, const struct savina_outcome *outcomes, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* This file writes the JSON, the page and the plot of savina_report.h.
  *
- * The JSON is a flat list of numbers under names of our own, none of which needs escaping: it is
- * printed as it stands, without a library that every build would have to have. */
+ * The JSON is a flat list of numbers under names of our own, none of which needs escaping; so it is
+ * printed directly, without a library on which every build would depend. */
 #include "bench/savina_report.h"
 
 #include "bench/savina_pools.h"
@@ -100,8 +100,8 @@ static void write_goal(FILE *file, const struct savina_outcome *outcome, enum sa
                 isnan(outcome->ratio[placement]) ? "" : verdict);
 }
 
-/* Whether `placement` is the better one of two. If a row has only one placement, the value of the
- * other is NAN, so this is false. */
+/* Returns whether `placement` is the better one of two. If a row has only one placement, the value
+ * of the other is NAN, so this is false. */
 static bool is_better(const struct savina_outcome *outcome, enum savina_side placement)
 {
     enum savina_side other = placement == SAVINA_NEAR ? SAVINA_SPREAD : SAVINA_NEAR;
@@ -109,7 +109,7 @@ static bool is_better(const struct savina_outcome *outcome, enum savina_side pla
     return outcome->of[placement].value > outcome->of[other].value;
 }
 
-/* The parts of the two bare limits; they are those of the placement whose line is the second. */
+/* Write the parts of the two bare limits; both belong to the placement whose line is the second. */
 static void write_limits(FILE *file, const struct savina_outcome *outcome, bool is_first)
 {
     char text[PAGE_CELL_MAX];
@@ -280,8 +280,8 @@ static int write_page(const char *path, const struct savina_run *run,
 
 /* --- the plot --------------------------------------------------------------------------------- */
 
-/* A block for each number of threads, named as bench/savina.gp asks for it. A missing figure is
- * written as "?". */
+/* Write a block of data for each number of threads, with the name by which bench/savina.gp finds
+ * it. A missing figure is written as "?". */
 static void write_data(FILE *file, const struct savina_outcome *outcomes, size_t count)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {

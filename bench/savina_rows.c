@@ -1,4 +1,4 @@
-/* The table of the rows, and the formulas of their results. */
+/* This file has the table of the rows, and the formulas of their results. */
 #include "bench/savina_rows.h"
 
 #include <stdlib.h>
@@ -143,7 +143,7 @@ const struct savina_row *savina_row_find(const char *name)
     return NULL;
 }
 
-static uint64_t fibonacci(uint64_t n)
+static uint64_t compute_fibonacci(uint64_t n)
 {
     uint64_t before = 0;
     uint64_t last = 1;
@@ -156,7 +156,7 @@ static uint64_t fibonacci(uint64_t n)
     return last;
 }
 
-static int ascending(const void *left_, const void *right_)
+static int compare_values(const void *left_, const void *right_)
 {
     uint32_t left = *(const uint32_t *)left_;
     uint32_t right = *(const uint32_t *)right_;
@@ -166,7 +166,7 @@ static int ascending(const void *left_, const void *right_)
 
 /* Draw the values, sort them and return their sum, once for each size. Returns 0 if there is no
  * memory; no sum of many values is 0. */
-static uint64_t sorted_sum(uint64_t size)
+static uint64_t compute_sorted_sum(uint64_t size)
 {
     uint32_t *values = malloc((size_t)size * sizeof *values);
     uint32_t seed = 1;
@@ -180,15 +180,15 @@ static uint64_t sorted_sum(uint64_t size)
         seed ^= seed << 5;
         values[i] = seed;
     }
-    qsort(values, (size_t)size, sizeof *values, ascending);
+    qsort(values, (size_t)size, sizeof *values, compare_values);
     for (uint64_t i = 0; i < size; i++)
         sum += (uint32_t)(i % 7) * values[i];
     free(values);
     return sum;
 }
 
-/* The number of actors in a tree with `leaves` leaves and ten children at each branch. */
-static uint64_t tree_actors(uint64_t leaves)
+/* Returns the number of actors in a tree with `leaves` leaves and ten children at each branch. */
+static uint64_t count_tree_actors(uint64_t leaves)
 {
     uint64_t actors = 1;
 
@@ -210,9 +210,9 @@ uint64_t savina_result(const struct savina_row *row, uint64_t size)
     };
 
     if (strcmp(row->name, "fib") == 0)
-        return fibonacci(size);
+        return compute_fibonacci(size);
     if (strcmp(row->name, "quicksort") == 0)
-        return sorted_sum(size);
+        return compute_sorted_sum(size);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strcmp(row->name, others[i].name) == 0)
             return others[i].result;
@@ -235,13 +235,13 @@ uint64_t savina_messages(const struct savina_row *row, uint64_t size)
         {"big", 2 * ACTORS * size},
         {"bndbuffer", 4 * CONSUMERS * size},
         {"banking", 4 * size},
-        {"skynet", 2 * tree_actors(size)},
+        {"skynet", 2 * count_tree_actors(size)},
         {"mailbox", size},
         {"wake", 2 * size},
     };
 
     if (strcmp(row->name, "fib") == 0)
-        return 2 * (2 * fibonacci(size) - 1);
+        return 2 * (2 * compute_fibonacci(size) - 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(row->name, rows[i].name) == 0)
             return rows[i].messages;

@@ -13,7 +13,7 @@
 
 #define SAVINA_MESSAGE_BOUND 5.0
 
-/* The measure of a row. Messages are better if they are more, the others if they are less. */
+/* The figure of a row. For messages more is better, for the other kinds less. */
 enum savina_kind {
     SAVINA_MESSAGES, /* messages per second */
     SAVINA_LATENCY,  /* nanoseconds: median, 99 and 99.9 percent */
@@ -27,14 +27,18 @@ struct savina_row {
     uint64_t size_short;
     const char *parameters; /* the meaning of the size, and the fixed numbers of the row */
     const char *in_flight;  /* the most messages under way */
-    uint32_t under_way;     /* as many, as a number, in rows that are held against limit_ring() */
-    bool parallel;          /* the row can use a second thread */
+    /* the most messages under way as a number, in rows that are compared with limit_ring() */
+    uint32_t under_way;
+    bool parallel; /* the row can use a second thread */
     bool domus_only;
-    bool bare;         /* a program with threads and no actors does the row, too */
-    bool from_outside; /* a foreign thread asks: Erlang has none, and is not compared */
-    double goal; /* times the better peer, with one thread; from SAVINA_MESSAGE_BOUND on, the row
-                    is bound by its messages; 0: none */
-    double goal_pool; /* times domus near, in the best pool and with two runners; 0: none */
+    bool bare; /* a program with threads and without actors does the row, too */
+    /* a foreign thread asks, which Erlang does not have, so Erlang is left out */
+    bool from_outside;
+    /* how many times better than the better peer with one thread; from SAVINA_MESSAGE_BOUND on,
+     * the row is bound by its messages; 0: no goal */
+    double goal;
+    /* how many times better than domus near, in the best pool with two runners; 0: no goal */
+    double goal_pool;
 };
 
 extern const struct savina_row savina_rows[SAVINA_ROWS];
@@ -42,11 +46,11 @@ extern const struct savina_row savina_rows[SAVINA_ROWS];
 /* Returns the row of this name; NULL: there is none. */
 const struct savina_row *savina_row_find(const char *name);
 
-/* The result that a round of this size must have. */
+/* Returns the result that a round of this size must have. */
 uint64_t savina_result(const struct savina_row *row, uint64_t size);
 
-/* Returns the messages of a round; 0 if they depend on the data (quicksort) or
- * nobody counts them. */
+/* Returns the number of messages in a round; 0 if it depends on the data (quicksort) or is not
+ * counted. */
 uint64_t savina_messages(const struct savina_row *row, uint64_t size);
 
 #endif

@@ -1,13 +1,13 @@
-/* This bench measures what SQLite does behind the verbs of domus/sql.h, beside bare calls of
- * sqlite3 on one thread: writes, each of which is answered when it is on the disk, and reads by
- * key, for different numbers of askers at a time. Rows `bare_group_N` are bare writes of which N
- * are in a transaction: what a program can do that knows beforehand which writes come together, and
- * as durable. The last rows have 16 askers that read and 16 that write: how long the longest of
- * their queries took, while the WAL was copied to the file many times. Rows that begin with
- * `normal_` are with synchronous=normal, which does not wait for the disk.
+/* This bench measures SQLite behind the verbs of domus/sql.h, beside bare calls of sqlite3 on one
+ * thread: writes, each of which is answered when it is on the disk, and reads by key, for different
+ * numbers of actors that ask at a time. Rows `bare_group_N` are bare writes with N in a
+ * transaction: what a program can do that knows beforehand which writes come together, and as
+ * durable. The last rows have 16 actors that read and 16 that write; their figure is how long the
+ * longest of their queries took, while the WAL was copied to the file many times. Rows that begin
+ * with `normal_` are with synchronous=normal, which does not wait for the disk.
  *
- * bench_sqlite [DIRECTORY [SECONDS]]: the file is made there, in /tmp without it; 2 seconds a row.
- * stdout: lines `name value unit`. */
+ * bench_sqlite [DIRECTORY [SECONDS]]: the file is made in DIRECTORY (/tmp); a row takes SECONDS
+ * (2). stdout: lines `name value unit`. */
 #include <domus/domus.h>
 #include <domus/sqlite.h>
 
@@ -61,7 +61,7 @@ static void remove_file(void)
 
 /* --- domus ------------------------------------------------------------------------------------ */
 
-/* The load of the askers of one kind, and what they did. */
+/* The load of the askers of one kind, and the counts of their queries. */
 struct load {
     domus_sql sql;
     bool writes;
@@ -115,7 +115,7 @@ static int count_answer_and_ask(domus_stack *stack, void *self, const domus_answ
     return atomic_load(&load->ends) ? 0 : ask_database(stack, asker);
 }
 
-static int on_go(domus_stack *stack, void *self, const void *payload)
+static int begin_asking(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     return ask_database(stack, self);
@@ -124,7 +124,7 @@ static int on_go(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour asker_behaviour = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{&go_type, on_go, sizeof(uint64_t)}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, begin_asking, sizeof(uint64_t)}, {NULL, NULL, 0}},
 };
 
 static void begin_load(domus_system *system, struct load *load, uint32_t askers)
@@ -147,7 +147,7 @@ static void wait_for_seconds(double time)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Run so many askers that read and that write, and print what they did. */
+/* Run `readers` and `writers` at the same time, and print what they did. */
 static void run_askers(const char *name, const char *parameters, uint32_t readers, uint32_t writers)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
@@ -203,7 +203,7 @@ static sqlite3 *open_bare(const char *synchronous)
     return handle;
 }
 
-/* `group`: queries of one transaction; 1: each is one by itself. */
+/* `group`: number of queries in one transaction; 1: each is one by itself. */
 static void run_bare(const char *name, const char *synchronous, bool writes, uint32_t group)
 {
     sqlite3 *handle = open_bare(synchronous);

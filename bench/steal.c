@@ -2,9 +2,9 @@
  *
  * bench_steal [--threads N] [--houses N] [--work NANOSECONDS] [--rounds N]: defaults 2, 10,000,
  * 20,000, 5. All houses live on thread 0 and get one message each from there; its handler uses the
- * CPU for `--work` nanoseconds. The ideal time is the sum of these divided by the threads (at most
- * one per CPU). Each round is measured with stealing and without, alternating. Every house has to
- * have worked exactly once.
+ * CPU for `--work` nanoseconds. The ideal time is the work of all houses divided by the number of
+ * threads (at most one per CPU). Each round is measured with stealing and without, alternating.
+ * Every house has to have worked exactly once.
  *
  * stdout: lines `name value unit`, medians. Exit 1 on a wrong count, never on a missed goal. */
 #include "bench/support/measure.h"
@@ -42,7 +42,7 @@ static void exit_with_error(const char *what)
     exit(1);
 }
 
-static int on_work(domus_stack *stack, void *self, const void *payload)
+static int work_once(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = measure_now_ns() + options.work_ns;
 
@@ -56,7 +56,7 @@ static int on_work(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&work_type, on_work, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&work_type, work_once, 0}, {NULL, NULL, 0}},
 };
 
 static int maker_mount(domus_stack *stack, void *self)
@@ -87,7 +87,8 @@ static const domus_behaviour maker = {
     .on = (const domus_on[]){{&begin_type, maker_begin, 0}, {NULL, NULL, 0}},
 };
 
-/* Returns the seconds until all houses have worked. `ret_steals` gets the steals of all threads. */
+/* Returns the seconds until all houses have worked. `ret_steals` gets the number of steals of all
+ * threads. */
 static double run_houses(bool steals, uint64_t *ret_steals)
 {
     domus_config config;
@@ -125,7 +126,7 @@ static double run_houses(bool steals, uint64_t *ret_steals)
     return (double)(ended_ns - began_ns) / 1e9;
 }
 
-static bool take_options(int argc, char **argv)
+static bool read_options(int argc, char **argv)
 {
     static const struct option names[] = {
         {"threads", required_argument, NULL, 't'},
@@ -156,7 +157,7 @@ int main(int argc, char **argv)
 {
     double with[ROUNDS_MAX], without[ROUNDS_MAX], stolen[ROUNDS_MAX];
 
-    if (!take_options(argc, argv)) {
+    if (!read_options(argc, argv)) {
         fprintf(stderr, "usage: bench_steal [--threads N] [--houses N] [--work NANOSECONDS] "
                         "[--rounds N]\n");
         return 2;

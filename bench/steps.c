@@ -1,13 +1,13 @@
 /* This bench measures each step of a message by itself; decisions/message-cost has the figures.
  *
- * Two managers without threads are stepped by hand, a home and another one. A step is a function
+ * Two managers without threads are stepped by hand: a home and another one. A step is a function
  * that does one thing BATCH times, to BATCH houses or envelopes; it is timed alone, and the median
  * of ROUNDS rounds is printed for one house or envelope. In the second column the other manager's
  * steps run on a second CPU, so each cache line that the two share has to come from there.
  *
- * For instructions: valgrind --tool=callgrind bench_steps 200 alone; each step is a function of its
- * own (step_...), whose inclusive cost is to be divided by BATCH and by its calls. `further` is the
- * cost of each message to a house after the first one.
+ * For counts of instructions: valgrind --tool=callgrind bench_steps 200 alone; each step is a
+ * function of its own (step_...), whose inclusive cost is to be divided by BATCH and by its calls.
+ * `further` is the cost of each message to a house after the first one.
  *
  * bench_steps [ROUNDS [alone]]. stdout: lines `name value unit`. */
 #include "bench/steps_actors.h"
@@ -37,7 +37,7 @@ static domi_manager *home, *other;
 static domus_address sinks[BATCH];
 static domus_address askers[BATCH];
 static domus_address answerers[BATCH];
-static domi_house *senders[2]; /* by manager */
+static domi_house *senders[2]; /* one sender of each manager */
 static domi_envelope *envelopes[BATCH];
 static domi_house *ready[BATCH];
 static int wake_fd;
@@ -85,7 +85,7 @@ STEP step_build_other(void)
     build_message(other);
 }
 
-/* The houses wait, so each put makes its house ready and queues it. */
+/* The houses wait, so each put makes its house ready and queues the house. */
 STEP step_put_waiting(void)
 {
     put_message(home);
@@ -109,7 +109,7 @@ STEP step_run(void)
         (void)domi_house_run(home, ready[i]);
 }
 
-/* Each house has FURTHER more messages in its mailbox. */
+/* Each house has FURTHER messages in its mailbox besides the first. */
 STEP step_run_further(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
@@ -200,7 +200,7 @@ STEP step_remote_collect(void)
 /* --- running the steps ------------------------------------------------------------------------ */
 
 static pthread_t helper;
-static bool apart; /* the other manager's steps run on the helper thread */
+static bool apart; /* true: the other manager's steps run on the helper thread */
 static _Atomic(void (*)(void)) job;
 static uint64_t job_ns;
 
@@ -216,12 +216,11 @@ static void leave_phase(void)
 {
 }
 
-static void *count_help(void *nothing)
+static void *run_helper(void *nothing)
 {
     (void)nothing;
     (void)measure_pin(1);
-    /* from here to the end the helper uses this manager, which the first rounds used on
-     * the first thread */
+    /* the helper owns this manager until the end; in the first rounds the first thread did */
     domi_manager_own(other);
     for (;;) {
         void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
@@ -230,16 +229,16 @@ static void *count_help(void *nothing)
         if (step == NULL)
             continue;
         job_ns = time_step(step);
-        /* release: pairs with the acquire in on_other(). */
+        /* release: pairs with the acquire in time_step_on_other(). */
         atomic_store_explicit(&job, NULL, memory_order_release);
     }
 }
 
-static uint64_t on_other(void (*step)(void))
+static uint64_t time_step_on_other(void (*step)(void))
 {
     if (!apart)
         return time_step(step);
-    /* release: pairs with the acquire in count_help(). */
+    /* release: pairs with the acquire in run_helper(). */
     atomic_store_explicit(&job, step, memory_order_release);
     while (atomic_load_explicit(&job, memory_order_acquire) != NULL)
         continue;
@@ -301,7 +300,7 @@ static void set_figure(enum row row, uint32_t round, uint64_t ns, double count)
     values[row][round] = ((double)ns - clock_ns) / count;
 }
 
-static void local_round(uint32_t round)
+static void run_local_round(uint32_t round)
 {
     set_figure(BUILD, round, time_step(step_build), BATCH);
     set_figure(FREE, round, time_step(step_free), BATCH);
@@ -321,7 +320,7 @@ static void local_round(uint32_t round)
     values[RUN_FURTHER][round] = (values[RUN_FURTHER][round] - values[RUN][round]) / FURTHER;
 }
 
-static void ask_round(uint32_t round)
+static void run_ask_round(uint32_t round)
 {
     build_message(home);
     put_message_to(home, askers);
@@ -344,17 +343,17 @@ static void run_all_rows(void)
     domi_pool_flush_returns(home);
 }
 
-/* The other manager's slab is put aside, so the objects that it needs come from `remote`. */
-static void collect_round(uint32_t round)
+/* The other manager's slab is put aside, so that its allocations come from `remote`. */
+static void run_collect_round(uint32_t round)
 {
     domi_slab *slab = &other->pool.slabs[DOMI_SLAB_64];
 
-    (void)on_other(step_build_other);
+    (void)time_step_on_other(step_build_other);
     void *aside = slab->free;
     slab->free = NULL;
     set_figure(REMOTE_FREE, round, time_step(step_remote_free), BATCH);
     set_figure(REMOTE_FLUSH, round, time_step(step_remote_flush), BATCH);
-    set_figure(REMOTE_COLLECT, round, on_other(step_remote_collect), BATCH);
+    set_figure(REMOTE_COLLECT, round, time_step_on_other(step_remote_collect), BATCH);
     domi_pool_free(other, &envelopes[0]->node);
     void **last = &slab->free;
     while (*last != NULL)
@@ -362,26 +361,26 @@ static void collect_round(uint32_t round)
     *last = aside;
 }
 
-static void cross_round(uint32_t round)
+static void run_cross_round(uint32_t round)
 {
-    (void)on_other(step_build_other);
-    set_figure(INBOX_PUT, round, on_other(step_inbox_put), BATCH);
+    (void)time_step_on_other(step_build_other);
+    set_figure(INBOX_PUT, round, time_step_on_other(step_inbox_put), BATCH);
     set_figure(SORT, round, time_step(step_sort), BATCH);
     run_all_rows();
-    (void)on_other(step_build_other);
-    (void)on_other(step_inbox_put);
+    (void)time_step_on_other(step_build_other);
+    (void)time_step_on_other(step_inbox_put);
     for (uint32_t i = 0; i < FURTHER; i++) {
-        (void)on_other(step_build_other);
-        set_figure(INBOX_PUT_FURTHER, round, on_other(step_inbox_put_further), BATCH);
+        (void)time_step_on_other(step_build_other);
+        set_figure(INBOX_PUT_FURTHER, round, time_step_on_other(step_inbox_put_further), BATCH);
     }
     set_figure(SORT_FURTHER, round, time_step(step_sort_further), BATCH);
     values[SORT_FURTHER][round] = (values[SORT_FURTHER][round] - values[SORT][round]) / FURTHER;
     run_all_rows();
 
     atomic_store(&home->park, DOMI_PARK_SLEEPING);
-    set_figure(WAKE, round, on_other(step_wake), 1);
+    set_figure(WAKE, round, time_step_on_other(step_wake), 1);
     atomic_store(&home->park, DOMI_PARK_RUNNING);
-    collect_round(round);
+    run_collect_round(round);
 }
 
 static void print_rows(enum row first, enum row behind, const char *where, uint32_t rounds)
@@ -390,7 +389,8 @@ static void print_rows(enum row first, enum row behind, const char *where, uint3
         printf("steps.%s%s %.2f ns\n", names[row], where, measure_median(values[row], rounds));
 }
 
-/* --- the world -------------------------------------------------------------------------------- */
+/* --- the two managers and their actors
+ * ---------------------------------------------------------- */
 
 static void wake_manager(domi_manager *manager)
 {
@@ -458,20 +458,20 @@ int main(int argc, char **argv)
         values[0][i] = (double)time_step(do_nothing);
     clock_ns = measure_median(values[0], rounds);
     for (uint32_t i = 0; i < rounds; i++) {
-        local_round(i);
-        ask_round(i);
-        cross_round(i);
+        run_local_round(i);
+        run_ask_round(i);
+        run_cross_round(i);
     }
     print_rows(0, ROWS, "", rounds);
 
     /* with `alone`: valgrind runs one thread at a time, and the two threads would spin */
     if (argc > 2)
         return 0;
-    if (pthread_create(&helper, NULL, count_help, NULL) != 0)
+    if (pthread_create(&helper, NULL, run_helper, NULL) != 0)
         exit_with_error("no thread");
     apart = true;
     for (uint32_t i = 0; i < rounds; i++)
-        cross_round(i);
+        run_cross_round(i);
     atomic_store(&job, leave_phase);
     (void)pthread_join(helper, NULL);
     print_rows(INBOX_PUT, ROWS, ".apart", rounds);

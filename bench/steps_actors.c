@@ -9,7 +9,7 @@ const domus_type steps_note = {.name = "note", .size = sizeof(uint64_t)};
 
 uint64_t steps_handled;
 
-static int take_notice(domus_stack *stack, void *self, const void *number)
+static int handle_notice(domus_stack *stack, void *self, const void *number)
 {
     (void)stack, (void)self;
     steps_handled += *(const uint64_t *)number;
@@ -18,12 +18,12 @@ static int take_notice(domus_stack *stack, void *self, const void *number)
 
 const domus_behaviour steps_sink = {
     .name = "sink",
-    .on = (const domus_on[]){{&steps_note, take_notice, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&steps_note, handle_notice, 0}, {NULL, NULL, 0}},
 };
 
 const domus_behaviour steps_sender = {.name = "sender"};
 
-static int take_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct steps_asker *asker = self;
 
@@ -33,12 +33,12 @@ static int take_answer(domus_stack *stack, void *self, const domus_answer *answe
     }
     if (++asker->answered % 2 == 0)
         return 0;
-    return domus_ask(stack, asker->peer, &steps_note, answer->payload, take_answer);
+    return domus_ask(stack, asker->peer, &steps_note, answer->payload, handle_answer);
 }
 
 static int ask_other(domus_stack *stack, void *self, const void *number)
 {
-    return domus_ask(stack, ((struct steps_asker *)self)->peer, &steps_note, number, take_answer);
+    return domus_ask(stack, ((struct steps_asker *)self)->peer, &steps_note, number, handle_answer);
 }
 
 const domus_behaviour steps_asker = {

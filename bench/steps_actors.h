@@ -1,4 +1,4 @@
-/* The actors of bench_steps. */
+/* The actors of bench_steps, and the types that they use. */
 #ifndef BENCH_STEPS_ACTORS_H
 #define BENCH_STEPS_ACTORS_H
 
@@ -6,20 +6,20 @@
 
 #include <stdint.h>
 
-extern const domus_type steps_note; /* a number */
+extern const domus_type steps_note; /* a notice with a number */
 
-extern uint64_t steps_handled; /* the sum of the numbers that came to the sinks */
+extern uint64_t steps_handled; /* the sum of all numbers that came to the sinks */
 
 extern const domus_behaviour steps_sink;   /* takes notices */
 extern const domus_behaviour steps_sender; /* gets nothing */
 
-/* The state of an asker, which a note lets ask its peer twice, one ask after the other. */
+/* The state of an asker. At a note it asks its peer twice, one ask after the other. */
 struct steps_asker {
-    domus_address peer; /* a steps_answerer */
-    uint64_t answered;  /* answers so far; 0 at first */
+    domus_address peer; /* address of a steps_answerer */
+    uint64_t answered;  /* number of answers so far; 0 at first */
 };
 
 extern const domus_behaviour steps_asker;
-extern const domus_behaviour steps_answerer; /* replies with what it was asked */
+extern const domus_behaviour steps_answerer; /* replies with the number that it was asked */
 
 #endif

@@ -1,18 +1,19 @@
 /* The sweep: which values of the keys that steer the loop are the best for each of ten loads.
  *
- *     bench_sweep [--rounds N] [--seconds N] [--keys KEY,...] [LOAD ...]
- *     bench_sweep serve LOAD PORT [OPTION ...]
- *     bench_sweep load LOAD PORT [--seconds N] [--watch PID]
+ * bench_sweep [--rounds N] [--seconds N] [--keys KEY,...] [LOAD ...]
+ * bench_sweep serve LOAD PORT [OPTION ...]
+ * bench_sweep load LOAD PORT [--seconds N] [--watch PID]
  *
- * The first form measures each value of each key alone (sweep_values.h), all others as by default,
- * in rounds in which all values take turns, each with a fresh service. It prints a line `load key
- * value rate p50 p90 p99 cpu gain` for each, of medians: requests a second, us, us, us, us of the
- * service's CPU for a request, and what the load is judged by as a ratio to the default's in the
- * same round, above 1 if the value is better. Progress goes to stderr. Exit 1 on a wrong result.
+ * The first form measures each value of each key alone (sweep_values.h), with defaults for all
+ * other keys, in rounds in which all values take turns, each with a fresh service. For each value
+ * it prints a line `load key value rate p50 p90 p99 cpu gain` of medians: requests a second, us,
+ * us, us, us of the service's CPU for a request; `gain` is the figure by which the load is judged
+ * as a ratio to that of the default in the same round, above 1 if the value is better. Progress
+ * goes to stderr. Exit 1 on a wrong result.
  *
  * The second form becomes the service of a load, with further options such as `--set KEY=VALUE`;
- * the third one is the load, and prints lines `name value unit`. Their pairs are for whoever
- * measures otherwise, such as `domus tune`. */
+ * the third one is the load, and prints lines `name value unit`. These two forms are for other
+ * programs that measure, such as `domus tune`. */
 #include "bench/support/command.h"
 #include "bench/support/measure.h"
 #include "bench/support/options.h"
@@ -41,7 +42,7 @@ static const int goals[] = {[SWEEP_RATE] = RATE, [SWEEP_P90] = P90, [SWEEP_CPU] 
 static struct {
     uint32_t rounds;
     double seconds;
-    const char *keys; /* NULL: all */
+    const char *keys; /* names of the wanted keys; NULL: all */
     pid_t watched;
 } chosen = {.rounds = 5, .seconds = 1};
 
@@ -85,7 +86,7 @@ static void parse_options(int argc, char **argv)
         usage();
 }
 
-static uint16_t port_of(const char *text)
+static uint16_t parse_port(const char *text)
 {
     char *end;
     unsigned long port = strtoul(text, &end, 10);
@@ -206,8 +207,8 @@ static int run_round(const struct sweep_row *row, const struct sweep_key *key, u
     return 0;
 }
 
-/* The median of the ratios to the default, which is the first value. */
-static double gain_of_value(const struct sweep_row *row, uint32_t which)
+/* Returns the median of the ratios to the default, which is the first value. */
+static double get_gain_of_value(const struct sweep_row *row, uint32_t which)
 {
     int goal = goals[row->goal];
     double ratios[ROUNDS_MAX];
@@ -224,8 +225,9 @@ static void report_key(const struct sweep_row *row, const struct sweep_key *key)
     uint32_t count = sweep_values_count(key);
     double gains[SWEEP_VALUES_MAX];
 
-    for (uint32_t which = 0; which < count; which++) /* before medians sort the rounds */
-        gains[which] = gain_of_value(row, which);
+    /* must come before the medians, which sort the rounds */
+    for (uint32_t which = 0; which < count; which++)
+        gains[which] = get_gain_of_value(row, which);
     for (uint32_t which = 0; which < count; which++) {
         printf("%s %s %s", row->name, key->name, key->values[which]);
         for (int j = 0; j < FIGURES; j++)
@@ -272,9 +274,9 @@ int main(int argc, char **argv)
         if (row == NULL)
             usage();
         if (is_serve)
-            return serve_row(row, port_of(argv[3]), argv + 4);
+            return serve_row(row, parse_port(argv[3]), argv + 4);
         parse_options(argc - 3, argv + 3);
-        return load_row(row, port_of(argv[3]));
+        return load_row(row, parse_port(argv[3]));
     }
     parse_options(argc, argv);
     for (int i = optind; i < argc; i++) {

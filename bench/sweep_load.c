@@ -1,5 +1,5 @@
-/* Makes the requests of each row, and checks the answers (sweep_load.h). A packet is filled with
- * what follows from its number, so the load knows what has to come back. */
+/* This file makes the requests of each row, and checks the answers (sweep_load.h). The bytes of a
+ * packet follow from its number, so the load knows what has to come back. */
 #include "bench/sweep_load.h"
 
 #include "bench/kv_load.h"
@@ -130,7 +130,7 @@ int sweep_load_run(const struct sweep_load *load, struct request_load_result *re
                                                  .stall_ns = STALL_NS};
     int error = sweep_load_move(false, true);
 
-    /* The kernel may wake a thread this much late; its default is 50 us. */
+    /* The kernel may wake a thread this many nanoseconds late; its default is 50 us. */
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;
     if (error == 0)

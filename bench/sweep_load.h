@@ -7,18 +7,19 @@
 
 struct sweep_load {
     const struct sweep_row *row;
-    uint16_t port;                        /* on 127.0.0.1 */
-    pid_t watched;                        /* the service; 0: none */
-    uint64_t duration_ns;                 /* of the load, at least */
-    const struct request_load_link *link; /* of a secure row */
+    uint16_t port; /* port of the service on 127.0.0.1 */
+    /* process of the service, whose CPU time is measured; 0: none */
+    pid_t watched;
+    uint64_t duration_ns;                 /* the least duration of the load */
+    const struct request_load_link *link; /* the link of a secure row; NULL in other rows */
 };
 
-/* Run to the end on the calling thread, which is moved to the second CPU that it may use. Returns
- * as request_load_run(). */
+/* Run the load to its end on the calling thread, which is moved to the second CPU that it may use.
+ * Returns as request_load_run(). */
 int sweep_load_run(const struct sweep_load *load, struct request_load_result *ret_result);
 
-/* Leave the calling process its first or second CPU, or its first two; with fewer it keeps what it
- * has. Returns 0 or a negative errno. */
+/* Move the calling process to its first CPU, to its second, or to both; with fewer CPUs it keeps
+ * those that it has. Returns 0 or a negative errno. */
 int sweep_load_move(bool with_first, bool with_second);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of the ten loads (sweep_rows.h). */
+/* This file has the table of the ten loads (sweep_rows.h). */
 #include "bench/sweep_rows.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ const struct sweep_row sweep_rows[SWEEP_ROWS] = {
      .goal = SWEEP_RATE,
      .connections = 32,
      .depth = 4},
-    {.name = "small", /* of 0.3 us */
+    {.name = "small", /* as `hot`, but with many actors and work of 0.3 us */
      .program = "loads_domus",
      .listener = "load",
      .settings = TWO_THREADS "loads: {actors: 10000, steps: 200, every: 1}\n",
@@ -81,7 +81,7 @@ const struct sweep_row sweep_rows[SWEEP_ROWS] = {
      .goal = SWEEP_RATE,
      .connections = 64,
      .depth = 16},
-    {.name = "pool", /* one in eight is work of a pool */
+    {.name = "pool", /* one packet in eight is work of a pool */
      .program = "loads_domus",
      .listener = "load",
      .settings = ONE_THREAD "pools: [{name: work, runners: 1}]\n"

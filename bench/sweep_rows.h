@@ -1,31 +1,31 @@
-/* The ten loads of `bench sweep`: each is a service with its configuration, and what is asked of
- * it. The services are the examples and those of other benches, and bench/loads where there is
- * none.
+/* The ten loads of `bench sweep`: each is a service with its configuration, and the requests to it.
+ * The services are the examples and those of other benches; bench/loads is the service of the other
+ * loads.
  *
- * A service has one CPU, and the load the other one, or it has both, and the load shares the second
- * with it. Where the load would be slower than the service in a closed loop, it is paced, and the
- * CPU time of a request tells. */
+ * A service has one CPU, and the load the other one; or the service has both, and the load shares
+ * the second one. A load that would be slower than the service in a closed loop is paced, and its
+ * figure is the CPU time of a request. */
 #ifndef DOMUS_BENCH_SWEEP_ROWS_H
 #define DOMUS_BENCH_SWEEP_ROWS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The figure by which values of a key are held against each other. */
+/* The figure by which values of a key are compared. */
 enum sweep_goal { SWEEP_RATE, SWEEP_P90, SWEEP_CPU };
 
 enum sweep_requests {
-    SWEEP_PACKETS, /* of 64 bytes, which come back */
-    SWEEP_GETS,    /* of HTTP */
-    SWEEP_KEYS,    /* GET of RESP */
+    SWEEP_PACKETS, /* packets of 64 bytes, which come back */
+    SWEEP_GETS,    /* GET requests of HTTP */
+    SWEEP_KEYS,    /* GET requests of RESP */
 };
 
 struct sweep_row {
     const char *name;
-    const char *program;  /* it lies beside the bench */
-    const char *listener; /* its name in the configuration */
-    const char *settings; /* YAML, besides the listener */
-    uint32_t cpus;        /* of the service: 1 or 2 */
+    const char *program;  /* name of the service's program, which lies beside the bench */
+    const char *listener; /* name of the listener in the configuration */
+    const char *settings; /* the configuration as YAML, without the listener */
+    uint32_t cpus;        /* number of CPUs of the service: 1 or 2 */
     bool is_secure;
     enum sweep_goal goal;
     enum sweep_requests requests;

@@ -1,5 +1,6 @@
-/* Executes the service of a row (sweep_serve.h). Its configuration and its key are files in memory
- * that it inherits, so nothing is left behind, and it finds them from wherever it is started. */
+/* This file executes the service of a row (sweep_serve.h). Its configuration and its key are files
+ * in memory that it inherits, so no file is left behind, and it can be started from any
+ * directory. */
 #include "bench/sweep_serve.h"
 
 #include "bench/support/command.h"

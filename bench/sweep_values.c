@@ -1,4 +1,4 @@
-/* The table of keys and values (sweep_values.h). */
+/* This file has the table of keys and values (sweep_values.h). */
 #include "bench/sweep_values.h"
 
 #include <string.h>

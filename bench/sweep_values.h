@@ -9,16 +9,16 @@
 
 struct sweep_key {
     const char *name;
-    const char *load; /* the only one that has this key; NULL: all have it */
-    const char *values[SWEEP_VALUES_MAX + 1]; /* the default first, up to a NULL */
+    const char *load; /* the only load that has this key; NULL: all loads have it */
+    const char *values[SWEEP_VALUES_MAX + 1]; /* the values, the default first, ended by NULL */
 };
 
 extern const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT];
 
 uint32_t sweep_values_count(const struct sweep_key *key);
 
-/* Whether the row has the key, and `names`, with commas between them, has its name. NULL names all
- * keys. */
+/* Returns whether the row has the key, and `names`, separated by commas, has the key's name. NULL:
+ * all keys are wanted. */
 bool sweep_key_is_wanted(const struct sweep_key *key, const struct sweep_row *row,
                          const char *names);
 

@@ -32,8 +32,8 @@
 static const struct row {
     const char *name;
     uint32_t connections;
-    double offered; /* share of the rate that the slowest server has */
-    uint32_t echo;  /* bytes of a message that comes back; 0: a GET */
+    double offered; /* offered rate as a share of the slowest server's rate */
+    uint32_t echo;  /* bytes of a message that comes back; 0: the request is a GET */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
 } rows[] = {
     {"echo", 64, 0.5, 64, NULL},          {"echo_16k", 64, 0.5, ECHO_MAX, NULL},
@@ -104,7 +104,7 @@ static struct versus echo = {
 
 /* --- the echo's messages ---------------------------------------------------------------------- */
 
-static char bytes[ECHO_MAX]; /* without a period that a buffer could have */
+static char bytes[ECHO_MAX]; /* bytes without a period that equals a size of buffers */
 
 static void make_bytes(void)
 {
@@ -116,7 +116,7 @@ static void make_bytes(void)
     }
 }
 
-/* `place` is the number of the next byte. */
+/* Check echoed bytes. `place` is the number of the next byte in its message. */
 static int check_echo(const void *context, uint64_t *place, const char *got, size_t size,
                       bool *ret_ends)
 {
@@ -154,7 +154,7 @@ static int run_row(const struct row *row, const struct request_load_link *link)
     return versus_run(row->echo != 0 ? &echo : &web, &wanted);
 }
 
-/* Run a row of crowds at the server `which`, if it is wanted. */
+/* Run a row of crowds on the server `which`, if the row is wanted. */
 static int run_crowd(const char *row, const struct request_load_kind *kind, uint32_t which,
                      int count, char *const *names)
 {

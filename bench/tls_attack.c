@@ -1,5 +1,5 @@
-/* The attacker, over epoll (tls_attack.h). All connections send the bytes of one ClientHello: a
- * server does not remember them, and so the attack costs its own CPU little. */
+/* This file runs the attacker over epoll (tls_attack.h). All connections send the bytes of the same
+ * ClientHello: a server does not remember them, and so the attack needs little CPU itself. */
 #include "bench/tls_attack.h"
 
 #include "bench/support/measure.h"
@@ -22,8 +22,8 @@
 
 #define HELLO_MAX  4096
 #define EVENTS_MAX 64
-#define TICK_MS    5  /* what is due is opened at least this often */
-#define HANDSHAKE  22 /* the type of a record of the server's part */
+#define TICK_MS    5  /* milliseconds; due connections are opened at least this often */
+#define HANDSHAKE  22 /* type of the TLS record with the server's part of the handshake */
 
 enum kind { SILENT, HALF, WHOLE, KINDS };
 
@@ -33,13 +33,13 @@ struct connection {
 };
 
 /* Shared by both processes. The counters are written by the attacker and read by its starter. Each
- * tells a count of its own, and nothing else is read by their help, so relaxed is enough. */
+ * counter stands for itself and guards no other data, so relaxed accesses are enough. */
 struct tls_attack {
     pid_t process;
     int epoll;
     uint16_t port;
     uint32_t size, opened;
-    double rate; /* connections that are opened in a second */
+    double rate; /* number of connections that are opened in a second */
     char hello[HELLO_MAX];
     size_t hello_size;
     atomic_int error;
@@ -73,7 +73,7 @@ static int open_connection(struct tls_attack *attack, uint32_t number)
     return 0;
 }
 
-/* Read what the server says. If it has ended the connection, open another one. */
+/* Read the server's bytes. If the server has ended the connection, open another one. */
 static int read_server_bytes(struct tls_attack *attack, struct connection *connection)
 {
     unsigned char bytes[8192];
@@ -112,7 +112,7 @@ static int run_turn(struct tls_attack *attack, uint64_t start_ns)
     return error;
 }
 
-/* Runs until it is killed, or fails. */
+/* Run the attack until the process is killed, or the attack fails. */
 static _Noreturn void run_attack(struct tls_attack *attack, pid_t starter)
 {
     const struct sched_param none = {0};
@@ -129,7 +129,7 @@ static _Noreturn void run_attack(struct tls_attack *attack, pid_t starter)
         error = run_turn(attack, start_ns);
     atomic_store_explicit(&attack->error, error, memory_order_relaxed);
     for (;;)
-        pause(); /* and keep what is open */
+        pause(); /* the process stays, so that its connections stay open */
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -140,7 +140,8 @@ static int make_hello(struct tls_attack *attack)
     SSL_CTX *context = tls_client_context();
     SSL *ssl = context != NULL ? SSL_new(context) : NULL;
     BIO *written = BIO_new(BIO_s_mem());
-    BIO *nothing = BIO_new(BIO_s_mem()); /* apart, or OpenSSL would read what it has written */
+    /* separate from `written`, or OpenSSL would read what it has written */
+    BIO *nothing = BIO_new(BIO_s_mem());
     int size = -1;
 
     if (ssl != NULL && written != NULL && nothing != NULL) {
@@ -160,7 +161,7 @@ static int make_hello(struct tls_attack *attack)
     return size > 1 ? 0 : -ENOMEM;
 }
 
-static size_t size_of(uint32_t connections)
+static size_t get_hello_size(uint32_t connections)
 {
     return sizeof(struct tls_attack) + (size_t)connections * sizeof(struct connection);
 }
@@ -168,8 +169,8 @@ static size_t size_of(uint32_t connections)
 int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
                      struct tls_attack **ret_attack)
 {
-    struct tls_attack *attack =
-        mmap(NULL, size_of(connections), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tls_attack *attack = mmap(NULL, get_hello_size(connections), PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t starter = getpid();
 
     if (attack == MAP_FAILED)
@@ -179,14 +180,15 @@ int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
     attack->rate = connections / seconds;
     int error = make_hello(attack);
     if (error == 0) {
-        pid_t process = fork(); /* what both write to `attack` would be a race */
+        /* a process, not a thread: it gets a copy of `attack`, so that both may write there */
+        pid_t process = fork();
         if (process == 0)
             run_attack(attack, starter);
         error = process < 0 ? -errno : 0;
         attack->process = process;
     }
     if (error != 0) {
-        munmap(attack, size_of(connections));
+        munmap(attack, get_hello_size(connections));
         return error;
     }
     *ret_attack = attack;
@@ -209,5 +211,5 @@ void tls_attack_stop(struct tls_attack *attack)
         return;
     kill(attack->process, SIGKILL);
     (void)waitpid(attack->process, NULL, 0);
-    munmap(attack, size_of(attack->size));
+    munmap(attack, get_hello_size(attack->size));
 }

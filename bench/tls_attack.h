@@ -11,9 +11,10 @@
 struct tls_attack;
 
 struct tls_attack_counts {
-    uint32_t held;     /* connections that are open */
-    uint32_t answered; /* of them have read the server's part of the handshake */
-    uint64_t replaced; /* were ended by the server, since the start */
+    uint32_t held; /* number of connections that are open */
+    /* number of open connections that have read the server's part of the handshake */
+    uint32_t answered;
+    uint64_t replaced; /* number of connections that the server has ended since the start */
 };
 
 /* Begin to open `connections` to 127.0.0.1:`port`, evenly over `seconds`. Returns 0, or a negative
@@ -21,7 +22,7 @@ struct tls_attack_counts {
 int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
                      struct tls_attack **ret_attack);
 
-/* Returns 0, or the negative errno by which the attack has ended. */
+/* Read the counts. Returns 0, or the negative errno by which the attack has ended. */
 int tls_attack_look(const struct tls_attack *attack, struct tls_attack_counts *ret_counts);
 
 /* Close all connections and free the attack. NULL is allowed. */

@@ -1,4 +1,4 @@
-/* Clients of TLS for loads (tls_client.h). */
+/* This file has the TLS clients of the loads (tls_client.h). */
 #include "bench/tls_client.h"
 
 #include <errno.h>
@@ -101,8 +101,8 @@ static ssize_t send_link(void *state, const char *bytes, size_t size)
     return SSL_write(state, bytes, (int)size) == (int)size ? (ssize_t)size : -ENOBUFS;
 }
 
-/* Read all that OpenSSL can make of what has come: the socket does not tell of what it
- * has read ahead. */
+/* Read all bytes that OpenSSL can decrypt now: for bytes that it has read ahead, the socket does
+ * not become readable again. */
 static ssize_t receive_link(void *state, char *bytes, size_t room)
 {
     size_t size = 0;

@@ -14,10 +14,11 @@
  * (TLS_CLIENT_PEM_MAX bytes). Returns the size of the text, or a negative errno. */
 int tls_client_make_key(char *pem);
 
-/* Make a context of clients. It is valid until the process ends. NULL: OpenSSL has failed. */
+/* Make a context of clients, which is valid until the process ends. Returns NULL if OpenSSL has
+ * failed. */
 SSL_CTX *tls_client_context(void);
 
-/* Begin a connection on a connected socket, without waiting. NULL: OpenSSL has failed. */
+/* Begin a connection on a connected socket, without waiting. Returns NULL if OpenSSL has failed. */
 SSL *tls_client_new(SSL_CTX *context, int fd);
 
 /* The link of a request load, whose context is the SSL_CTX. */

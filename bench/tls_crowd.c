@@ -27,24 +27,26 @@
 #include <unistd.h>
 
 #define CONNECTIONS 10000u
-#define LOOK_S      0.3 /* the library has measured its memory after that */
+#define LOOK_S      0.3 /* seconds until the library has measured its memory */
 
-/* Connections before the first look, and the requests on each: what is made once is there then, and
- * each receive buffer of the thread was used. */
+/* Number of connections before the first look, and of the requests on each. Then everything that is
+ * made only once exists, and each receive buffer of the thread was used. */
 #define WARM      100u
 #define WARM_ASKS 20u
 
-/* The good client. */
-#define GOOD_CONNECTIONS 64u /* so that a pause of 12 ms holds back none of its requests */
+/* The load of the good client. */
+#define GOOD_CONNECTIONS 64u /* enough that a pause of 12 ms holds back none of its requests */
 #define GOOD_RATE        4000.0
 #define GOOD_NS          UINT64_C(800000000)
 #define STALL_NS         UINT64_C(5000000000)
 
-#define SPANS      3u    /* of the good client, one after the other, in one state */
-#define EXPIRE_S   10.0  /* a server gives up an unfinished handshake after that */
-#define SETTLE_S   1.0   /* after the last one was opened, and after the attack */
-#define NOISE_MAX  1.25  /* of the ratio of idle spans to idle spans, or its inverse */
-#define HELD_LEAST 9900u /* unfinished handshakes at the end of a span */
+#define SPANS    3u   /* number of spans of the good client in a row, in the same state */
+#define EXPIRE_S 10.0 /* seconds after which a server gives up an unfinished handshake */
+/* seconds of rest after the last handshake was opened, and after the attack */
+#define SETTLE_S 1.0
+/* the greatest ratio of idle spans to idle spans, or its inverse, that is no noise */
+#define NOISE_MAX  1.25
+#define HELD_LEAST 9900u /* the least number of unfinished handshakes at the end of a span */
 
 #define FILES_LEAST (CONNECTIONS + 2 * WARM + 256)
 #define SPANS_MAX   ((VERSUS_ROUNDS_MAX + 1) * SPANS)
@@ -89,7 +91,7 @@ static int ask_request(SSL *ssl, const struct request_load_kind *kind)
     return 0;
 }
 
-/* Open a connection that has had `asks` answers. */
+/* Open a connection, and get `asks` answers on it. */
 static int open_idle(SSL_CTX *context, uint16_t port, const struct request_load_kind *kind,
                      uint32_t asks, int *ret_fd)
 {
@@ -103,13 +105,13 @@ static int open_idle(SSL_CTX *context, uint16_t port, const struct request_load_
     for (uint32_t i = 0; error == 0 && i < asks; i++)
         error = ask_request(ssl, kind);
     ERR_clear_error();
-    SSL_free(ssl); /* without close_notify */
+    SSL_free(ssl); /* closes the socket without a close_notify of TLS */
     return error;
 }
 
 /* --- the good client -------------------------------------------------------------------------- */
 
-/* The spans of one state. */
+/* The figures of all spans in one state. */
 struct spans {
     uint32_t count;
     double p90_us[SPANS_MAX], p99_us[SPANS_MAX];
@@ -119,12 +121,12 @@ struct crowd {
     const struct versus *versus;
     const struct request_load_kind *kind;
     SSL_CTX *context;
-    uint32_t which; /* the server of `versus` */
+    uint32_t which; /* index of the measured server in `versus` */
     bool stands;    /* the attacked server gives up no handshake */
     struct server calm, attacked;
-    struct spans idle[2]; /* of the even and the odd places */
+    struct spans idle[2]; /* idle spans at even and at odd places */
     struct spans unfinished;
-    double idle_bytes, unfinished_bytes; /* resident, of a connection */
+    double idle_bytes, unfinished_bytes; /* resident bytes for each connection */
     double busy;                         /* the greatest share of its CPU that the load used */
     uint32_t held; /* the fewest handshakes that were open at the end of a span */
     uint64_t replaced;
@@ -257,7 +259,7 @@ static void print_figures(struct crowd *crowd)
 
 /* --- one kind of server ----------------------------------------------------------------------- */
 
-/* Open those that warm up a server, and then `count` more. */
+/* Open WARM connections that warm up a server, and then `count` more. */
 static int open_idles(struct crowd *crowd, const struct server *server, uint32_t count,
                       int *first_fd)
 {
@@ -275,7 +277,7 @@ static int open_idles(struct crowd *crowd, const struct server *server, uint32_t
     return error;
 }
 
-/* Both servers run. */
+/* Measure one kind of server while both of its servers run. */
 static int measure_beside(struct crowd *crowd)
 {
     memset(fds, -1, sizeof fds);
@@ -314,7 +316,7 @@ static int run_crowd(struct crowd *crowd)
     return error;
 }
 
-/* This process and each server hold so many files. Returns whether they may. */
+/* Returns whether this process and each server may open FILES_LEAST files. */
 static bool may_open_all_files(void)
 {
     struct rlimit files = {0, 0};

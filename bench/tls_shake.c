@@ -1,4 +1,4 @@
-/* The load of handshakes, over epoll (tls_shake.h). */
+/* This file runs the load of handshakes over epoll (tls_shake.h). */
 #include "bench/tls_shake.h"
 
 #include "bench/support/histogram.h"
@@ -20,14 +20,15 @@
 #define CONNECTIONS_MAX 256u
 #define ANSWER_MAX      4096u
 #define EVENTS_MAX      64
-#define TICK_NS         100000 /* a paced load begins at least this often what is due */
+/* milliseconds; a paced load begins due handshakes at least this often */
+#define TICK_NS 100000
 
 struct connection {
-    int fd; /* -1: none is under way */
+    int fd; /* the socket; -1: no handshake is under way */
     SSL *ssl;
     bool asked; /* the handshake is done, and the request was sent */
     uint64_t place;
-    uint32_t size; /* bytes of the answer that could not be checked yet */
+    uint32_t size; /* number of the answer's bytes that could not be checked yet */
     uint64_t begun_ns;
     char bytes[ANSWER_MAX];
 };
@@ -35,7 +36,7 @@ struct connection {
 struct load {
     const struct request_load_options *options;
     SSL_CTX *context;
-    SSL_SESSION *session; /* that each connection resumes; NULL: none */
+    SSL_SESSION *session; /* the session that each connection resumes; NULL: none */
     int epoll;
     uint32_t idle_count;
     struct connection *idle[CONNECTIONS_MAX];
@@ -59,7 +60,7 @@ static int begin_connection(struct load *load, struct connection *connection)
     if (fd < 0)
         return -errno;
     *connection = (struct connection){.fd = fd, .begun_ns = load->now_ns};
-    /* on loopback a connect is done at once, so it may block */
+    /* may block, because on loopback a connect is done at once */
     if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
         connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
         fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
@@ -74,8 +75,9 @@ static int begin_connection(struct load *load, struct connection *connection)
     return 0;
 }
 
-/* Without a close_notify, which the server would meet with a reset if it has closed first. OpenSSL
- * is told that there was one, because it never resumes the session of a connection that was cut. */
+/* End a connection without a close_notify, which a server that has closed first would answer with a
+ * reset. OpenSSL is told that a close_notify was sent, because it never resumes the session of a
+ * connection that was cut. */
 static void end_connection(struct connection *connection)
 {
     if (connection->ssl != NULL)
@@ -87,7 +89,8 @@ static void end_connection(struct connection *connection)
     connection->fd = -1;
 }
 
-/* Check what has come of the answer. Returns 1 at its end; 0; -EBADMSG. */
+/* Check received bytes of the answer. Returns 1 at its end; 0 if more bytes have to come;
+ * -EBADMSG. */
 static int check_answer(const struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
@@ -108,8 +111,8 @@ static int check_answer(const struct load *load, struct connection *connection)
     return ends && connection->size != 0 ? -EBADMSG : ends;
 }
 
-/* Returns 0 if OpenSSL waits for bytes; else an error. */
-static int error_unless_waiting(const struct connection *connection, int result)
+/* Returns 0 if OpenSSL waits for bytes, otherwise a negative errno. */
+static int get_error_unless_waiting(const struct connection *connection, int result)
 {
     switch (SSL_get_error(connection->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -122,7 +125,8 @@ static int error_unless_waiting(const struct connection *connection, int result)
     }
 }
 
-/* Go on. Returns 1 when the answer is whole; 0; or an error. */
+/* Take the next steps of a connection. Returns 1 when the answer is whole; 0 if it waits for bytes;
+ * or a negative errno. */
 static int continue_connection(const struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
@@ -131,7 +135,7 @@ static int continue_connection(const struct load *load, struct connection *conne
     if (!connection->asked) {
         int result = SSL_do_handshake(connection->ssl);
         if (result != 1)
-            return error_unless_waiting(connection, result);
+            return get_error_unless_waiting(connection, result);
         if ((SSL_session_reused(connection->ssl) == 1) != (load->session != NULL) ||
             SSL_write(connection->ssl, kind->request, size) != size)
             return -EPROTO;
@@ -141,7 +145,7 @@ static int continue_connection(const struct load *load, struct connection *conne
         int got = SSL_read(connection->ssl, connection->bytes + connection->size,
                            (int)(ANSWER_MAX - connection->size));
         if (got <= 0)
-            return error_unless_waiting(connection, got);
+            return get_error_unless_waiting(connection, got);
         connection->size += (uint32_t)got;
         int result = check_answer(load, connection);
         if (result != 0)
@@ -152,7 +156,7 @@ static int continue_connection(const struct load *load, struct connection *conne
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-static int go_on_or_end(struct load *load, struct connection *connection)
+static int continue_or_end_connection(struct load *load, struct connection *connection)
 {
     int result = continue_connection(load, connection);
 
@@ -165,7 +169,7 @@ static int go_on_or_end(struct load *load, struct connection *connection)
     return 0;
 }
 
-static int begin_due(struct load *load)
+static int begin_due_handshakes(struct load *load)
 {
     double rate = load->options->rate;
     double due = (double)(load->now_ns - load->start_ns) * 1e-9 * rate;
@@ -174,7 +178,7 @@ static int begin_due(struct load *load)
         struct connection *connection = load->idle[--load->idle_count];
         int error = begin_connection(load, connection);
         if (error == 0)
-            error = go_on_or_end(load, connection);
+            error = continue_or_end_connection(load, connection);
         if (error != 0)
             return error;
     }
@@ -192,7 +196,7 @@ static int run_turn(struct load *load)
         return errno == EINTR ? 0 : -errno;
     load->now_ns = measure_now_ns();
     for (int i = 0; error == 0 && i < count; i++)
-        error = go_on_or_end(load, events[i].data.ptr);
+        error = continue_or_end_connection(load, events[i].data.ptr);
     return error;
 }
 
@@ -202,7 +206,7 @@ static int run_load(struct load *load, uint64_t duration_ns)
     int error = 0;
 
     while (error == 0 && load->now_ns < end_ns) {
-        error = begin_due(load);
+        error = begin_due_handshakes(load);
         if (error == 0)
             error = run_turn(load);
     }
@@ -214,16 +218,17 @@ static int run_load(struct load *load, uint64_t duration_ns)
 
 /* --- a session to resume ---------------------------------------------------------------------- */
 
-static int take_session(SSL *ssl, SSL_SESSION *session)
+static int store_session(SSL *ssl, SSL_SESSION *session)
 {
     struct load *load = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
     SSL_SESSION_free(load->session);
-    load->session = session; /* this function returns 1: it is ours */
+    load->session = session; /* 1 means that this load keeps the session */
     return 1;
 }
 
-/* Get a session: the ticket comes before the answer to the first request. */
+/* Get a session from a first connection: its ticket comes before the answer to the first
+ * request. */
 static int get_session(struct load *load)
 {
     struct connection *connection = load->idle[--load->idle_count];
@@ -231,11 +236,11 @@ static int get_session(struct load *load)
     SSL_CTX_set_app_data(load->context, load);
     SSL_CTX_set_session_cache_mode(load->context,
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(load->context, take_session);
+    SSL_CTX_sess_set_new_cb(load->context, store_session);
     load->start_ns = load->now_ns = measure_now_ns();
     int error = begin_connection(load, connection);
     if (error == 0)
-        error = go_on_or_end(load, connection);
+        error = continue_or_end_connection(load, connection);
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->done < load->begun)
         error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
@@ -248,7 +253,7 @@ static int get_session(struct load *load)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static void load_free(struct load *load)
+static void free_load(struct load *load)
 {
     for (uint32_t i = 0; i < load->options->connections; i++)
         end_connection(&load->connections[i]);
@@ -259,7 +264,7 @@ static void load_free(struct load *load)
     free(load);
 }
 
-static int load_new(const struct request_load_options *options, struct load **ret_load)
+static int make_load(const struct request_load_options *options, struct load **ret_load)
 {
     if (options->connections < 1 || options->connections > CONNECTIONS_MAX || options->depth != 1)
         return -EINVAL;
@@ -274,7 +279,7 @@ static int load_new(const struct request_load_options *options, struct load **re
     load->context = tls_client_context();
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (load->context == NULL || load->epoll < 0) {
-        load_free(load);
+        free_load(load);
         return -ENOMEM;
     }
     SSL_CTX_set_session_cache_mode(load->context, SSL_SESS_CACHE_OFF);
@@ -313,7 +318,7 @@ static int measure_handshakes(const struct request_load_options *options, bool r
                               struct request_load_result *ret_result)
 {
     struct load *load;
-    int error = load_new(options, &load);
+    int error = make_load(options, &load);
 
     if (error != 0)
         return error;
@@ -321,7 +326,7 @@ static int measure_handshakes(const struct request_load_options *options, bool r
         error = get_session(load);
     if (error == 0)
         error = measure_load(load, ret_result);
-    load_free(load);
+    free_load(load);
     return error;
 }
 

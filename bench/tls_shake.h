@@ -10,8 +10,9 @@
 
 #include "bench/request_load.h"
 
-/* Run to the end. Each handshake is a full one, or each resumes the session of a connection that
- * was made before the time counts; any other result is -EPROTO. Return as request_load_run(). */
+/* Run the load to its end. Each handshake is a full one, or each resumes the session of a
+ * connection that was made before the time counts; any other result is -EPROTO. Both functions
+ * return as request_load_run(). */
 int tls_shake_full(const struct request_load_options *options,
                    struct request_load_result *ret_result);
 int tls_shake_resumed(const struct request_load_options *options,

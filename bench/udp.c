@@ -41,7 +41,8 @@
 #define OFFERED        0.5
 #define BUSY_MAX       0.9
 #define CALIBRATION_NS UINT64_C(250000000)
-#define LOST_NS        UINT64_C(50000000) /* without an answer for so long the window is lost */
+/* nanoseconds without an answer after which the window counts as lost */
+#define LOST_NS UINT64_C(50000000)
 
 enum { DOMUS, DOMUS_EPOLL, BARE, SERVERS };
 enum { SATURATED, PACED, MODES };
@@ -133,7 +134,7 @@ struct load {
     char bytes[2 * BATCH][SIZE];
 };
 
-static void load_open(struct load *load, uint16_t port)
+static void open_load(struct load *load, uint16_t port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
 
@@ -151,7 +152,7 @@ static void load_open(struct load *load, uint16_t port)
 }
 
 /* Send up to `count` datagrams. */
-static void load_send(struct load *load, uint64_t count)
+static void send_datagrams(struct load *load, uint64_t count)
 {
     if (count == 0)
         return;
@@ -160,8 +161,8 @@ static void load_send(struct load *load, uint64_t count)
         load->sent += (uint64_t)sent;
 }
 
-/* Returns whether anything came. */
-static bool load_receive(struct load *load)
+/* Receive datagrams. Returns whether any came. */
+static bool receive_datagrams(struct load *load)
 {
     int received = recvmmsg(load->fd, load->in, BATCH, MSG_DONTWAIT, NULL);
 
@@ -175,7 +176,7 @@ static bool load_receive(struct load *load)
 }
 
 /* Offer `rate` datagrams a second (0: as many as are answered) for `duration_ns`. */
-static void load_run(struct load *load, double rate, uint64_t duration_ns)
+static void run_load(struct load *load, double rate, uint64_t duration_ns)
 {
     struct pollfd readable = {.fd = load->fd, .events = POLLIN};
     const struct timespec nap = {.tv_nsec = 100000};
@@ -189,8 +190,8 @@ static void load_run(struct load *load, double rate, uint64_t duration_ns)
         if (rate != 0)
             due = (uint64_t)((double)(now_ns - begun_ns) * rate / 1e9);
         due = due > load->sent ? due - load->sent : 0;
-        load_send(load, due < room ? due : room);
-        if (load_receive(load)) {
+        send_datagrams(load, due < room ? due : room);
+        if (receive_datagrams(load)) {
             heard_ns = now_ns;
         } else if (now_ns - heard_ns > LOST_NS) {
             load->lost = load->sent - load->received;
@@ -215,8 +216,9 @@ static int start_server(int which, struct server *server)
     return server_start(server, SERVER_CPU, which == BARE ? other : own);
 }
 
-/* Run one server under the load. */
-static void run_one(int which, int mode, double rate, uint64_t duration_ns, double values[COLUMNS])
+/* Start one server, run the load on it, and end both. */
+static void run_server(int which, int mode, double rate, uint64_t duration_ns,
+                       double values[COLUMNS])
 {
     static struct load load;
     struct server server;
@@ -225,14 +227,14 @@ static void run_one(int which, int mode, double rate, uint64_t duration_ns, doub
 
     if (start_server(which, &server) != 0)
         exit_with_error(server.error);
-    load_open(&load, server.port);
+    open_load(&load, server.port);
     pid_t hog = mode == SATURATED ? hog_start(SERVER_CPU) : 0;
-    load_run(&load, 0, CALIBRATION_NS / 10); /* to warm up */
+    run_load(&load, 0, CALIBRATION_NS / 10); /* a short load first, to warm up */
     load.sent = load.received = load.lost = 0;
     (void)measure_other_cpu_ns(server.pid, &before_ns);
     uint64_t load_ns = measure_thread_cpu_ns();
     uint64_t begun_ns = measure_now_ns();
-    load_run(&load, rate, duration_ns);
+    run_load(&load, rate, duration_ns);
     double seconds = (double)(measure_now_ns() - begun_ns) / 1e9;
     load_ns = measure_thread_cpu_ns() - load_ns;
     (void)measure_other_cpu_ns(server.pid, &after_ns);
@@ -278,7 +280,8 @@ static void print_rounds(uint32_t rounds)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'}, /* not used: as other benches have it */
+        /* accepted and ignored, because all benches get this option */
+        {"config", required_argument, NULL, 'c'},
         {"rounds", required_argument, NULL, 'r'},
         {"seconds", required_argument, NULL, 's'},
         {NULL, 0, NULL, 0},
@@ -304,7 +307,7 @@ int main(int argc, char **argv)
     (void)prctl(PR_SET_TIMERSLACK, 1);
     for (int which = 0; which < SERVERS; which++) {
         double values[COLUMNS];
-        run_one(which, PACED, 0, CALIBRATION_NS, values);
+        run_server(which, PACED, 0, CALIBRATION_NS, values);
         if (slowest == 0 || values[RATE] < slowest)
             slowest = values[RATE];
     }
@@ -313,7 +316,7 @@ int main(int argc, char **argv)
             int mode = i / SERVERS;
             int which = (int)((round + (uint32_t)i) % SERVERS);
             double values[COLUMNS];
-            run_one(which, mode, mode == PACED ? OFFERED * slowest : 0, duration_ns, values);
+            run_server(which, mode, mode == PACED ? OFFERED * slowest : 0, duration_ns, values);
             for (int k = 0; k < COLUMNS; k++)
                 figures[mode][which][k][round] = values[k];
         }

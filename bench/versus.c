@@ -1,4 +1,4 @@
-/* Runs servers of requests beside each other (versus.h). */
+/* This file runs servers of requests beside each other (versus.h). */
 #include "bench/versus.h"
 
 #include "bench/support/hog.h"
@@ -16,12 +16,13 @@
 #define STALL_NS       UINT64_C(5000000000)
 
 struct figures {
-    double offered;                                     /* requests per second of the paced load */
-    double rate[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX]; /* saturated */
+    double offered; /* requests per second of the paced load */
+    /* requests per second of the saturated load */
+    double rate[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
     double cpu_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
     double p50_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
     double p99_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
-    double busy; /* the most of the load's CPU that it has used */
+    double busy; /* greatest share of its CPU that the load has used */
 };
 
 uint16_t versus_free_port(void)
@@ -85,7 +86,7 @@ static int fill_server(const struct versus_row *row, const struct server *server
     return request_load_run(&options, &result);
 }
 
-/* Run one load on a fresh server. */
+/* Run one load on a server that was started for it. */
 static int measure_load(const struct versus *versus, const struct versus_row *row, uint32_t which,
                         double rate, uint64_t time_ns, bool with_hog,
                         struct request_load_result *ret_result)
@@ -176,7 +177,8 @@ static int run_round(const struct versus *versus, const struct versus_row *row, 
     return 0;
 }
 
-static double median_ratio(const struct versus *versus, const double one[], const double other[])
+static double get_median_ratio(const struct versus *versus, const double one[],
+                               const double other[])
 {
     double ratios[VERSUS_ROUNDS_MAX];
 
@@ -193,13 +195,13 @@ static void report_ratios(const struct versus *versus, const struct versus_row *
     for (uint32_t i = 0; i < versus->contenders; i++) {
         for (uint32_t j = versus->contenders; j < versus->servers; j++) {
             printf("%s_%s_to_%s_cpu %.3f %s\n", name, versus->names[i], versus->names[j],
-                   median_ratio(versus, figures->cpu_us[i], figures->cpu_us[j]), unit);
+                   get_median_ratio(versus, figures->cpu_us[i], figures->cpu_us[j]), unit);
             if (row->bytes != 0)
                 printf("%s_%s_to_%s_bytes %.3f %s\n", name, versus->names[i], versus->names[j],
-                       median_ratio(versus, figures->cpu_us[j], figures->cpu_us[i]), unit);
+                       get_median_ratio(versus, figures->cpu_us[j], figures->cpu_us[i]), unit);
             if (!versus->only_paced)
                 printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
-                       median_ratio(versus, figures->rate[i], figures->rate[j]));
+                       get_median_ratio(versus, figures->rate[i], figures->rate[j]));
         }
     }
 }

@@ -33,8 +33,8 @@ static const struct row {
     const char *path;
     uint32_t connections;
     uint32_t depth;
-    uint32_t file;  /* bytes of the file; 0: it is the home page */
-    double offered; /* share of the rate that the slowest server has */
+    uint32_t file;  /* bytes of the file; 0: the request is for the home page */
+    double offered; /* offered rate as a share of the slowest server's rate */
     enum web_keep keep;
 } rows[] = {
     {"get", "/", 64, 1, 0, 0.75, WEB_KEEP_BY_LOOK},
@@ -49,7 +49,7 @@ static const struct row {
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static char file[KIB * KIB]; /* the bytes with which each file begins */
+static char file[KIB * KIB]; /* bytes with which all files begin */
 
 static int start_server(uint32_t which, struct server *server)
 {
@@ -84,7 +84,7 @@ static int run_row(const struct row *row)
                                                  .bytes = row->file});
 }
 
-/* Write the files, whose bytes have no period that a buffer could have. */
+/* Write the files. Their bytes have no period that equals a size of buffers. */
 static int add_files(void)
 {
     uint32_t seed = 1;

@@ -1,6 +1,6 @@
-/* Measures what idle connections cost (web_idle.h): the resident set of the server, and what domus
- * counts as its own memory, with and without them. Connections of HTTP have had an answer, and
- * WebSockets an echo. */
+/* This file measures what idle connections cost (web_idle.h): the resident set of the server, and
+ * what domus counts as its own memory, with and without them. Connections of HTTP have had an
+ * answer, and WebSockets an echo. */
 #include "bench/web_idle.h"
 
 #include "bench/support/measure.h"
@@ -14,17 +14,17 @@
 #include <unistd.h>
 
 #define CONNECTIONS 10000u
-#define LOOK_S      0.3 /* the library has measured its memory after that */
+#define LOOK_S      0.3 /* seconds until the library has measured its memory */
 
-/* Connections before the first look, and the requests on each: what is made once is there then, and
- * each receive buffer of the thread was used. */
+/* Number of connections before the first look, and of the requests on each. Then everything that is
+ * made only once exists, and each receive buffer of the thread was used. */
 #define WARM      100u
 #define WARM_ASKS 20u
 
 static int fds[CONNECTIONS + WARM];
 
-/* Send a request and read its answer. Returns the bytes of the body, which end `answer`; a
- * negative errno. */
+/* Send a request and read its answer. Returns the number of bytes of the body, which is the end of
+ * `answer`; or a negative errno. */
 static int request_path(int fd, const char *path, char *answer, size_t room)
 {
     char request[128];
@@ -51,14 +51,15 @@ static int request_path(int fd, const char *path, char *answer, size_t room)
     }
 }
 
-/* Become a WebSocket, and get an echo. Returns 0, or a negative errno. */
+/* Change the connection to a WebSocket, and get an echo. Returns 0, or a negative errno. */
 static int upgrade_to_websocket(int fd)
 {
     static const char request[] = "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"
                                   "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                                   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     static const char accepted[] = "HTTP/1.1 101 ";
-    static const unsigned char text[] = {0x81, 0x82, 0, 0, 0, 0, 'h', 'i'}; /* a mask of zeros */
+    /* the frame's mask, of zeros */
+    static const unsigned char text[] = {0x81, 0x82, 0, 0, 0, 0, 'h', 'i'};
     static const unsigned char echoed[] = {0x81, 2, 'h', 'i'};
     char answer[1024];
     size_t size = 0;
@@ -100,8 +101,8 @@ static int open_connection(uint16_t port, uint32_t asks, bool upgrades, int *ret
     return body < 0 ? body : 0;
 }
 
-/* The own memory by the counters of domus; 0 for any other server. */
-static double own_bytes(int fd)
+/* Returns the library's own memory by the counters of domus; 0 for any other server. */
+static double read_own_bytes(int fd)
 {
     char answer[1024];
     int body = request_path(fd, "/memory", answer, sizeof answer);
@@ -121,7 +122,7 @@ static int measure_memory(const struct versus *versus, uint32_t which, bool upgr
         if (i == WARM) {
             measure_nap(LOOK_S);
             resident = measure_resident_bytes(server->pid);
-            own = is_domus ? own_bytes(fds[0]) : 0;
+            own = is_domus ? read_own_bytes(fds[0]) : 0;
         }
         int error =
             open_connection(server->port, i < WARM ? WARM_ASKS : 1, upgrades && i > 0, &fds[i]);
@@ -133,7 +134,7 @@ static int measure_memory(const struct versus *versus, uint32_t which, bool upgr
            (measure_resident_bytes(server->pid) - resident) / CONNECTIONS);
     if (is_domus)
         printf("web_%s_%s_own %.0f bytes/connection\n", kind, versus->names[which],
-               (own_bytes(fds[0]) - own) / CONNECTIONS);
+               (read_own_bytes(fds[0]) - own) / CONNECTIONS);
     fflush(stdout);
     return 0;
 }

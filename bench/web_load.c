@@ -1,4 +1,4 @@
-/* Makes requests in HTTP/1.1, and checks the answers (web_load.h). */
+/* This file makes requests in HTTP/1.1, and checks the answers (web_load.h). */
 #include "bench/web_load.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 static const char status[] = "HTTP/1.1 200 OK\r\n";
 
-/* Check a head. Returns its bytes; 0: its end has not come; -EBADMSG. */
+/* Check the head of an answer. Returns its size in bytes; 0: its end has not come yet; -EBADMSG. */
 static int check_head(const struct web_load *load, const char *bytes, size_t size)
 {
     size_t begin = sizeof status - 1;
@@ -22,7 +22,8 @@ static int check_head(const struct web_load *load, const char *bytes, size_t siz
     return memmem(bytes, head, load->length, strlen(load->length)) != NULL ? (int)head : -EBADMSG;
 }
 
-/* `place` is 0 in a head, and behind it the number of the next byte of the body, from 1 on. */
+/* Check an answer. `place` is 0 in the head, and in the body the number of the next byte, from 1
+ * on. */
 static int check_answer(const void *context, uint64_t *place, const char *bytes, size_t size,
                         bool *ret_ends)
 {

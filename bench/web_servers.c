@@ -1,7 +1,7 @@
-/* Starts the servers of `bench web` (web_servers.h).
+/* This file starts the servers of `bench web` (web_servers.h).
  *
- * nginx runs as one process without a master, which is what its worker does, so that it ends with
- * the bench and its CPU time is that of one process. */
+ * nginx runs as one process without a master: this process does the work of a worker, ends with the
+ * bench, and has all of the CPU time. */
 #include "bench/web_servers.h"
 
 #include "bench/support/command.h"
@@ -46,8 +46,8 @@ static const char nginx_settings[] = "daemon off;\n"
                                      "%s"
                                      "}\n";
 
-/* The time-out, which also bounds a handshake, and the versions and the key of all servers. Tickets
- * are nginx's by default. */
+/* nginx's settings for TLS: the time-out of a handshake and a head, the key and the versions, which
+ * are the same for all servers. Tickets are nginx's by default. */
 static const char nginx_secure[] = "  client_header_timeout %us;\n"
                                    "  ssl_certificate " WEB_SERVERS_KEY ";\n"
                                    "  ssl_certificate_key " WEB_SERVERS_KEY ";\n"
@@ -55,7 +55,7 @@ static const char nginx_secure[] = "  client_header_timeout %us;\n"
 
 static const char domus_settings[] = "listeners:\n  - name: web\n    address: 127.0.0.1:0\n";
 
-#define HEAD_S 600u /* ends no connection of a row */
+#define HEAD_S 600u /* a time-out in seconds that ends no connection of a row */
 
 static enum web_keep keep = WEB_KEEP_BY_LOOK;
 static unsigned head_s = HEAD_S;

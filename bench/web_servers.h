@@ -9,36 +9,38 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WEB_HOME        "hello, world\n" /* what every server answers at / */
-#define WEB_SERVERS_KEY "key.pem"        /* in the scratch directory: a certificate and its key */
+#define WEB_HOME "hello, world\n" /* the body that every server answers at / */
+/* file in the scratch directory: a certificate and its key */
+#define WEB_SERVERS_KEY "key.pem"
 
 enum web_server {
     WEB_DOMUS,
     WEB_DOMUS_EPOLL,
-    WEB_NGINX,          /* with sendfile off, as is its default */
-    WEB_NGINX_SENDFILE, /* with sendfile on */
+    WEB_NGINX,          /* nginx with sendfile off, which is its default */
+    WEB_NGINX_SENDFILE, /* nginx with sendfile on */
 };
 
-/* Make the scratch directory. Returns 0; -ENOENT if nginx or web_domus is not there, which a line
- * on stderr says; or a negative errno. */
+/* Make the scratch directory. Returns 0; -ENOENT if nginx or web_domus is missing, which a line on
+ * stderr says; or a negative errno. */
 int web_servers_open(void);
 
-/* Remove it, with all that lies in it. */
+/* Remove the scratch directory, with all that lies in it. */
 void web_servers_close(void);
 
-/* Write a file, which all of them serve as /files/NAME. Returns 0, or a negative errno. */
+/* Write a file, which all servers serve as /files/NAME. Returns 0, or a negative errno. */
 int web_servers_add_file(const char *name, const char *bytes, size_t size);
 
-/* Let all of them speak TLS alone, by the certificate and the key of this text, which is written to
+/* Let all servers speak TLS alone, with the certificate and the key in `pem`, which is written to
  * WEB_SERVERS_KEY. Returns 0, or a negative errno. */
 int web_servers_secure(const char *pem, size_t size);
 
-/* Whether servers keep files, for those that are started from now on. */
+/* How long servers keep the bytes of files, for servers that are started from now on. */
 enum web_keep {
     WEB_KEEP_NOTHING, /* each request opens and reads its file */
-    WEB_KEEP_BY_LOOK, /* domus by default, which looks at each file; nginx cannot, and keeps none */
-    WEB_KEEP_A_MINUTE, /* a file counts as it was for a minute: files.keptTime,
-                          open_file_cache_valid */
+    /* the default of domus, which looks at each file; nginx cannot do that, and keeps none */
+    WEB_KEEP_BY_LOOK,
+    /* a file counts as unchanged for a minute: files.keptTime, open_file_cache_valid */
+    WEB_KEEP_A_MINUTE,
 };
 void web_servers_keep(enum web_keep keep);
 
@@ -46,7 +48,7 @@ void web_servers_keep(enum web_keep keep);
  * request is not whole after `seconds`, or none (0, the default). */
 void web_servers_expire_heads(unsigned seconds);
 
-/* Start one of them on `cpu`. Returns as server_start(). */
+/* Start the server `which` on `cpu`. Returns as server_start(). */
 int web_servers_start(enum web_server which, int cpu, struct server *server);
 
 #endif

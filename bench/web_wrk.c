@@ -1,5 +1,5 @@
-/* Runs wrk in a closed loop over 64 connections against each server (web_wrk.h). wrk is mostly at
- * the end of its own CPU, so the CPU time of the servers for a request is said, too. */
+/* This file runs wrk in a closed loop over 64 connections against each server (web_wrk.h). wrk
+ * mostly uses its whole CPU, so the CPU time of the servers for a request is printed, too. */
 #include "bench/web_wrk.h"
 
 #include "bench/support/command.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #define ARTICLES 4096
-#define ROWS     64 /* that the database gives at a time */
+#define ROWS     64 /* rows that the database returns at a time */
 
 struct settings {
     uint64_t fetch_ns, pause_ns;

@@ -14,7 +14,7 @@ static struct settings {
     bool fixed;
 } settings;
 struct session {
-    uint64_t id, used_ns; /* an id of 0: the place is free */
+    uint64_t id, used_ns; /* the session's id; 0: the place is free */
     char value[16];
 };
 struct store {

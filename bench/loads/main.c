@@ -1,9 +1,10 @@
-/* The service of those loads of `bench sweep` that no example has: packets of 64 bytes come back as
- * they came, most of them at once, and each n-th one from a state actor that has worked on it.
+/* The service of those loads of `bench sweep` that no example has: packets of 64 bytes come back
+ * unchanged, most of them at once, and each n-th one from a state actor that has worked on it.
  *
- * The first 8 bytes of a packet are its number, which says whether it is work, and whose. How many
- * actors there are, how long one works, and where they live stands in the section `loads`. Others
- * may work beside them that no packet asks: each of them once in TICK_NS. */
+ * The first 8 bytes of a packet are its number, which decides whether it is work, and for which
+ * actor. The section `loads` of the configuration says how many actors there are, how long one
+ * works, and where they live. Further actors may work in the background, each of them once in
+ * TICK_NS. */
 #include <domus/domus.h>
 #include <domus/main.h>
 #include <domus/observe.h>
@@ -19,13 +20,13 @@
 static struct settings {
     uint32_t actors, steps, every, background;
     bool in_pool;
-} settings; /* constant once the program has started, */
+} settings; /* section `loads` of the configuration; constant once the program has started */
 
-static domus_address *workers; /* as these are */
+static domus_address *workers; /* the actors that work; constant once the program has started */
 
 static const domus_type tick_type = {.name = "tick"};
 
-/* The packet goes back in the memory that it came in. */
+/* Answer a packet with its own bytes, in the memory in which they came. */
 static int answer_packet(domus_stack *stack, const void *packet)
 {
     int error = domus_take(stack);
@@ -33,9 +34,10 @@ static int answer_packet(domus_stack *stack, const void *packet)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, packet);
 }
 
-/* --- who works -------------------------------------------------------------------------------- */
+/* --- the actors that work
+ * ---------------------------------------------------------------------- */
 
-/* Each step waits for the one before, so that work is CPU time and nothing else. */
+/* Each step needs the result of the last one, so that the work is CPU time and nothing else. */
 static void take_steps(void *self)
 {
     volatile uint64_t *kept = self;
@@ -87,7 +89,7 @@ static const domus_behaviour ticker = {
     .on_mount = begin_background,
     .on = (const domus_on[]){{&tick_type, work_on_tick, 0}, {NULL, NULL, 0}}};
 
-/* A pool has one address for all of its workers, each of which takes what comes next. */
+/* A pool has one address for all of its workers, each of which takes the next packet. */
 static int make_workers(domus_system *system)
 {
     const domus_spawn_options options = {.pool = domus_outside_pool_find(system, "work")};

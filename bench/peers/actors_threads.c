@@ -20,7 +20,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#define PLACES     16u /* all tokens may wait at one process, with what it is told first */
+/* one place for each token, all of which may wait at one process, and for its first message */
+#define PLACES     16u
 #define WARM_BYTES 8192u
 
 #define FUTEX_PLACES_MIN 16u
@@ -35,7 +36,9 @@ enum kind { NEXT, TOKEN, END };
 
 struct message {
     enum kind kind;
-    uint64_t number; /* NEXT: the place of the next one; TOKEN: the passes that are left */
+    /* the number in a message: NEXT: the place of the next process; TOKEN: the passes that are
+     * left */
+    uint64_t number;
 };
 
 struct process {
@@ -44,21 +47,22 @@ struct process {
     struct message mail[PLACES];
     uint32_t first;
     uint32_t count;
-    uint64_t next; /* used by its own thread alone */
+    uint64_t next; /* index of the next process; only its own thread uses it */
     pthread_t thread;
 };
 
 static struct {
     struct process *processes;
     uint64_t size;
-    uint64_t each;   /* how many passes each token makes */
-    uint32_t *order; /* the processes along the ring, against the direction of the tokens */
+    uint64_t each; /* number of passes that each token makes */
+    /* the processes in the order of the ring, against the direction of the tokens */
+    uint32_t *order;
 
-    /* Behind the mutex; the main thread waits for both counts. */
+    /* Under `mutex`; the main thread waits for both counts. */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint64_t ready;
-    uint32_t home; /* tokens that have come to their end */
+    uint32_t home; /* number of tokens that have come to their end */
     uint64_t ends[RING_TOKENS];
 } ring = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -94,7 +98,7 @@ static struct message take_message(struct process *process)
     return message;
 }
 
-static void tell_ready(void)
+static void report_ready(void)
 {
     pthread_mutex_lock(&ring.mutex);
     if (++ring.ready == ring.size)
@@ -102,7 +106,7 @@ static void tell_ready(void)
     pthread_mutex_unlock(&ring.mutex);
 }
 
-static void tell_home(uint64_t place)
+static void report_token_end(uint64_t place)
 {
     pthread_mutex_lock(&ring.mutex);
     ring.ends[ring.home++] = place;
@@ -121,9 +125,9 @@ static void *run_process(void *process_)
             return NULL;
         if (message.kind == NEXT) {
             self->next = message.number;
-            tell_ready();
+            report_ready();
         } else if (message.number == 0) {
-            tell_home((uint64_t)(self - ring.processes));
+            report_token_end((uint64_t)(self - ring.processes));
         } else {
             put_message(self->next, (struct message){TOKEN, message.number - 1});
         }
@@ -132,7 +136,7 @@ static void *run_process(void *process_)
 
 /* --- the main thread -------------------------------------------------------------------------- */
 
-static uint64_t process_at_place(uint64_t place)
+static uint64_t get_process_at_place(uint64_t place)
 {
     return ring.order[place];
 }
@@ -171,17 +175,17 @@ static void make_processes(void)
 static void connect_processes(void)
 {
     for (uint64_t i = 0; i < ring.size; i++)
-        put_message(process_at_place(i),
-                    (struct message){NEXT, process_at_place((i == 0 ? ring.size : i) - 1)});
+        put_message(get_process_at_place(i),
+                    (struct message){NEXT, get_process_at_place((i == 0 ? ring.size : i) - 1)});
 }
 
-/* Where the token ends that begins at this place along the ring. */
-static uint64_t end_of(uint64_t place)
+/* Returns the process at which the token ends that begins at this place of the ring. */
+static uint64_t get_end_of_token(uint64_t place)
 {
-    return process_at_place((place + ring.size - ring.each % ring.size) % ring.size);
+    return get_process_at_place((place + ring.size - ring.each % ring.size) % ring.size);
 }
 
-/* Each end has to be that of one token, and no token may have two. */
+/* Check that each token has ended at its right process, and no two at one. */
 static void check_ends(void)
 {
     bool seen[RING_TOKENS] = {false};
@@ -189,7 +193,7 @@ static void check_ends(void)
     for (uint32_t i = 0; i < RING_TOKENS; i++) {
         uint32_t token = 0;
         while (token < RING_TOKENS &&
-               (seen[token] || ring.ends[i] != end_of(token * ring.size / RING_TOKENS)))
+               (seen[token] || ring.ends[i] != get_end_of_token(token * ring.size / RING_TOKENS)))
             token++;
         if (token == RING_TOKENS)
             exit_with_error("wrong result: where a token ended", COMMAND_WRONG);
@@ -203,7 +207,7 @@ static void pass_tokens(void)
     uint64_t began_ns = measure_now_ns();
 
     for (uint64_t i = 0; i < RING_TOKENS; i++)
-        put_message(process_at_place(i * ring.size / RING_TOKENS),
+        put_message(get_process_at_place(i * ring.size / RING_TOKENS),
                     (struct message){TOKEN, ring.each});
     pthread_mutex_lock(&ring.mutex);
     while (ring.home < RING_TOKENS)
@@ -243,7 +247,7 @@ static void touch_memory(size_t bytes)
  * or 4 for each CPU, if nobody asks; a wake-up then looks through a large part of all threads that
  * wait, and a pass in a ring of 10,000 took ten times as long. An older kernel has one table for
  * all processes, and refuses this. */
-static void widen_futexes(uint64_t size)
+static void enlarge_futex_table(uint64_t size)
 {
     unsigned long places = FUTEX_PLACES_MIN;
 
@@ -265,7 +269,7 @@ static void run_ring(size_t size, bool shuffled)
     if (shuffled)
         ring_shuffle(ring.order, size);
     touch_memory(size * WARM_BYTES);
-    widen_futexes(size);
+    enlarge_futex_table(size);
     start_processes();
     pass_tokens();
     end_processes(size);

@@ -1,10 +1,10 @@
 /* The bare contender of `bench cluster`: the text protocol of NATS by hand, on one blocking socket.
  *
  * This is the least that a round trip through nats-server costs. Each side has one thread, one
- * connection and one subscription. It reads what is there, handles all messages of that, gathers
- * what it has to say, and writes it by one call. Without a style each ask is a publication of its
- * own. With the style `batch`, all asks (or answers, or up to NOTICES_A_BATCH notices) that are
- * ready together are one publication, which is what a library may do that knows both ends. */
+ * connection and one subscription. It reads the bytes that are there, handles all messages in them,
+ * gathers what it has to send, and writes it by one call. Without a style each ask is a publication
+ * of its own. With the style `batch`, all asks (or answers, or up to NOTICES_A_BATCH notices) that
+ * are ready together are one publication, as a library may do that knows both ends. */
 #include "bench/support/cluster_side.h"
 
 #include <arpa/inet.h>
@@ -18,9 +18,10 @@
 
 #define INPUT_MAX       65536u
 #define OUTPUT_MAX      262144u
-#define OUTPUT_ENOUGH   32768u /* notices are written when so many bytes are gathered */
+#define OUTPUT_ENOUGH   32768u /* notices are written when this many bytes are gathered */
 #define NOTICES_A_BATCH 64u
-#define HEAD_MAX        128u /* bytes of "PUB", a subject and so on */
+/* the most bytes of a publication's head: "PUB", a subject and so on */
+#define HEAD_MAX 128u
 
 #define RESPONDER "dm.bare.r"
 #define REQUESTER "dm.bare.q"
@@ -34,7 +35,7 @@ static size_t input_start, input_end;
 static char output[OUTPUT_MAX];
 static size_t output_length;
 
-/* A message that came. `reply` is "" if there is none. */
+/* A message that was received. `reply` is "" if it has none. */
 struct message {
     char reply[HEAD_MAX];
     const char *payload;
@@ -102,7 +103,7 @@ static void publish_payload(const char *subject, const char *reply, const void *
     gather_bytes("\r\n", 2);
 }
 
-/* Wait until more bytes are there. */
+/* Read the socket; wait until more bytes are there. */
 static void read_input(void)
 {
     if (input_start > 0) {
@@ -115,15 +116,15 @@ static void read_input(void)
         exit_with_error("the server");
     }
     ssize_t more = read(connection, input + input_end, INPUT_MAX - input_end);
-    if (more == 0) /* the bench ends the server first */
+    if (more == 0) /* the end of the connection: the bench ends the server first */
         exit(0);
     if (more < 0)
         exit_with_error("read");
     input_end += (size_t)more;
 }
 
-/* Read a decimal number that ends the line. */
-static size_t last_number(const char *line, const char *end)
+/* Read the decimal number at the end of the line. */
+static size_t read_last_number(const char *line, const char *end)
 {
     size_t number = 0;
     size_t factor = 1;
@@ -135,8 +136,8 @@ static size_t last_number(const char *line, const char *end)
     return number;
 }
 
-/* Take the reply of "MSG subject sid [reply] length", if there is one. */
-static void take_reply(const char *line, const char *end, struct message *message)
+/* Copy the reply of "MSG subject sid [reply] length", if it has one. */
+static void copy_reply(const char *line, const char *end, struct message *message)
 {
     const char *words[5] = {line, end, end, end, end};
     size_t count = 1;
@@ -152,10 +153,10 @@ static void take_reply(const char *line, const char *end, struct message *messag
     message->reply[length] = '\0';
 }
 
-/* Take the next line, and the payload if it is that of a message. Returns false if not all of it
- * has come. `ret_message->payload` is NULL if the line is no message; its bytes stay until the next
- * read_input(). */
-static bool take_line(struct message *ret_message)
+/* Read the next line, and the payload if the line is that of a message. Returns false if more bytes
+ * have to come. `ret_message->payload` is NULL if the line is no message; its bytes stay until the
+ * next read_input(). */
+static bool read_line(struct message *ret_message)
 {
     const char *line = input + input_start;
     size_t there = input_end - input_start;
@@ -166,10 +167,10 @@ static bool take_line(struct message *ret_message)
     size_t used = (size_t)(end - line) + 2;
     ret_message->payload = NULL;
     if (memcmp(line, "MSG ", 4) == 0) {
-        size_t length = last_number(line, end);
+        size_t length = read_last_number(line, end);
         if (length + 2 > there - used)
             return false;
-        take_reply(line, end, ret_message);
+        copy_reply(line, end, ret_message);
         ret_message->payload = end + 2;
         ret_message->length = length;
         used += length + 2;
@@ -183,11 +184,11 @@ static bool take_line(struct message *ret_message)
     return true;
 }
 
-/* Wait for the next message. Gathered bytes are written before this sleeps. */
-static void next_message(struct message *ret_message)
+/* Wait for the next message. Gathered bytes are written before the wait. */
+static void wait_for_message(struct message *ret_message)
 {
     for (;;) {
-        while (take_line(ret_message)) {
+        while (read_line(ret_message)) {
             if (ret_message->payload != NULL)
                 return;
         }
@@ -196,7 +197,7 @@ static void next_message(struct message *ret_message)
     }
 }
 
-static void connect_as(const char *subject)
+static void connect_to_server(const char *subject)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -215,12 +216,12 @@ static void connect_as(const char *subject)
     gather_bytes(subject, strlen(subject));
     gather_bytes(" 1\r\nPING\r\n", 10);
     flush_output();
-    /* PONG tells that the server has the subscription. */
+    /* PONG means that the server has the subscription. */
     for (;;) {
         struct message message;
         read_input();
         bool is_there = memmem(input, input_end, "PONG\r\n", 6) != NULL;
-        while (take_line(&message))
+        while (read_line(&message))
             continue;
         if (is_there)
             break;
@@ -230,7 +231,7 @@ static void connect_as(const char *subject)
 
 /* ---- The responder ------------------------------------------------------------------------ */
 
-/* Answer a publication that has one ask or, as a batch, several. */
+/* Answer a publication that has one ask, or, as a batch, several asks. */
 static void answer_publication(const struct message *message)
 {
     gather_head(message->reply, "", message->length);
@@ -247,11 +248,11 @@ static _Noreturn void run_responder(void)
 {
     struct cluster_words counts = {0, 0};
 
-    connect_as(RESPONDER);
+    connect_to_server(RESPONDER);
     cluster_side_ready();
     for (;;) {
         struct message message;
-        next_message(&message);
+        wait_for_message(&message);
         if (message.reply[0] != '\0' && !side.notices) {
             answer_publication(&message);
         } else if (message.reply[0] != '\0') {
@@ -269,7 +270,7 @@ static _Noreturn void run_responder(void)
 
 /* ---- The requester ------------------------------------------------------------------------ */
 
-/* Send the asks as one publication, or one for each. */
+/* Send the asks as one publication, or as one publication each. */
 static void send_asks(const struct cluster_words *asks, size_t count)
 {
     if (batches && count > 0) {
@@ -280,10 +281,10 @@ static void send_asks(const struct cluster_words *asks, size_t count)
         publish_payload(RESPONDER, REQUESTER, &asks[i], sizeof asks[i]);
 }
 
-/* Take the answers of a message, and hand out the asks that follow them. Returns false if one is
- * wrong. */
-static bool take_answers(struct cluster_asks *asks, const struct message *message,
-                         struct cluster_words *next, size_t *count)
+/* Handle the answers of a message, and return the asks that follow them. Returns false if an answer
+ * is wrong. */
+static bool handle_answers(struct cluster_asks *asks, const struct message *message,
+                           struct cluster_words *next, size_t *count)
 {
     for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
         struct cluster_words words;
@@ -297,7 +298,7 @@ static bool take_answers(struct cluster_asks *asks, const struct message *messag
     return true;
 }
 
-static const char *do_asks(void)
+static const char *run_row_ask(void)
 {
     static struct cluster_asks asks;
     struct cluster_words next[CLUSTER_UNDER_WAY];
@@ -312,28 +313,28 @@ static const char *do_asks(void)
         count = 0;
         if (asks.answered == side.count)
             return NULL;
-        next_message(&message);
-        do { /* and all that came with it */
-            if (message.payload != NULL && !take_answers(&asks, &message, next, &count))
+        wait_for_message(&message);
+        do { /* handles all messages that have come together */
+            if (message.payload != NULL && !handle_answers(&asks, &message, next, &count))
                 return "an answer";
-        } while (take_line(&message));
+        } while (read_line(&message));
     }
 }
 
 /* Wait for the answer to the oldest mark under way, which was sent after `sent` notices. */
-static bool mark_is_right(uint64_t sent)
+static bool is_mark_answer_right(uint64_t sent)
 {
     struct message message;
     struct cluster_words counts;
 
-    next_message(&message);
+    wait_for_message(&message);
     if (message.length != sizeof counts)
         return false;
     memcpy(&counts, message.payload, sizeof counts);
     return cluster_side_mark_is_right(counts, sent);
 }
 
-/* Gather a publication of notices that begin with `number`. */
+/* Gather a publication of notices, whose first number is `number`. */
 static void gather_notices(uint64_t number, size_t count)
 {
     char notice[CLUSTER_NOTICE_BYTES] = {0};
@@ -348,10 +349,10 @@ static void gather_notices(uint64_t number, size_t count)
         flush_output();
 }
 
-static const char *do_notices(void)
+static const char *run_row_notice(void)
 {
     uint64_t sent = 0;
-    uint64_t answered = 0; /* notices before the last mark that was answered */
+    uint64_t answered = 0; /* number of notices before the last mark that was answered */
 
     while (sent < side.count) {
         uint64_t until = sent + CLUSTER_NOTICES_A_MARK;
@@ -365,14 +366,14 @@ static const char *do_notices(void)
         publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
         if (sent - answered >= CLUSTER_MARKS_MAX * CLUSTER_NOTICES_A_MARK) {
             answered += CLUSTER_NOTICES_A_MARK;
-            if (!mark_is_right(answered))
+            if (!is_mark_answer_right(answered))
                 return "a mark";
         }
     }
     while (answered < side.count) {
         answered += CLUSTER_NOTICES_A_MARK;
         answered = answered < side.count ? answered : side.count;
-        if (!mark_is_right(answered))
+        if (!is_mark_answer_right(answered))
             return "a mark";
     }
     return NULL;
@@ -386,10 +387,10 @@ int main(int argc, char **argv)
     batches = strcmp(side.style, "batch") == 0;
     if (side.responds)
         run_responder();
-    connect_as(REQUESTER);
+    connect_to_server(REQUESTER);
     publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
-    next_message(&message);
+    wait_for_message(&message);
     cluster_side_await_go(&side);
-    cluster_side_done(&side, side.notices ? do_notices() : do_asks());
+    cluster_side_done(&side, side.notices ? run_row_notice() : run_row_ask());
     return 0;
 }

@@ -1,12 +1,12 @@
 /* The contender of `bench cluster` that uses libnats, the C client of NATS (Debian's libnats-dev).
  *
  * Row `ask` without a style: the requester has an inbox and one subscription of its own, whose
- * callback takes an answer and publishes the next ask. With the style `threads` it has
+ * callback handles an answer and publishes the next ask. With the style `threads` it has
  * CLUSTER_UNDER_WAY threads, each of which asks by natsConnection_Request(). The responder has one
  * subscription with a callback.
  *
- * A publication waits in the library's buffer for its thread that flushes, which gathers several.
- * With the style `asap` the calling thread writes each at once (natsOptions_SetSendAsap()). */
+ * A publication waits in the library's buffer for a thread that flushes it with others. With the
+ * style `asap` the calling thread writes each publication at once (natsOptions_SetSendAsap()). */
 #include "bench/support/cluster_side.h"
 
 #include <nats/nats.h>
@@ -25,9 +25,9 @@ static struct cluster_side side;
 static natsConnection *connection;
 static natsInbox *inbox;
 static struct cluster_asks asks;
-static struct cluster_words counts; /* of the responder; only its callback uses them */
+static struct cluster_words counts; /* counts of the responder; only its callback uses them */
 static atomic_bool wrong;
-static sem_t done; /* the row is done, or a mark was answered */
+static sem_t done; /* posted when the row is done, or a mark was answered */
 
 static void require_success(natsStatus status, const char *what)
 {
@@ -37,7 +37,7 @@ static void require_success(natsStatus status, const char *what)
     exit(1);
 }
 
-static bool take_words(natsMsg *message, struct cluster_words *ret_words)
+static bool read_words(natsMsg *message, struct cluster_words *ret_words)
 {
     if (natsMsg_GetDataLength(message) != (int)sizeof *ret_words)
         return false;
@@ -56,8 +56,8 @@ static void send_ask(uint64_t number)
 
 /* ---- The responder ------------------------------------------------------------------------ */
 
-static void on_message(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
-                       void *closure)
+static void handle_message(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
+                           void *closure)
 {
     (void)nc;
     (void)subscription;
@@ -69,7 +69,7 @@ static void on_message(natsConnection *nc, natsSubscription *subscription, natsM
     if (reply == NULL) {
         memcpy(&number, natsMsg_GetData(message), sizeof number);
         counts = cluster_side_count(counts, number);
-    } else if (take_words(message, &words)) {
+    } else if (read_words(message, &words)) {
         words = side.notices ? counts : cluster_side_answer(words);
         require_success(natsConnection_Publish(connection, reply, &words, sizeof words),
                         "an answer");
@@ -79,15 +79,15 @@ static void on_message(natsConnection *nc, natsSubscription *subscription, natsM
 
 /* ---- The requester ------------------------------------------------------------------------ */
 
-static void on_answer(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
-                      void *closure)
+static void handle_answer(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
+                          void *closure)
 {
     (void)nc;
     (void)subscription;
     (void)closure;
     struct cluster_words words;
 
-    if (!take_words(message, &words) || !cluster_asks_take(&asks, words)) {
+    if (!read_words(message, &words) || !cluster_asks_take(&asks, words)) {
         wrong = true;
         sem_post(&done);
     } else if (asks.answered == side.count) {
@@ -98,10 +98,11 @@ static void on_answer(natsConnection *nc, natsSubscription *subscription, natsMs
     natsMsg_Destroy(message);
 }
 
-static uint64_t marked; /* notices before the last mark that was answered; only on_mark() uses it */
+/* number of notices before the last mark that was answered; only handle_mark() uses it */
+static uint64_t marked;
 
-static void on_mark(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
-                    void *closure)
+static void handle_mark(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
+                        void *closure)
 {
     (void)nc;
     (void)subscription;
@@ -110,13 +111,13 @@ static void on_mark(natsConnection *nc, natsSubscription *subscription, natsMsg 
 
     marked += CLUSTER_NOTICES_A_MARK;
     marked = marked < side.count ? marked : side.count;
-    if (!take_words(message, &words) || !cluster_side_mark_is_right(words, marked))
+    if (!read_words(message, &words) || !cluster_side_mark_is_right(words, marked))
         wrong = true;
     natsMsg_Destroy(message);
     sem_post(&done);
 }
 
-static const char *do_asks(void)
+static const char *run_row_ask(void)
 {
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY && i < side.count; i++)
         send_ask(i);
@@ -124,7 +125,7 @@ static const char *do_asks(void)
     return wrong ? "an answer" : NULL;
 }
 
-static const char *do_notices(void)
+static const char *run_row_notice(void)
 {
     char notice[CLUSTER_NOTICE_BYTES] = {0};
     uint64_t marks = 0;
@@ -149,8 +150,8 @@ static const char *do_notices(void)
     return wrong ? "a mark" : NULL;
 }
 
-/* Ask for every number that is `first` modulo CLUSTER_UNDER_WAY, one after the other. */
-static void *ask_in_turn(void *first_)
+/* Ask for all numbers that are `first` modulo CLUSTER_UNDER_WAY, one after the other. */
+static void *ask_one_after_the_other(void *first_)
 {
     const uint64_t *first = first_;
 
@@ -161,21 +162,21 @@ static void *ask_in_turn(void *first_)
                                                sizeof words, TIMEOUT_MS),
                         "a request");
         struct cluster_words right = cluster_side_answer(words);
-        if (!take_words(message, &words) || memcmp(&words, &right, sizeof right) != 0)
+        if (!read_words(message, &words) || memcmp(&words, &right, sizeof right) != 0)
             wrong = true;
         natsMsg_Destroy(message);
     }
     return NULL;
 }
 
-static const char *do_asks_by_threads(void)
+static const char *run_row_ask_by_threads(void)
 {
     pthread_t threads[CLUSTER_UNDER_WAY];
     uint64_t firsts[CLUSTER_UNDER_WAY];
 
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY; i++) {
         firsts[i] = i;
-        if (pthread_create(&threads[i], NULL, ask_in_turn, &firsts[i]) != 0)
+        if (pthread_create(&threads[i], NULL, ask_one_after_the_other, &firsts[i]) != 0)
             exit(1);
     }
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY; i++)
@@ -215,24 +216,24 @@ int main(int argc, char **argv)
     sem_init(&done, 0, 0);
     open_connection();
     if (side.responds) {
-        subscribe_to_subject(RESPONDER, on_message);
+        subscribe_to_subject(RESPONDER, handle_message);
         cluster_side_ready();
         cluster_side_await_end();
         _exit(0); /* the library's threads are at work */
     }
     require_success(natsInbox_Create(&inbox), "inbox");
     cluster_asks_begin(&asks, side.count);
-    subscribe_to_subject(inbox, side.notices ? on_mark : on_answer);
+    subscribe_to_subject(inbox, side.notices ? handle_mark : handle_answer);
     require_success(
         natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words, TIMEOUT_MS),
         "the first request");
     natsMsg_Destroy(message);
     cluster_side_await_go(&side);
     if (side.notices)
-        cluster_side_done(&side, do_notices());
+        cluster_side_done(&side, run_row_notice());
     else if (strcmp(side.style, "threads") == 0)
-        cluster_side_done(&side, do_asks_by_threads());
+        cluster_side_done(&side, run_row_ask_by_threads());
     else
-        cluster_side_done(&side, do_asks());
+        cluster_side_done(&side, run_row_ask());
     _exit(0);
 }

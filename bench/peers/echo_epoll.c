@@ -1,9 +1,9 @@
 /* A bare echo on level-triggered epoll: one thread, one buffer for all connections.
  *
- * After one wait it makes one recv and one send per ready connection, which is the least that
- * an epoll server can do. It answers at once and keeps nothing, so it serves only clients
- * that read each answer before they send again; another client would fill its socket, and
- * that ends the program. */
+ * After one wait it makes one recv and one send per ready connection, which is the least that an
+ * epoll server can do. It answers at once and keeps nothing, so it serves only clients that read
+ * each answer before they send again. A client that does not read fills its socket; then the
+ * program ends. */
 #include "bench/peers/peer.h"
 
 #include <errno.h>

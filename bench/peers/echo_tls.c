@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #define EVENTS_MAX  512
-#define BUFFER_SIZE 16384 /* the bytes of a record */
+#define BUFFER_SIZE 16384 /* the most bytes of a TLS record */
 
-/* The pointer of an event tells its meaning: a connection, or one of these. */
+/* The pointer of an epoll event points to a connection, or to one of these two. */
 static char is_listener, is_term;
 
 static void watch_descriptor(int epoll, int fd, void *what)

@@ -1,11 +1,12 @@
-/* A bare echo on io_uring: multishot accept and receive, provided buffers, sent as they came in.
+/* A bare echo on io_uring: multishot accept and receive, and provided buffers, which are sent as
+ * they came.
  *
  * One enter per turn of the loop submits the answers of the turn before and waits for the next
  * completions; with DEFER_TASKRUN completions are made in that enter only. A buffer goes from the
  * kernel to the send and back to the kernel; nothing is copied. Pieces that came on one connection
- * in one turn leave in one send, and one send of a connection is in flight at most, because two
- * could overtake each other. It reads without end, so a client that does not read takes all buffers
- * of the others. */
+ * in one turn are sent together, and at most one send of a connection is in flight, because two
+ * could overtake each other. It reads without a bound, so a client that does not read takes all
+ * buffers from the others. */
 #include "bench/peers/peer.h"
 
 #include <errno.h>
@@ -16,10 +17,11 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define SUBMISSIONS  4096
-#define COMPLETIONS  16384
-#define BUFFERS      1024
-#define BUFFER_SIZE  4096 /* that of domus by default; a third argument is another one */
+#define SUBMISSIONS 4096
+#define COMPLETIONS 16384
+#define BUFFERS     1024
+/* bytes; the default of domus; a third argument of the program changes it */
+#define BUFFER_SIZE  4096
 #define PAGE_SIZE    4096
 #define BUFFER_GROUP 0
 #define PIECES_MAX   16 /* the most pieces of one send */
@@ -28,11 +30,12 @@
 
 enum operation { ACCEPT, RECEIVE, SEND, CLOSE, TERM };
 
-/* Buffers by their numbers: a list that `next_buffer` links. */
+/* The buffers of a connection that are to be sent, as a list of their numbers that `next_buffer`
+ * links. */
 struct connection {
-    int first;        /* the oldest buffer that is not sent yet; NONE: there is none */
-    int last;         /* the newest one */
-    int pieces;       /* buffers of the send that is in flight; 0: there is none */
+    int first;        /* number of the oldest buffer that is not sent yet; NONE: there is none */
+    int last;         /* number of the newest buffer */
+    int pieces;       /* number of buffers in the send that is in flight; 0: none is */
     int next_touched; /* the next connection that has something to send in this turn */
     bool is_touched;
     struct msghdr message;
@@ -47,19 +50,20 @@ struct server {
     size_t buffer_size;
     int listener;
     int touched; /* the first connection that has something to send; NONE: there is none */
-    struct connection *connections; /* FDS_MAX, by descriptor */
+    struct connection *connections; /* array of FDS_MAX connections, by descriptor */
     int next_buffer[BUFFERS];
-    size_t lengths[BUFFERS]; /* bytes that came in each buffer */
-    int returned;            /* buffers put into the ring in this turn, not yet published */
+    size_t lengths[BUFFERS]; /* bytes that were received into each buffer */
+    /* number of buffers put into the ring in this turn, not yet published */
+    int returned;
     bool stopping;
 };
 
-static uint64_t tag_of_operation(enum operation operation, int fd)
+static uint64_t make_tag(enum operation operation, int fd)
 {
     return (uint64_t)operation << 56 | (uint32_t)fd;
 }
 
-static struct io_uring_sqe *next_sqe(struct server *server)
+static struct io_uring_sqe *get_next_sqe(struct server *server)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&server->ring);
 
@@ -74,37 +78,37 @@ static struct io_uring_sqe *next_sqe(struct server *server)
     return sqe;
 }
 
-static char *buffer_at(const struct server *server, unsigned int buffer)
+static char *get_buffer(const struct server *server, unsigned int buffer)
 {
     return server->buffers + (size_t)buffer * server->buffer_size;
 }
 
-static void give_buffer(struct server *server, unsigned int buffer)
+static void return_buffer(struct server *server, unsigned int buffer)
 {
-    io_uring_buf_ring_add(server->buffer_ring, buffer_at(server, buffer),
+    io_uring_buf_ring_add(server->buffer_ring, get_buffer(server, buffer),
                           (unsigned int)server->buffer_size, (unsigned short)buffer,
                           io_uring_buf_ring_mask(BUFFERS), server->returned++);
 }
 
 static void arm_accept(struct server *server)
 {
-    struct io_uring_sqe *sqe = next_sqe(server);
+    struct io_uring_sqe *sqe = get_next_sqe(server);
 
     io_uring_prep_multishot_accept(sqe, server->listener, NULL, NULL, SOCK_CLOEXEC);
-    sqe->user_data = tag_of_operation(ACCEPT, server->listener);
+    sqe->user_data = make_tag(ACCEPT, server->listener);
 }
 
 static void arm_receive(struct server *server, int fd)
 {
-    struct io_uring_sqe *sqe = next_sqe(server);
+    struct io_uring_sqe *sqe = get_next_sqe(server);
 
     io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = BUFFER_GROUP;
-    sqe->user_data = tag_of_operation(RECEIVE, fd);
+    sqe->user_data = make_tag(RECEIVE, fd);
 }
 
-static void on_accepted(struct server *server, const struct io_uring_cqe *cqe)
+static void handle_accepted(struct server *server, const struct io_uring_cqe *cqe)
 {
     if (cqe->res >= FDS_MAX) {
         errno = EMFILE;
@@ -119,7 +123,7 @@ static void on_accepted(struct server *server, const struct io_uring_cqe *cqe)
 }
 
 /* Note that the connection has something to send at the end of this turn. */
-static void note_unsent_bytes(struct server *server, int fd)
+static void mark_connection_to_send(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
 
@@ -130,7 +134,7 @@ static void note_unsent_bytes(struct server *server, int fd)
     server->touched = fd;
 }
 
-static void on_received(struct server *server, const struct io_uring_cqe *cqe, int fd)
+static void handle_received(struct server *server, const struct io_uring_cqe *cqe, int fd)
 {
     if (cqe->res > 0) {
         int buffer = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
@@ -144,17 +148,17 @@ static void on_received(struct server *server, const struct io_uring_cqe *cqe, i
         else
             server->next_buffer[connection->last] = buffer;
         connection->last = buffer;
-        note_unsent_bytes(server, fd);
+        mark_connection_to_send(server, fd);
         /* A multishot may end with data in it, when the completion queue overflowed. */
         if ((cqe->flags & IORING_CQE_F_MORE) == 0)
             arm_receive(server, fd);
     } else if (cqe->res == -ENOBUFS) {
         arm_receive(server, fd);
     } else {
-        struct io_uring_sqe *sqe = next_sqe(server);
+        struct io_uring_sqe *sqe = get_next_sqe(server);
 
         io_uring_prep_close(sqe, fd);
-        sqe->user_data = tag_of_operation(CLOSE, fd);
+        sqe->user_data = make_tag(CLOSE, fd);
     }
 }
 
@@ -162,12 +166,12 @@ static void on_received(struct server *server, const struct io_uring_cqe *cqe, i
 static void send_pieces(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
-    struct io_uring_sqe *sqe = next_sqe(server);
+    struct io_uring_sqe *sqe = get_next_sqe(server);
 
     for (int buffer = connection->first; buffer != NONE && connection->pieces < PIECES_MAX;
          buffer = server->next_buffer[buffer])
         connection->vector[connection->pieces++] = (struct iovec){
-            .iov_base = buffer_at(server, (unsigned int)buffer),
+            .iov_base = get_buffer(server, (unsigned int)buffer),
             .iov_len = server->lengths[buffer],
         };
     if (connection->pieces == 1) {
@@ -178,10 +182,10 @@ static void send_pieces(struct server *server, int fd)
         connection->message.msg_iovlen = (size_t)connection->pieces;
         io_uring_prep_sendmsg(sqe, fd, &connection->message, MSG_WAITALL | MSG_NOSIGNAL);
     }
-    sqe->user_data = tag_of_operation(SEND, fd);
+    sqe->user_data = make_tag(SEND, fd);
 }
 
-static void send_touched(struct server *server)
+static void send_pieces_of_all(struct server *server)
 {
     while (server->touched != NONE) {
         int fd = server->touched;
@@ -192,8 +196,9 @@ static void send_touched(struct server *server)
     }
 }
 
-/* Give the buffers of a send back. A send that the peer's end has cut short is not repeated. */
-static void on_sent(struct server *server, int fd)
+/* Return the buffers of a send to the kernel. A send that the peer's end has cut short is not
+ * repeated. */
+static void handle_sent(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
 
@@ -201,10 +206,10 @@ static void on_sent(struct server *server, int fd)
         int buffer = connection->first;
 
         connection->first = server->next_buffer[buffer];
-        give_buffer(server, (unsigned int)buffer);
+        return_buffer(server, (unsigned int)buffer);
     }
     if (connection->first != NONE)
-        note_unsent_bytes(server, fd);
+        mark_connection_to_send(server, fd);
 }
 
 static void dispatch_completion(struct server *server, const struct io_uring_cqe *cqe)
@@ -213,13 +218,13 @@ static void dispatch_completion(struct server *server, const struct io_uring_cqe
 
     switch ((enum operation)(cqe->user_data >> 56)) {
     case ACCEPT:
-        on_accepted(server, cqe);
+        handle_accepted(server, cqe);
         break;
     case RECEIVE:
-        on_received(server, cqe, fd);
+        handle_received(server, cqe, fd);
         break;
     case SEND:
-        on_sent(server, fd);
+        handle_sent(server, fd);
         break;
     case TERM:
         server->stopping = true;
@@ -247,7 +252,7 @@ static void serve_connections(struct server *server)
             count++;
         }
         io_uring_cq_advance(&server->ring, count);
-        send_touched(server);
+        send_pieces_of_all(server);
         if (server->returned > 0) {
             io_uring_buf_ring_advance(server->buffer_ring, server->returned);
             server->returned = 0;
@@ -255,7 +260,7 @@ static void serve_connections(struct server *server)
     }
 }
 
-static void ring_open(struct server *server)
+static void open_ring(struct server *server)
 {
     struct io_uring_params params = {
         .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE,
@@ -273,7 +278,7 @@ static void ring_open(struct server *server)
     }
 }
 
-static void buffers_open(struct server *server)
+static void open_buffers(struct server *server)
 {
     size_t ring_size = BUFFERS * sizeof(struct io_uring_buf);
     struct io_uring_buf_reg registration = {.ring_entries = BUFFERS, .bgid = BUFFER_GROUP};
@@ -291,7 +296,7 @@ static void buffers_open(struct server *server)
     }
     io_uring_buf_ring_init(server->buffer_ring);
     for (unsigned int i = 0; i < BUFFERS; i++)
-        give_buffer(server, i);
+        return_buffer(server, i);
     io_uring_buf_ring_advance(server->buffer_ring, server->returned);
     server->returned = 0;
 }
@@ -308,17 +313,17 @@ int main(int argc, char **argv)
     }
     int on_term = peer_signal_open();
     server.listener = peer_listen(&server.peer, 0);
-    ring_open(&server);
-    buffers_open(&server);
+    open_ring(&server);
+    open_buffers(&server);
 
     server.touched = NONE;
     server.connections = calloc(FDS_MAX, sizeof *server.connections);
     if (server.connections == NULL)
         peer_fail("connections");
     arm_accept(&server);
-    struct io_uring_sqe *sqe = next_sqe(&server);
+    struct io_uring_sqe *sqe = get_next_sqe(&server);
     io_uring_prep_poll_add(sqe, on_term, POLLIN);
-    sqe->user_data = tag_of_operation(TERM, on_term);
+    sqe->user_data = make_tag(TERM, on_term);
 
     peer_announce(&server.peer, server.listener);
     serve_connections(&server);

@@ -22,7 +22,7 @@ static struct peer peer;
 static void require_success(const char *what, int result)
 {
     if (result < 0) {
-        errno = -result; /* on Unix libuv's codes are negative errnos */
+        errno = -result; /* negative errno: on Unix the codes of libuv are that */
         peer_fail(what);
     }
 }
@@ -36,7 +36,7 @@ static void *allocate_memory(size_t size)
     return memory;
 }
 
-static struct answer *answer_of(const char *bytes)
+static struct answer *get_answer(const char *bytes)
 {
     return (struct answer *)(void *)(bytes - offsetof(struct answer, bytes));
 }
@@ -63,7 +63,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
-    struct answer *answer = buffer->base == NULL ? NULL : answer_of(buffer->base);
+    struct answer *answer = buffer->base == NULL ? NULL : get_answer(buffer->base);
 
     if (length > 0) {
         uv_buf_t bytes = uv_buf_init(answer->bytes, (unsigned int)length);

@@ -1,4 +1,4 @@
-/* The functions of peer.h: the common part of the bare echo servers. */
+/* This file has the common part of the bare echo servers (peer.h). */
 #include "bench/peers/peer.h"
 
 #include "bench/support/measure.h"

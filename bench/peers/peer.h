@@ -1,9 +1,9 @@
 /* The common parts of the bare echo servers: arguments, the listening socket, SIGTERM, the report.
  *
- * A peer is a limit that domus is held against, so it does nothing that an echo does not need and
- * leaves out nothing that makes one fast. Started as `PROGRAM PORT CPU` it serves 127.0.0.1:PORT
- * (0: the kernel chooses) from one thread on CPU, prints `listening PORT` when ready, and on
- * SIGTERM prints `cpu_us N received N` and exits 0. */
+ * A peer is a limit that domus is compared with, so it does nothing that an echo does not need and
+ * leaves out nothing that makes an echo fast. Started as `PROGRAM PORT CPU` it serves
+ * 127.0.0.1:PORT (0: the kernel chooses) from one thread on CPU, prints `listening PORT` when
+ * ready, and on SIGTERM prints `cpu_us N received N` and exits 0. */
 #ifndef DOMUS_BENCH_PEER_H
 #define DOMUS_BENCH_PEER_H
 
@@ -12,7 +12,7 @@
 struct peer {
     uint16_t port;
     int cpu;
-    uint64_t cpu_ns; /* CPU time used before it said that it was listening */
+    uint64_t cpu_ns; /* CPU time of the process when it printed `listening` */
     uint64_t received;
 };
 
@@ -28,10 +28,10 @@ int peer_listen(struct peer *peer, int flags);
  * for the descriptor beside its sockets, so the signal costs nothing and cannot be missed. */
 int peer_signal_open(void);
 
-/* Print `listening PORT` with the socket's own port. CPU time counts from here on. */
+/* Print `listening PORT` with the port of the socket. CPU time counts from here on. */
 void peer_announce(struct peer *peer, int listener);
 
-/* Print the CPU time that was used and how many times bytes were received. */
+/* Print the CPU time since peer_listening(), and how many times bytes were received. */
 void peer_report(const struct peer *peer);
 
 /* Print `what` and the text of errno, and exit with 1. */

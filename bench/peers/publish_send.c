@@ -1,8 +1,8 @@
 /* The bare side of `bench publish`: a loop of send(2) over the sockets of each of two threads.
  *
  * The main thread runs on CPU and accepts; it has every second connection, and the other thread, on
- * the next CPU, has the rest. A byte on the first connection starts both loops. Nothing is kept: a
- * connection whose socket is full ends the program. */
+ * the next CPU, has the other connections. A byte on the first connection starts both loops.
+ * Nothing is kept: a connection whose socket is full ends the program. */
 #include "bench/peers/peer.h"
 
 #include "bench/publish/publish.h"
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define THREADS 2
-#define FDS_MAX 16384 /* of a thread */
+#define FDS_MAX 16384 /* the most connections of a thread */
 
 struct half {
     int fds[FDS_MAX];
@@ -38,7 +38,7 @@ static void publish_once(const struct half *half)
     }
 }
 
-static void *other_thread(void *half_)
+static void *run_other_thread(void *half_)
 {
     const struct half *half = half_;
     uint64_t count;
@@ -66,8 +66,9 @@ static void accept_connection(int listener, int *accepted)
         peer_fail("accept4");
 }
 
-/* Returns false when the first connection has ended. */
-static bool take_order(struct peer *peer)
+/* Publish when a byte comes on the first connection. Returns false when this connection has
+ * ended. */
+static bool handle_order(struct peer *peer)
 {
     unsigned char which;
     const uint64_t one = 1;
@@ -98,7 +99,7 @@ static void serve_orders(struct peer *peer, int listener, int on_term)
             return;
         if (fds[1].revents != 0)
             accept_connection(listener, &accepted);
-        if (fds[2].revents != 0 && !take_order(peer))
+        if (fds[2].revents != 0 && !handle_order(peer))
             fds[2].fd = -1;
         else if (fds[2].fd < 0 && halves[0].count > 0 && peer->received == 0)
             fds[2].fd = halves[0].fds[0];
@@ -115,7 +116,7 @@ int main(int argc, char **argv)
     int listener = peer_listen(&peer, SOCK_NONBLOCK);
     halves[1].cpu = peer.cpu + 1;
     halves[1].wake = eventfd(0, EFD_CLOEXEC);
-    if (halves[1].wake < 0 || pthread_create(&thread, NULL, other_thread, &halves[1]) != 0)
+    if (halves[1].wake < 0 || pthread_create(&thread, NULL, run_other_thread, &halves[1]) != 0)
         peer_fail("the other thread");
     peer_announce(&peer, listener);
     serve_orders(&peer, listener, on_term);

@@ -25,18 +25,19 @@ using enough_atom = caf::atom_constant<caf::atom("enough")>;
 class round
 {
   public:
-    // The clock starts; again, where a row has to prepare what is no part of the work.
+    // Starts the clock; a row that has prepared something which is no part of the work starts it
+    // again.
     void begin();
 
-    // From any thread, once: the result is there.
+    // Stores the result and ends the round. Called once, from any thread.
     void end(uint64_t value);
 
-    // In the main thread: until end(). The clock stops.
+    // Waits until end() was called, then stops the clock. Called by the main thread.
     void wait();
 
     double seconds = 0;
     uint64_t result = 0;
-    uint64_t messages = 0; // only for a row that cannot tell them from its size
+    uint64_t messages = 0; // only set by a row whose size does not tell the number
 
   private:
     std::mutex lock;
@@ -47,12 +48,12 @@ class round
 
 struct row {
     const char *name;
-    uint64_t (*messages)(uint64_t size); // null: the round says
+    uint64_t (*messages)(uint64_t size); // null: the row sets round::messages
     uint64_t (*expected)(uint64_t size);
     void (*run)(caf::actor_system &system, uint64_t size, round &round);
 };
 
-// Ends the process: a result, or what leads to it, is not what it should be.
+// Ends the process, because a result, or a step to it, is wrong.
 [[noreturn]] void wrong(const char *what);
 
 double seconds_now(clockid_t clock);
@@ -66,10 +67,10 @@ inline uint32_t xorshift32(uint32_t &state)
     return state;
 }
 
-// Asks the actors to stop; the caller still holds them.
+// Asks the actors to stop; the caller still owns them.
 void stop_all(const std::vector<caf::actor> &actors);
 
-// From the samples of all rounds; printed after the last.
+// The samples of all rounds, whose percentiles are printed after the last round.
 extern std::vector<double> latencies_ns;
 
 uint64_t size_itself(uint64_t size);

@@ -1,11 +1,11 @@
 /* savina_threads quicksort SIZE THREADS ROUNDS: the row quicksort with threads and without actors.
  *
  * The parts, the way to cut them and the sort of a small part are those of
- * bench/savina/quicksort.c. The threads share a stack of parts behind one mutex: each takes a part,
- * and cuts it or sorts it. So all have work whenever there are enough parts, and nothing else
- * stands between them: actors that sort can reach this at most. The threads run before the clock
- * does, as the schedulers of the other contenders. The lines that are printed are theirs, too; the
- * messages are those that actors would need. */
+ * bench/savina/quicksort.c. The threads share a stack of parts behind one mutex: each thread takes
+ * a part, and cuts it or sorts it. So all threads have work whenever there are enough parts, and
+ * nothing else stands between them: this is the best that actors can reach. The threads run before
+ * the clock does, as the schedulers of the other contenders do. This program prints the same lines
+ * as they do; the number of messages is what actors would need. */
 #include "bench/support/command.h"
 #include "bench/support/measure.h"
 
@@ -27,15 +27,15 @@ struct part {
     uint64_t high;
 };
 
-/* All behind the mutex, which is also what orders the accesses to the elements. */
+/* All of these fields are under `mutex`, which also orders the accesses to the elements. */
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t work;  /* there is a part, or the end */
-    pthread_cond_t ended; /* `open` has become 0 */
+    pthread_cond_t work;  /* signalled when there is a part, or the threads have to end */
+    pthread_cond_t ended; /* signalled when `open` has become 0 */
     struct part waiting[PARTS_MAX];
     uint32_t count;
-    uint32_t open;  /* parts that wait, and those that threads have */
-    uint64_t parts; /* that were there in this round */
+    uint32_t open;  /* number of parts that wait, or are being cut or sorted */
+    uint64_t parts; /* number of parts in this round so far */
     bool over;
 } sort = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -49,7 +49,7 @@ static _Noreturn void exit_with_error(const char *what, int status)
     _Exit(status);
 }
 
-static int ascending(const void *left_, const void *right_)
+static int compare_values(const void *left_, const void *right_)
 {
     uint32_t left = *(const uint32_t *)left_;
     uint32_t right = *(const uint32_t *)right_;
@@ -71,8 +71,8 @@ static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
     return below;
 }
 
-/* Put a part on the stack. The caller has the mutex. */
-static void put_part(struct part part)
+/* Put a part on the stack. The caller has locked the mutex. */
+static void push_part(struct part part)
 {
     if (sort.count == PARTS_MAX)
         exit_with_error("too many parts", EXIT_FAILURE);
@@ -82,20 +82,20 @@ static void put_part(struct part part)
     pthread_cond_signal(&sort.work);
 }
 
-/* Cut the part in two, which are put on the stack, or sort it. The caller does not have
- * the mutex, and has it afterwards. */
+/* Cut the part into two, which are put on the stack, or sort it. The caller has not locked the
+ * mutex; at the return it is locked. */
 static void sort_part(struct part part)
 {
     if (part.count <= PART_MAX) {
-        qsort(part.values, part.count, sizeof part.values[0], ascending);
+        qsort(part.values, part.count, sizeof part.values[0], compare_values);
         pthread_mutex_lock(&sort.mutex);
         return;
     }
     uint64_t middle = part.low + (part.high - part.low) / 2;
     size_t below = partition_values(part.values, part.count, middle);
     pthread_mutex_lock(&sort.mutex);
-    put_part((struct part){part.values, below, part.low, middle});
-    put_part((struct part){part.values + below, part.count - below, middle, part.high});
+    push_part((struct part){part.values, below, part.low, middle});
+    push_part((struct part){part.values + below, part.count - below, middle, part.high});
 }
 
 static void *run_thread(void *nothing)
@@ -128,8 +128,9 @@ static void draw_values(uint32_t *values, size_t size)
     }
 }
 
-/* Returns the sum that all contenders tell. Ends the process if an element is out of its order. */
-static uint32_t sum_of(const uint32_t *values, size_t size)
+/* Returns the sum that all contenders print as the result. Ends the process if an element is out of
+ * order. */
+static uint32_t sum_sorted_values(const uint32_t *values, size_t size)
 {
     uint32_t sum = 0;
 
@@ -147,7 +148,7 @@ static void run_round(uint32_t *values, size_t size)
 
     pthread_mutex_lock(&sort.mutex);
     sort.parts = 0;
-    put_part((struct part){values, size, 0, UINT64_C(1) << 32});
+    push_part((struct part){values, size, 0, UINT64_C(1) << 32});
     while (sort.open != 0)
         pthread_cond_wait(&sort.ended, &sort.mutex);
     pthread_mutex_unlock(&sort.mutex);
@@ -164,7 +165,7 @@ static void run_rounds(size_t size, uint64_t rounds)
     while (rounds-- > 0) {
         draw_values(values, size);
         run_round(values, size);
-        sum = sum_of(values, size);
+        sum = sum_sorted_values(values, size);
     }
     printf("messages %" PRIu64 "\nresult %" PRIu32 "\n", 2 * sort.parts, sum);
     free(values);

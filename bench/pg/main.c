@@ -1,9 +1,10 @@
-/* The client of the bench pg: reads of one row by its key, as `pgbench -S` does, with so many of
- * them under way as there are connections, or more, on one thread.
+/* The client of the bench pg: reads of one row by its key, as `pgbench -S` does, on one thread,
+ * with as many reads under way as there are connections, or more.
  *
- *     pg_domus URL CONNECTIONS SECONDS ROWS [READERS]
+ * pg_domus URL CONNECTIONS SECONDS ROWS [READERS]
  *
- * stdout: queries of the measured seconds, and CPU time of each in ns, user and system apart. */
+ * stdout: number of queries in the measured seconds, and CPU time of a query in ns, user and system
+ * time apart. */
 #include <domus/domus.h>
 #include <domus/pg.h>
 
@@ -46,13 +47,13 @@ static int count_result_and_ask(domus_stack *stack, void *self, const domus_answ
         error = domus_sql_get_int(rows, 0, 0, &balance);
     if (error != 0)
         atomic_fetch_add_explicit(&errors, 1, memory_order_relaxed);
-    /* only this thread writes it */
+    /* a load and a store, because only this thread writes the count */
     atomic_store_explicit(&queries, atomic_load_explicit(&queries, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     return atomic_load_explicit(&is_over, memory_order_relaxed) ? 0 : ask_database(stack, self);
 }
 
-static int on_begin(domus_stack *stack, void *self, const void *payload)
+static int begin_asking(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     return ask_database(stack, self);
@@ -61,15 +62,15 @@ static int on_begin(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour reader = {
     .name = "reader",
     .state_size = sizeof(struct reader),
-    .on = (const domus_on[]){{&begin_type, on_begin, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&begin_type, begin_asking, 0}, {NULL, NULL, 0}},
 };
 
-static uint64_t time_of(const struct timeval *time)
+static uint64_t read_cpu_time(const struct timeval *time)
 {
     return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
 }
 
-static void pause_s(unsigned seconds)
+static void sleep_seconds(unsigned seconds)
 {
     nanosleep(&(struct timespec){.tv_sec = (time_t)seconds}, NULL);
 }
@@ -113,10 +114,10 @@ int main(int count, char **arguments)
             domus_outside_notice(system, address, &begin_type, NULL) != 0)
             return 1;
     }
-    pause_s(1);
+    sleep_seconds(1);
     uint64_t first = queries;
     getrusage(RUSAGE_SELF, &before);
-    pause_s(seconds);
+    sleep_seconds(seconds);
     uint64_t done = queries - first;
     getrusage(RUSAGE_SELF, &after);
     uint64_t failed = atomic_load(&errors);
@@ -128,7 +129,9 @@ int main(int count, char **arguments)
         return 1;
     }
     printf("queries %llu user_ns %llu system_ns %llu\n", (unsigned long long)done,
-           (unsigned long long)((time_of(&after.ru_utime) - time_of(&before.ru_utime)) / done),
-           (unsigned long long)((time_of(&after.ru_stime) - time_of(&before.ru_stime)) / done));
+           (unsigned long long)((read_cpu_time(&after.ru_utime) - read_cpu_time(&before.ru_utime)) /
+                                done),
+           (unsigned long long)((read_cpu_time(&after.ru_stime) - read_cpu_time(&before.ru_stime)) /
+                                done));
     return 0;
 }

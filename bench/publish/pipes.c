@@ -1,6 +1,7 @@
-/* The pipeline's side of `bench publish`: each connection joins one group and says so by one byte.
- * A byte from a connection is a message of its peer, and becomes a publication to the group: a
- * packet that is encoded once, in a slice. The pipeline of each member sends it to its peer. */
+/* The side of `bench publish` with pipelines: each connection joins one group and says so by one
+ * byte. A byte from a connection is a message of its peer, and becomes a publication to the group:
+ * a packet that is encoded once, in a slice. The pipeline of each member sends the packet to its
+ * peer. */
 #include "bench/publish/publish.h"
 #include "bench/publish/serve.h"
 

@@ -1,4 +1,4 @@
-/* The program and the group of both servers of `bench publish` on domus. */
+/* The program and the group that both servers of `bench publish` on domus share. */
 #include "bench/publish/serve.h"
 
 #include <domus/main.h>

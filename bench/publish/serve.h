@@ -1,11 +1,11 @@
-/* Both servers of `bench publish` on domus: the program around them, and the group
- * of all members. */
+/* The common part of both servers of `bench publish` on domus: the program around them, and the
+ * group of all members. */
 #ifndef DOMUS_BENCH_PUBLISH_SERVE_H
 #define DOMUS_BENCH_PUBLISH_SERVE_H
 
 #include <domus/domus.h>
 
-/* Open the group of all connections, and join it as the actor that runs. Returns 0, or an error of
+/* Open the group of all connections, and let the running actor join it. Returns 0, or an error of
  * domus_group_open() or domus_group_join(). */
 int publish_join(domus_stack *stack, domus_group *ret_group);
 

@@ -1,7 +1,7 @@
 /* banking: transfers between 1,000 accounts, of which at most 1,000 are under way.
  *
- * The source of a transfer debits itself, asks the destination to credit, and raises a barrier: so
- * it takes no other transfer before that answer. Transfers go to accounts with a higher number
+ * The source of a transfer debits itself, asks the destination to credit, and raises a barrier, so
+ * that it begins no other transfer before the answer. Transfers go to accounts with a higher number
  * only, so accounts never wait for each other in a circle. */
 #include "bench/savina/rows.h"
 
@@ -67,7 +67,7 @@ static const domus_behaviour account = {
 
 struct teller {
     domus_address accounts[ACCOUNTS];
-    uint64_t left; /* transfers that have not begun */
+    uint64_t left; /* number of transfers that have not begun */
     uint32_t seed;
 };
 

@@ -1,7 +1,8 @@
-/* big: 120 actors, each of which pings another one, drawn anew each time, and waits for its pong.
+/* big: 120 actors, each of which pings another one, which is drawn anew each time, and waits for
+ * its pong.
  *
- * All actors read one table of addresses. The root wrote it before it told the first of them to
- * begin, and it stays as long as they live. */
+ * All actors read one table of addresses. The root has written it before it tells the first actor
+ * to begin, and the table stays as long as the actors live. */
 #include "bench/savina/rows.h"
 
 #define ACTORS 120u
@@ -21,7 +22,7 @@ struct player {
 struct hub {
     domus_address self;
     domus_address players[ACTORS];
-    uint64_t pings; /* pings that each actor sends */
+    uint64_t pings; /* number of pings that each actor sends */
     uint64_t sum;
     uint32_t ready;
 };

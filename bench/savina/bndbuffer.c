@@ -19,7 +19,7 @@ static const domus_type next_type = {.name = "next"};
 static const domus_type no_more_type = {.name = "no more"};
 static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
 
-/* The work for one item, which its producer and its consumer each do. */
+/* The work for one item, done by its producer and again by its consumer. */
 static double process_item(double item)
 {
     for (uint32_t i = 0; i < STEPS; i++)
@@ -31,8 +31,8 @@ static double process_item(double item)
 
 struct worker {
     domus_address manager;
-    uint64_t left;  /* items to produce */
-    uint64_t count; /* items consumed */
+    uint64_t left;  /* number of items that this producer has still to produce */
+    uint64_t count; /* number of items that this consumer has consumed */
     double start;
     double item;
 };
@@ -87,7 +87,7 @@ static const domus_behaviour consumer = {
 
 /* --- the manager ------------------------------------------------------------------------------ */
 
-/* The actors that wait, in the order in which they came. */
+/* A queue of actors that wait, in the order in which they came. */
 struct line {
     domus_address who[PRODUCERS > CONSUMERS ? PRODUCERS : CONSUMERS];
     uint32_t first;
@@ -112,10 +112,10 @@ static domus_address line_take(struct line *line)
 }
 
 struct manager {
-    uint64_t left; /* items that no consumer got yet */
+    uint64_t left; /* items that no consumer has got yet */
     uint64_t sum;
-    uint32_t counted; /* consumers that have told their count */
-    uint32_t taken;   /* places that are taken */
+    uint32_t counted; /* number of consumers that have reported their count */
+    uint32_t taken;   /* number of places that are taken */
     uint32_t first;   /* the index of the first item that waits */
     uint32_t count;
     double items[PLACES];

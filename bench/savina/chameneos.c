@@ -15,12 +15,12 @@ static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)}
 struct creature {
     domus_address mall;
     uint64_t met;
-    uint32_t colour; /* 0, 1 or 2 */
+    uint32_t colour; /* colour of the creature: 0, 1 or 2 */
 };
 
 /* Returns the new colour of a creature: two creatures of one colour keep it, two of different
  * colours take the third one. */
-static uint32_t complement_of(uint32_t colour, uint32_t other)
+static uint32_t get_complement(uint32_t colour, uint32_t other)
 {
     return colour == other ? colour : COLOURS - colour - other;
 }
@@ -37,7 +37,7 @@ static int creature_met(domus_stack *stack, void *self_, const void *other)
     struct creature *self = self_;
 
     self->met++;
-    self->colour = complement_of(self->colour, *(const uint32_t *)other);
+    self->colour = get_complement(self->colour, *(const uint32_t *)other);
     return domus_notice(stack, self->mall, &meet_type, &self->colour);
 }
 
@@ -59,9 +59,9 @@ static const domus_behaviour creature = {
 };
 
 struct mall {
-    uint64_t left; /* meetings that are left */
+    uint64_t left; /* number of meetings that are left */
     uint64_t met;
-    uint32_t counted; /* creatures that have told their count */
+    uint32_t counted; /* number of creatures that have reported their count */
     bool waits;
     uint32_t colour; /* colour of the creature that waits */
     domus_address first;

@@ -17,7 +17,7 @@ static const domus_type visit_type = {.name = "visit"};
 static const domus_type asked_type = {.name = "asked", .size = sizeof(uint64_t)};
 static const domus_type visits_type = {.name = "visits", .size = sizeof(uint64_t)};
 
-/* The visitor writes this, and the main thread reads it after the visitor has told its count. */
+/* Written by the visitor; the main thread reads it after the visitor has reported its count. */
 static struct histogram latencies;
 
 static int flooded_drop(domus_stack *stack, void *self, const void *nothing)
@@ -41,7 +41,8 @@ static int flooder_sends_more(domus_stack *stack, void *flooded_, const void *no
         error = domus_notice(stack, *to, &drop_type, NULL);
     while (error == 0);
     if (error ==
-        -ESTALE) /* the end of the row: the flooded one stops while another runner is here */
+        /* at the end of the row the flooded actor stops while another runner is in this function */
+        -ESTALE)
         return 0;
     stage_must(error == -ENOBUFS ? 0 : error, "drop");
     return domus_notice(stack, domus_self(stack), &more_type, NULL);
@@ -73,7 +74,7 @@ static const domus_behaviour light = {
 struct visitor {
     domus_address host;
     domus_address light;
-    uint64_t visits; /* visits to make */
+    uint64_t visits; /* number of visits that are left */
     uint64_t asked;
     uint64_t answered;
 };
@@ -115,7 +116,7 @@ static const domus_behaviour visitor = {
     .on_mount = visitor_mount,
 };
 
-/* --- the host: all but the visitor live on its thread, or all in the pool --------------------- */
+/* --- the host: all actors but the visitor live on its thread, or all in the pool -------------- */
 
 static int start_host(domus_stack *stack, void *self, const void *visits)
 {

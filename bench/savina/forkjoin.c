@@ -1,6 +1,6 @@
 /* fjthrput: one producer sends to 60 workers that count; at most 100 messages to each are under
  * way. fjcreate: an actor is spawned for each piece of work, 1,000 at a time, and ends when it has
- * told its result. */
+ * sent its result. */
 #include "bench/savina/rows.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #define WINDOW      100u
 #define ALIVE_MAX   1000u
 #define ANGLE       37.2
-#define PRODUCT_MAX 1e-9 /* the most by which a product may be wrong */
+#define PRODUCT_MAX 1e-9 /* the greatest error that a product may have */
 
 /* --- throughput ------------------------------------------------------------------------------- */
 
@@ -44,8 +44,8 @@ static const domus_behaviour worker = {
 
 struct producer {
     domus_address workers[WORKERS];
-    uint64_t left;    /* jobs left for each worker */
-    uint32_t working; /* workers that have not finished their window */
+    uint64_t left;    /* number of jobs left for each worker */
+    uint32_t working; /* number of workers that have not finished their window */
 };
 
 static int producer_counted(domus_stack *stack, void *self, const domus_answer *answer)
@@ -112,7 +112,7 @@ const struct stage_row row_fjthrput = {.name = "fjthrput", .root = &producer};
 static const domus_type angle_type = {.name = "angle", .size = sizeof(double)};
 static const domus_type product_type = {.name = "product", .size = sizeof(double)};
 
-static int piece_angle(domus_stack *stack, void *self, const void *angle)
+static int get_piece_angle(domus_stack *stack, void *self, const void *angle)
 {
     double sine = sin(*(const double *)angle);
     double product = sine * sine;
@@ -124,7 +124,7 @@ static int piece_angle(domus_stack *stack, void *self, const void *angle)
 
 static const domus_behaviour piece = {
     .name = "piece",
-    .on = (const domus_on[]){{.type = &angle_type, .handle = piece_angle}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &angle_type, .handle = get_piece_angle}, {.type = NULL}},
 };
 
 struct collector {

@@ -26,7 +26,8 @@ static struct {
     sem_t left;
     uint64_t result;
     uint32_t threads;
-    domus_spawn_options options; /* the placement of a root's children; the pool, if there is one */
+    /* placement of a root's children; address of the pool, if there is one */
+    domus_spawn_options options;
 } stage;
 
 int stage_result(domus_stack *stack, uint64_t result)
@@ -129,7 +130,7 @@ static void check_pool(const domus_system *system)
         stage_wrong("actors that are not in the pool");
 }
 
-static const struct stage_row *row_of(const char *name)
+static const struct stage_row *find_row(const char *name)
 {
     static const struct stage_row *const rows[] = {
         &row_pingpong,   &row_counting,  &row_fjthrput,  &row_fjcreate,
@@ -147,7 +148,7 @@ static const struct stage_row *row_of(const char *name)
 
 int main(int argc, char **argv)
 {
-    const struct stage_row *row = argc < 5 ? NULL : row_of(argv[1]);
+    const struct stage_row *row = argc < 5 ? NULL : find_row(argv[1]);
     uint64_t size = argc < 5 ? 0 : strtoull(argv[2], NULL, 10);
     uint32_t threads = argc < 5 ? 0 : (uint32_t)strtoul(argv[3], NULL, 10);
     uint64_t rounds = argc < 5 ? 0 : strtoull(argv[4], NULL, 10);

@@ -32,11 +32,11 @@ static struct {
 
 struct part {
     domus_address parent;
-    uint64_t halves; /* how many halves are sorted */
-    uint64_t actors; /* actors that worked on this part */
+    uint64_t halves; /* number of halves that are sorted */
+    uint64_t actors; /* number of actors that worked on this part */
 };
 
-static int ascending(const void *left_, const void *right_)
+static int compare_values(const void *left_, const void *right_)
 {
     uint32_t left = *(const uint32_t *)left_;
     uint32_t right = *(const uint32_t *)right_;
@@ -96,7 +96,7 @@ static int part_slice(domus_stack *stack, void *self, const void *slice_)
     struct slice slice = *(const struct slice *)slice_;
 
     if (slice.count <= PART_MAX) {
-        qsort(slice.values, slice.count, sizeof slice.values[0], ascending);
+        qsort(slice.values, slice.count, sizeof slice.values[0], compare_values);
         return tell_sorted(stack, self);
     }
     uint64_t middle = slice.low + (slice.high - slice.low) / 2;

@@ -1,5 +1,5 @@
-/* wake measures the time until a sleeping system works again, idle the CPU time of a system that
- * has nothing to do. */
+/* wake: measures the time until a sleeping system works again. idle: measures the CPU time of a
+ * system that has nothing to do. */
 #include "bench/savina/rows.h"
 #include "bench/support/measure.h"
 

@@ -2,7 +2,7 @@
  *
  * Most rows are one behaviour, the root of a round: the root gets the notice `go_type`, spawns the
  * actors of the row as its children, and ends with stage_result(). The root and all its children
- * are gone before the next round begins. A row that waits for time or for a foreign thread is a
+ * have ended before the next round begins. A row that waits for time or for a foreign thread is a
  * function instead. */
 #ifndef DOMUS_BENCH_SAVINA_ROWS_H
 #define DOMUS_BENCH_SAVINA_ROWS_H
@@ -16,14 +16,15 @@ struct stage_row {
     const char *name;
     const domus_behaviour *root;
 
-    /* Called by the main thread while the clock does not run; each may be NULL. `prepare` makes the
-     * input of the root. `finish` returns the result of the round: `told` is the value that the
-     * root gave to stage_result(), and `*messages` is changed if only the row knows it. */
+    /* The main thread calls these functions while the clock does not run; each may be NULL.
+     * `prepare` makes the input of the root. `finish` returns the result of the round: `told` is
+     * the value that the root gave to stage_result(); `*messages` is changed if only the row knows
+     * the number. */
     void (*prepare)(uint64_t size);
     uint64_t (*finish)(uint64_t told, uint64_t *messages);
 
-    /* If this is set, it is called instead of the three above: it does the row, prints its figures
-     * and returns the result. */
+    /* The whole row as a function, called instead of the three above if it is not NULL: it does the
+     * row, prints the figures and returns the result. */
     uint64_t (*run)(domus_system *system, uint64_t size);
 };
 
@@ -34,10 +35,10 @@ extern const struct stage_row row_pingpong, row_counting, row_fjthrput, row_fjcr
 /* A notice of this type tells a root to begin; the payload is the row's size, a uint64_t. */
 extern const domus_type go_type;
 
-/* Called by a root, as `return stage_result(...)`: the clock stops, and the root ends. */
+/* Stop the clock and end the calling root, which calls this as `return stage_result(...)`. */
 int stage_result(domus_stack *stack, uint64_t result);
 
-/* This is the on_stop of every root; the root's children are gone then. */
+/* This function is the on_stop of every root; the root's children have ended then. */
 void stage_left(domus_stack *stack, void *self);
 
 /* stage_spawn() spawns a child by the placement that is measured, stage_send() sends a notice. Both
@@ -45,13 +46,13 @@ void stage_left(domus_stack *stack, void *self);
 domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state);
 void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload);
 
-/* Returns the options of a spawn on the last thread; in a pool, those of a spawn there. */
+/* Returns the options of a spawn on the last thread, or in the pool. */
 domus_spawn_options stage_far(void);
 
 /* Print the line `latency_ns` with the percentiles 50, 99 and 99.9. */
 void stage_print_latencies(const struct histogram *latencies);
 
-/* For rows without a root: spawn an actor on thread `thread`, or in the pool that is measured. */
+/* Spawn an actor on thread `thread`, or in the pool that is measured; for rows without a root. */
 domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
                                   const domus_behaviour *behaviour, const void *state);
 

@@ -1,4 +1,4 @@
-/* threadring: 100 actors, each of which knows its next, and one token that counts down. */
+/* threadring: 100 actors, each of which knows the next one, and one token that counts down. */
 #include "bench/savina/rows.h"
 
 #define NODES 100u

@@ -1,8 +1,7 @@
 /* fib and skynet: trees of actors that are spawned downwards and summed up upwards.
  *
- * The state of a child holds its task and the address to which it tells the result; the child
- * ends when it has told the result. The root of a round has one child, whose result is the result
- * of the round. */
+ * The state of a child holds its task and the address to which it sends the result; then the child
+ * ends. The root of a round has one child, whose result is the result of the round. */
 #include "bench/savina/rows.h"
 
 #define BRANCHES 10u

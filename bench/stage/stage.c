@@ -1,4 +1,4 @@
-/* This file makes the systems with the settings that all rows share, and ends a program. */
+/* This file makes systems with the settings that all rows share, and ends a program. */
 #include "bench/stage/stage.h"
 
 #include "bench/support/command.h"
@@ -10,7 +10,8 @@
 
 #define SPIN_NS UINT64_C(100000)
 
-/* The environment variable that sets scheduler.beltSlots, to compare ways between threads. */
+/* The environment variable that sets scheduler.beltSlots, to compare the ways in which messages go
+ * between threads. */
 #define BELT_SLOTS "BENCH_BELT_SLOTS"
 
 _Noreturn void stage_wrong(const char *what)

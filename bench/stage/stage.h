@@ -4,8 +4,8 @@
 
 #include <domus/domus.h>
 
-/* stage_wrong() ends the process with the exit status for a wrong result. If `error` is not 0,
- * stage_must() ends it with the status for work that could not be done. */
+/* stage_wrong() ends the process with the exit status for a wrong result. stage_must() ends it, if
+ * `error` is not 0, with the status for work that could not be done. */
 _Noreturn void stage_wrong(const char *what);
 void stage_must(int error, const char *what);
 
@@ -14,7 +14,7 @@ void stage_must(int error, const char *what);
  * ends the process. */
 domus_system *stage_system(uint32_t threads);
 
-/* Make and start a system with a pool of that many runners, which share its actors by the policy
+/* Make and start a system with a pool of `runners` runners, which share its actors by the policy
  * `policy`. Its one thread has nothing to do and sleeps, so the runners alone use the CPUs. If the
  * system cannot be started, or there is no such policy, this ends the process. */
 domus_system *stage_system_with_pool(uint32_t runners, const char *policy,

@@ -41,21 +41,22 @@
 #define CLUSTER_COUNT_MAX      UINT64_C(1000000000)
 
 struct cluster_side {
-    bool responds; /* else it requests */
-    bool notices;  /* the row is `notice`, else `ask` */
+    bool responds; /* this program is the responder; false: the requester */
+    bool notices;  /* the row is `notice`; false: `ask` */
     uint64_t count;
     uint16_t port;
-    const char *style; /* "" if none was given */
+    const char *style; /* the argument STYLE; "" if none was given */
     uint64_t began_ns;
 };
 
-/* Two words of a payload, in the byte order of the machine: both sides are on one. */
+/* Two words of a payload, in the byte order of the machine, because both sides run on one
+ * machine. */
 struct cluster_words {
     uint64_t first;
     uint64_t second;
 };
 
-/* Read the command line. Returns false if it is none. */
+/* Read the command line. Returns false if it is wrong. */
 bool cluster_side_parse(struct cluster_side *side, int argc, char **argv);
 
 /* Read the command line as cluster_side_parse() does. If it is wrong, print the usage and exit
@@ -65,37 +66,42 @@ void cluster_side_init(struct cluster_side *side, int argc, char **argv);
 /* Print `ready`. */
 void cluster_side_ready(void);
 
-/* Print `ready`, wait for the line, and take the time. If stdin ends before, exit with 0. */
+/* Print `ready`, wait for the line `go`, and read the clock. If stdin ends before that line, exit
+ * with 0. */
 void cluster_side_await_go(struct cluster_side *side);
 
-/* Print the result, `wrong` being NULL if it is right, and wait until stdin ends. */
+/* Print the result, then wait until stdin ends. `wrong` says what is wrong; NULL: the result is
+ * right. */
 void cluster_side_done(const struct cluster_side *side, const char *wrong);
 
 /* Wait until stdin ends. */
 void cluster_side_await_end(void);
 
-/* Returns the answer of `ask`. */
+/* Returns the right answer to `ask`. */
 struct cluster_words cluster_side_answer(struct cluster_words ask);
 
-/* Count a notice. The responder's counts are how many came, and how many of them were not next. */
+/* Count a notice. The responder's two counts are how many notices came, and how many of these did
+ * not have the next number. */
 struct cluster_words cluster_side_count(struct cluster_words counts, uint64_t number);
 
-/* Whether a mark that was sent after `sent` notices was answered as it has to be. */
+/* Returns whether `counts` is the right answer to a mark that was sent after `sent` notices. */
 bool cluster_side_mark_is_right(struct cluster_words counts, uint64_t sent);
 
-/* The asks of a requester that has one thread: which numbers are under way. */
+/* The asks of a requester with one thread, which knows the numbers that are under way. */
 struct cluster_asks {
     uint64_t count;
     uint64_t answered;
-    uint64_t numbers[CLUSTER_UNDER_WAY]; /* under way, if they are less than `count` */
+    /* numbers under way; a number from `count` on means that the place is empty */
+    uint64_t numbers[CLUSTER_UNDER_WAY];
 };
 
-/* Begin with the first CLUSTER_UNDER_WAY numbers under way, or all if there are less. */
+/* Begin with the first CLUSTER_UNDER_WAY numbers under way, or with all numbers if there are
+ * fewer. */
 void cluster_asks_begin(struct cluster_asks *asks, uint64_t count);
 
-/* Take an answer. The next ask has the same place among those under way, so its number is that of
- * the answer plus CLUSTER_UNDER_WAY, if that is less than `count`. Returns false if it is the
- * answer of no ask that is under way, or says something else. */
+/* Handle an answer. The next ask takes its place, so the number of that ask is the answered number
+ * plus CLUSTER_UNDER_WAY, if this is less than `count`. Returns false if no ask with this number is
+ * under way, or if the answer is wrong. */
 bool cluster_asks_take(struct cluster_asks *asks, struct cluster_words answer);
 
 #endif

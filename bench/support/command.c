@@ -1,7 +1,7 @@
 /* This file runs a program and reads its figures (command.h).
  *
- * A program has ended when its output has ended: processes that it leaves behind hold the pipe
- * open, too. */
+ * A program counts as ended when its output has ended: processes that it leaves behind also hold
+ * the pipe open. */
 #include "bench/support/command.h"
 
 #include "bench/support/measure.h"
@@ -22,8 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUTPUT_MAX 16384 /* bytes of a program's output that are read; further ones are ignored */
-#define NO_PROGRAM 127   /* the exit status of a child that found no program, as in a shell */
+/* the most bytes of a program's output that are read; further ones are ignored */
+#define OUTPUT_MAX 16384
+#define NO_PROGRAM 127 /* the exit status of a child that found no program, as in a shell */
 
 static bool pin_to_cpus(uint32_t cpus)
 {
@@ -45,7 +46,7 @@ static bool pin_to_cpus(uint32_t cpus)
 
 static bool confine_process(const struct command *command)
 {
-    /* a program that runs out of memory may abort, and its core file would have gigabytes */
+    /* no core file, which would have gigabytes if a program aborts for lack of memory */
     struct rlimit no_core = {0, 0};
 
     if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin_to_cpus(command->cpus))
@@ -128,9 +129,9 @@ static void add_figure(struct command_result *result, const char *name, size_t l
     result->count++;
 }
 
-/* Take one line: a name and the numbers that follow it. The first word that is not a number ends
- * them. */
-static void take_line(struct command_result *result, const char *line)
+/* Read one line: a name and the numbers that follow it. The first word that is not a number ends
+ * the numbers. */
+static void read_line(struct command_result *result, const char *line)
 {
     size_t length = strcspn(line, " ");
     const char *next = line + length;
@@ -181,7 +182,7 @@ int command_run(const struct command *command, struct command_result *ret_result
     if (error != 0)
         return error;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        take_line(&result, line);
+        read_line(&result, line);
     *ret_result = result;
     return 0;
 }

@@ -12,15 +12,17 @@
 #define COMMAND_FIGURES_MAX 128
 #define COMMAND_NAME_MAX    64
 
-/* The exit status of a program whose result was wrong. Any other one but 0 means that it could not
- * do the work. */
+/* The exit status of a program whose result was wrong. Any other status but 0 means that it could
+ * not do the work. */
 #define COMMAND_WRONG 3
 
 struct command {
-    char *const *arguments; /* the first is a path, or a name that PATH finds; NULL ends them */
-    uint32_t cpus;          /* at least 1 */
+    /* arguments, ended by NULL; the first one is the program: a path, or a name that is found by
+     * PATH */
+    char *const *arguments;
+    uint32_t cpus; /* number of CPUs for the program, at least 1 */
     uint32_t seconds_max;
-    uint64_t memory_max_bytes; /* the most address space that it may have; 0: no limit */
+    uint64_t memory_max_bytes; /* the most address space of the program; 0: no limit */
 };
 
 struct command_result {
@@ -42,11 +44,11 @@ int command_run(const struct command *command, struct command_result *ret_result
  * errno of a system call. */
 int command_beside(const char *program, char *path);
 
-/* Returns the first figure of that name; NAN if the program did not print it. */
+/* Returns the first figure of that name; NAN if the program did not print one. */
 double command_figure(const struct command_result *result, const char *name);
 
-/* Hand out all figures of that name, in the order of the lines and of the values in a line, up to
- * `room`. Returns how many there are. */
+/* Copy all figures of that name, in the order of the lines and of the values in a line, up to
+ * `room` of them. Returns how many were copied. */
 uint32_t command_figures(const struct command_result *result, const char *name, double *ret_values,
                          uint32_t room);
 

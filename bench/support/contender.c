@@ -1,4 +1,4 @@
-/* This file knows where the contenders are and with which arguments each is run (contender.h).
+/* This file finds the programs of the contenders, and makes their arguments (contender.h).
  *
  * For each contender a thread is one CPU and one worker of its library. Erlang's busy waiting, heap
  * and allocators keep their defaults, which its makers have tuned. Its table of processes is made
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* processes beyond the row's size: those of the VM itself, and some room */
+/* processes that Erlang may have beyond the row's size, for those of the VM itself */
 #define PROCESSES_SPARE 100000
 #define PROCESSES_MAX   134217727
 
@@ -22,7 +22,7 @@
 
 static const struct {
     const char *name;
-    const char *suffix; /* the name of the program is the suite's name and this suffix */
+    const char *suffix; /* suffix of the program's name, which begins with the name of the suite */
     const char *package;
 } contenders[CONTENDERS] = {
     [CONTENDER_DOMUS] = {"domus", "_domus", "a build of domus"},
@@ -37,7 +37,7 @@ const char *contender_name(enum contender who)
 }
 
 /* Returns the folder of this program; "" if it is unknown. */
-static const char *folder_of_program(void)
+static const char *find_folder_of_program(void)
 {
     static char path[PATH_MAX];
 
@@ -54,12 +54,12 @@ static const char *folder_of_program(void)
 static bool is_file(const char *suite, enum contender who, char *path, size_t size)
 {
     int length =
-        snprintf(path, size, "%s/%s%s", folder_of_program(), suite, contenders[who].suffix);
+        snprintf(path, size, "%s/%s%s", find_folder_of_program(), suite, contenders[who].suffix);
 
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }
 
-/* True if erl can be run. This starts it and lets it halt at once. */
+/* True if erl can be run: start it, and let it halt at once. */
 static bool has_erl(void)
 {
     char *const arguments[] = {(char[]){"erl"}, (char[]){"-noinput"}, (char[]){"-eval"},
@@ -81,7 +81,7 @@ bool contender_is_there(const char *suite, enum contender who)
     return there;
 }
 
-/* The words of a command line, and the room for them. */
+/* The words of a command line, and the memory for their texts. */
 struct words {
     size_t count;
     size_t used;
@@ -89,7 +89,8 @@ struct words {
     char text[PATH_MAX + 512];
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct words *words, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_argument(struct words *words,
+                                                               const char *format, ...)
 {
     va_list values;
     size_t room = sizeof words->text - words->used;
@@ -98,29 +99,30 @@ __attribute__((format(printf, 2, 3))) static void add(struct words *words, const
     int length = vsnprintf(words->text + words->used, room, format, values);
     va_end(values);
     if (length < 0 || (size_t)length >= room || words->count == ARGUMENTS_MAX - 1)
-        return; /* the argument is left out, and the program will complain */
+        return; /* the argument does not fit and is left out; then the program prints its usage */
     words->arguments[words->count++] = words->text + words->used;
     words->used += (size_t)length + 1;
 }
 
 /* Add the arguments of erl. A row has as many processes as its size says, or as a tree with that
  * many leaves. */
-static void add_erl(struct words *words, const struct contest *contest, const char *directory)
+static void add_arguments_of_erl(struct words *words, const struct contest *contest,
+                                 const char *directory)
 {
     uint64_t wanted = contest->size + contest->size / 4 + PROCESSES_SPARE;
 
-    add(words, "erl");
-    add(words, "-noshell");
-    add(words, "-noinput");
-    add(words, "+S");
-    add(words, "%" PRIu32 ":%" PRIu32, contest->threads, contest->threads);
-    add(words, "+P");
-    add(words, "%" PRIu64, wanted < PROCESSES_MAX ? wanted : PROCESSES_MAX);
-    add(words, "-pa");
-    add(words, "%s", directory);
-    add(words, "-run");
-    add(words, "%s", contest->suite);
-    add(words, "main");
+    add_argument(words, "erl");
+    add_argument(words, "-noshell");
+    add_argument(words, "-noinput");
+    add_argument(words, "+S");
+    add_argument(words, "%" PRIu32 ":%" PRIu32, contest->threads, contest->threads);
+    add_argument(words, "+P");
+    add_argument(words, "%" PRIu64, wanted < PROCESSES_MAX ? wanted : PROCESSES_MAX);
+    add_argument(words, "-pa");
+    add_argument(words, "%s", directory);
+    add_argument(words, "-run");
+    add_argument(words, "%s", contest->suite);
+    add_argument(words, "main");
 }
 
 int contender_run(enum contender who, const struct contest *contest,
@@ -140,16 +142,16 @@ int contender_run(enum contender who, const struct contest *contest,
     if (who == CONTENDER_ERLANG) {
         /* without this, erl would write a file of all its memory if that runs out */
         setenv("ERL_CRASH_DUMP_BYTES", "0", 1);
-        add_erl(&words, contest, folder_of_program());
+        add_arguments_of_erl(&words, contest, find_folder_of_program());
     } else {
-        add(&words, "%s", path);
+        add_argument(&words, "%s", path);
     }
-    add(&words, "%s", contest->row);
-    add(&words, "%" PRIu64, contest->size);
-    add(&words, "%" PRIu32, contest->threads);
+    add_argument(&words, "%s", contest->row);
+    add_argument(&words, "%" PRIu64, contest->size);
+    add_argument(&words, "%" PRIu32, contest->threads);
     if (contest->rounds != 0)
-        add(&words, "%" PRIu32, contest->rounds);
+        add_argument(&words, "%" PRIu32, contest->rounds);
     if (contest->placement != NULL)
-        add(&words, "%s", contest->placement);
+        add_argument(&words, "%s", contest->placement);
     return command_run(&command, ret_result);
 }

@@ -25,19 +25,20 @@ struct contest {
     const char *suite; /* the bench whose programs are run: "actors", "savina" */
     const char *row;
     uint64_t size;
-    uint32_t threads;      /* each on a CPU of its own */
-    uint32_t rounds;       /* 0: the suite knows none */
-    const char *placement; /* of domus' actors, or CAF's scheduler; NULL: nothing to choose */
+    uint32_t threads; /* number of threads, each on a CPU of its own */
+    uint32_t rounds;  /* number of rounds; 0: programs of this suite take no such argument */
+    /* placement of domus' actors, or scheduler of CAF; NULL: there is no choice */
+    const char *placement;
     uint32_t seconds_max;
-    uint64_t memory_max_bytes; /* the most address space that it may have; 0: no limit */
+    uint64_t memory_max_bytes; /* the most address space of the program; 0: no limit */
 };
 
 const char *contender_name(enum contender who);
 
-/* Whether the contender can be run. If not, a line on stderr says what is missing. */
+/* Returns whether the contender can be run. If not, a line on stderr says what is missing. */
 bool contender_is_there(const char *suite, enum contender who);
 
-/* Returns and fills as command_run() does. */
+/* Run a contender. Returns and fills `ret_result` as command_run() does. */
 int contender_run(enum contender who, const struct contest *contest,
                   struct command_result *ret_result);
 

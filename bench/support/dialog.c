@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define END_NS_MAX UINT64_C(5000000000)
-#define LOOK_S     0.002 /* between two looks whether the program has ended */
+#define LOOK_S     0.002 /* seconds between two looks whether the program has ended */
 
 static _Noreturn void become_program(char *const arguments[], int input, int output, pid_t parent)
 {
@@ -62,8 +62,8 @@ int dialog_start(struct dialog *dialog, char *const arguments[])
     return 0;
 }
 
-/* Take a line of what has come. Returns false if there is none. */
-static bool take_line(struct dialog *dialog, char *ret_line)
+/* Copy the first line of the bytes that were read. Returns false if they have no whole line. */
+static bool copy_first_line(struct dialog *dialog, char *ret_line)
 {
     char *end = memchr(dialog->bytes, '\n', dialog->length);
 
@@ -82,7 +82,7 @@ int dialog_read(struct dialog *dialog, uint64_t patience_ns, char *ret_line)
     uint64_t end_ns = measure_now_ns() + patience_ns;
     struct pollfd readable = {.fd = dialog->output, .events = POLLIN};
 
-    while (!take_line(dialog, ret_line)) {
+    while (!copy_first_line(dialog, ret_line)) {
         uint64_t now_ns = measure_now_ns();
         if (now_ns >= end_ns)
             return -ETIMEDOUT;

@@ -11,27 +11,27 @@
 #define DIALOG_LINE_MAX 256
 
 struct dialog {
-    pid_t pid; /* -1: none */
+    pid_t pid; /* process of the program; -1: none was started */
     int input;
     int output;
-    uint32_t length; /* of what has come of the next lines */
+    uint32_t length; /* length of `bytes`, which were read and not returned yet */
     char bytes[DIALOG_LINE_MAX];
 };
 
-/* Start `arguments[0]`, which is a path or a name that PATH finds. Returns 0 or a negative errno;
- * a program that is not there has ended when its first line is awaited. */
+/* Start `arguments[0]`, which is a path or a name that is found by PATH. Returns 0 or a negative
+ * errno. If there is no such program, the wait for its first line returns -ECHILD. */
 int dialog_start(struct dialog *dialog, char *const arguments[]);
 
 /* Wait for a line and write it without its end to `ret_line` (DIALOG_LINE_MAX bytes). Returns 0;
  * -ETIMEDOUT; -ECHILD if the output has ended; -EMSGSIZE if the line is too long. */
 int dialog_read(struct dialog *dialog, uint64_t patience_ns, char *ret_line);
 
-/* Write `text` to its stdin. Returns 0; -ECHILD if the program reads it no more. The
- * bench ignores SIGPIPE. */
+/* Write `text` to the program's stdin. Returns 0; -ECHILD if the program does not read it any more.
+ * The bench ignores SIGPIPE. */
 int dialog_write(struct dialog *dialog, const char *text);
 
-/* End its stdin, send SIGTERM, wait (at most 5 s, then it is killed), and forget it. A dialog that
- * was never started, or has ended, is left as it is. */
+/* Close the program's stdin, send SIGTERM, wait for its end (at most 5 s, then it is killed), and
+ * free the dialog. A dialog that was never started, or has ended, is left unchanged. */
 void dialog_end(struct dialog *dialog);
 
 #endif

@@ -2,7 +2,7 @@
 #include "bench/support/histogram.h"
 
 /* Returns the middle of the values that histogram_bucket() puts into `bucket`. */
-static double middle_of(uint32_t bucket)
+static double get_middle_of_bucket(uint32_t bucket)
 {
     if (bucket < HISTOGRAM_SPLIT)
         return bucket;
@@ -20,7 +20,7 @@ double histogram_percentile(const struct histogram *histogram, double share)
     for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += histogram->buckets[i];
         if (histogram->buckets[i] != 0 && (double)seen >= wanted)
-            return middle_of(i);
+            return get_middle_of_bucket(i);
     }
     return 0;
 }

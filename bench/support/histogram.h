@@ -36,8 +36,8 @@ static inline void histogram_add(struct histogram *histogram, uint64_t value)
     histogram->buckets[histogram_bucket(value)]++;
 }
 
-/* Returns the value that `share` (0 to 1) of all values do not exceed, as the middle of its bucket;
- * 0 if the histogram is empty. */
+/* Returns the smallest value that at least `share` (0 to 1) of all values do not exceed, as the
+ * middle of its bucket; 0 if the histogram is empty. */
 double histogram_percentile(const struct histogram *histogram, double share);
 
 #endif

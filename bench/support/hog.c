@@ -1,4 +1,4 @@
-/* The process of hog.h. */
+/* This file starts and ends the process of hog.h. */
 #include "bench/support/hog.h"
 
 #include "bench/support/measure.h"

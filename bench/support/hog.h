@@ -1,9 +1,9 @@
 /* A hog: a process that only computes, pinned to the CPU of a server.
  *
- * On loopback an echo costs its client as much as its server, so a closed loop of one thread
- * is at its own end before the server is. A server that shares its CPU with a hog has half of
- * it, and is at its end while the load still has time; then the rate of the closed loop is
- * that of the server. */
+ * On loopback an echo costs its client as much CPU as its server, so in a closed loop a client of
+ * one thread reaches its limit before the server does. A server that shares its CPU with a hog has
+ * half of that CPU, and reaches its limit while the client still has time; then the rate of the
+ * closed loop is that of the server. */
 #ifndef DOMUS_BENCH_HOG_H
 #define DOMUS_BENCH_HOG_H
 
@@ -12,7 +12,7 @@
 /* Start a hog, which is killed if the bench dies. Returns its process, or a negative errno. */
 pid_t hog_start(int cpu);
 
-/* End it. `hog` may be an error of hog_start(); then nothing happens. */
+/* End the hog. `hog` may be an error of hog_start(); then nothing happens. */
 void hog_stop(pid_t hog);
 
 #endif

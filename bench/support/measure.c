@@ -1,4 +1,4 @@
-/* Clocks, pinning and the median of measure.h. */
+/* This file has the clocks, the pinning and the median of measure.h. */
 #include "bench/support/measure.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t read_clock_ns(clockid_t clock)
 {
     struct timespec time = {0};
 
@@ -18,17 +18,17 @@ static uint64_t clock_ns(clockid_t clock)
 
 uint64_t measure_now_ns(void)
 {
-    return clock_ns(CLOCK_MONOTONIC);
+    return read_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t measure_thread_cpu_ns(void)
 {
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t measure_process_cpu_ns(void)
 {
-    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns)
@@ -38,7 +38,7 @@ int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns)
 
     if (error != 0)
         return -error;
-    *ret_cpu_ns = clock_ns(clock);
+    *ret_cpu_ns = read_clock_ns(clock);
     return 0;
 }
 
@@ -78,7 +78,7 @@ int measure_pin(int cpu)
     return sched_setaffinity(0, sizeof set, &set) == 0 ? 0 : -errno;
 }
 
-static int ascending(const void *left_, const void *right_)
+static int compare_values(const void *left_, const void *right_)
 {
     const double *left = left_;
     const double *right = right_;
@@ -88,6 +88,6 @@ static int ascending(const void *left_, const void *right_)
 
 double measure_median(double *values, size_t count)
 {
-    qsort(values, count, sizeof values[0], ascending);
+    qsort(values, count, sizeof values[0], compare_values);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }

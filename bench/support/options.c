@@ -1,4 +1,4 @@
-/* The command lines of benches, read with getopt_long(). */
+/* This file reads the command lines of benches with getopt_long(). */
 #include "bench/support/options.h"
 
 #include <getopt.h>

@@ -4,15 +4,15 @@
 
 #include <stdbool.h>
 
-/* Whether `name` is one of the `count` names that were given. If none were given, all
- * names are wanted. */
+/* Returns whether `name` is one of the `count` names of the command line; true if none were
+ * given. */
 bool options_wanted(int count, char *const *names, const char *name);
 
 /* The options of a bench that can write a page. A field whose option is not given
  * keeps its value. */
 struct options_page {
     bool is_long;
-    const char *out;            /* the page's directory; NULL: none */
+    const char *out;            /* directory to which the page is written; NULL: no page */
     const char *gnuplot_script; /* the gnuplot script for the page's plot */
 };
 

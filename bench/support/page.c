@@ -1,4 +1,4 @@
-/* The functions of page.h: numbers, the machine, the plot. */
+/* This file formats numbers and describes the machine for pages, and runs gnuplot (page.h). */
 #include "bench/support/page.h"
 
 #include "bench/support/command.h"

@@ -13,22 +13,22 @@
 /* Write a number with commas, such as 1,234,567. */
 const char *page_grouped(uint64_t number, char *text);
 
-/* Write `value` times `scale` in three digits, with the unit behind it; "-" for NAN. */
+/* Write `value` times `scale` with three digits and the unit behind them; "-" for NAN. */
 const char *page_cell(double value, double scale, const char *unit, char *text);
 
 /* Write a number in millions, or in thousands with a "k" if all digits would be zeros in millions.
  */
 const char *page_rate(double rate, char *text);
 
-/* Read what a page has from the line `heading` on, which this program has not written, so that it
+/* Copy what a page has from the line `heading` on, which another program has written, so that it
  * can be written again. Returns a string, which the caller frees; NULL: there is no such line. */
 char *page_rest(const char *path, const char *heading);
 
-/* Write a sentence about processor, last-level cache and memory. */
+/* Write a sentence about the machine's processor, last-level cache and memory. */
 void page_machine(FILE *file);
 
-/* Run gnuplot with the script `script`, which finds the names of its files in `data` and
- * `plot_file`. Returns as command_run(). */
+/* Run gnuplot with the script `script`, which gets the names of its two files in its variables
+ * `data` and `plot_file`. Returns as command_run(). */
 int page_plot(const char *script, const char *data, const char *plot_file);
 
 #endif

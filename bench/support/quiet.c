@@ -14,7 +14,7 @@ bool quiet_parse(const char *line, struct quiet *ret_quiet)
 {
     uint64_t user, nice, system, idle, wait, irq, softirq, steal;
 
-    if (strncmp(line, "cpu ", 4) != 0 || /* cpu0 is one of them */
+    if (strncmp(line, "cpu ", 4) != 0 || /* a line that begins with cpu0 is of one CPU only */
         sscanf(line,
                "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
                " %" SCNu64 " %" SCNu64,

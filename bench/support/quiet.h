@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ticks of all CPUs since the machine started. */
+/* Ticks of all CPUs since the machine started, in 10 ms. */
 struct quiet {
     uint64_t busy;
     uint64_t idle;

@@ -20,7 +20,7 @@
 
 #define START_NS_MAX UINT64_C(10000000000)
 #define STOP_NS_MAX  UINT64_C(10000000000)
-/* between two tries to connect to a server that does not say when it is ready */
+/* milliseconds between two attempts to connect to a server that does not say when it listens */
 #define TRY_MS 10
 
 static int fail_server(struct server *server, int error, const char *text)
@@ -29,8 +29,8 @@ static int fail_server(struct server *server, int error, const char *text)
     return error;
 }
 
-/* Take one line of the server. The port follows the last colon or blank. */
-static void take_line(struct server *server)
+/* Read one line of the server's output. The port follows the last colon or blank. */
+static void read_line(struct server *server)
 {
     const char *line = server->line;
     const char *received = strstr(line, "received ");
@@ -47,32 +47,33 @@ static void take_line(struct server *server)
     }
 }
 
-/* Cut the bytes into lines and take each. Only the beginning of a line that is too long is kept. */
-static void take_output(struct server *server, const char *bytes, size_t length)
+/* Cut the bytes into lines and read each line. Only the beginning of a line that is too long is
+ * kept. */
+static void read_lines(struct server *server, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (bytes[i] == '\n') {
             server->line[server->line_length] = '\0';
             server->line_length = 0;
-            take_line(server);
+            read_line(server);
         } else if (server->line_length < SERVER_LINE_MAX - 1) {
             server->line[server->line_length++] = bytes[i];
         }
     }
 }
 
-/* Read the bytes that are there. Returns false if no more will come. */
+/* Read the bytes that have come. Returns false if no more will come. */
 static bool read_output(struct server *server)
 {
     char bytes[4096];
     ssize_t length;
 
     while ((length = read(server->output, bytes, sizeof bytes)) > 0)
-        take_output(server, bytes, (size_t)length);
+        read_lines(server, bytes, (size_t)length);
     return length < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Whether a server listens at the port. */
+/* Returns whether a server listens at the port. */
 static bool is_listening(uint16_t port)
 {
     struct sockaddr_in address = {
@@ -89,8 +90,8 @@ static bool is_listening(uint16_t port)
 }
 
 /* Read until the server listens (with `for_listening`), or until it ends. If `port` is not 0, the
- * server does not say that it listens, and that port is tried.
- * Returns 0; -ECHILD when it has ended; -ETIMEDOUT. */
+ * server does not say that it listens, and connections to that port are tried. Returns 0; -ECHILD
+ * when it has ended; -ETIMEDOUT. */
 static int await_output(struct server *server, bool for_listening, uint16_t port,
                         uint64_t patience_ns)
 {
@@ -126,7 +127,7 @@ static int await_output(struct server *server, bool for_listening, uint16_t port
     }
 }
 
-/* Leave this process the CPUs that the server is to have. */
+/* Move this process to the CPUs that the server is to have. */
 static bool move_off_cpus(int cpu)
 {
     cpu_set_t both;

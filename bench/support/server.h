@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 #define SERVER_LINE_MAX 256
-#define SERVER_ANY_CPU  (-1) /* any CPU that the bench may use */
-#define SERVER_TWO_CPUS (-2) /* CPUs 0 and 1 */
+#define SERVER_ANY_CPU  (-1) /* value of `cpu`: any CPU that the bench may use */
+#define SERVER_TWO_CPUS (-2) /* value of `cpu`: CPUs 0 and 1 */
 
 struct server {
     pid_t pid;
@@ -24,32 +24,32 @@ struct server {
     bool has_received;
     uint64_t received;
     uint32_t line_length;
-    char line[SERVER_LINE_MAX]; /* the start of a line whose end has not come yet */
+    char line[SERVER_LINE_MAX]; /* start of an output line whose end has not come yet */
     int stop_signal;            /* the signal that server_stop() sends */
-    const char *error;          /* the reason, when a call has failed */
+    const char *error;          /* text of the reason when a call has failed */
 };
 
 struct server_usage {
-    uint64_t cpu_ns; /* user and system, of all its threads, since it listened */
+    uint64_t cpu_ns; /* user and system time of all threads of the server since it listened */
     bool has_received;
-    uint64_t received; /* how many times it received bytes, by its own count */
+    uint64_t received; /* how many times the server received bytes, by its own count */
 };
 
 /* Start `arguments[0]` on `cpu` and wait until it listens (at most 10 s). The server starts pinned,
- * so that its threads run on `cpu` also if it pins none itself; with SERVER_ANY_CPU it is not, and
- * with SERVER_TWO_CPUS it has these two. On failure no process is left. Returns 0; -ETIMEDOUT;
- * -ECHILD when it ended instead; or what a system call said. In all these cases `server->error` is
- * a text. */
+ * so that its threads run on `cpu` even if it pins none itself; with SERVER_ANY_CPU it is not
+ * pinned, and with SERVER_TWO_CPUS it gets these two. On failure no process is left. Returns 0;
+ * -ETIMEDOUT; -ECHILD if the server ended instead; or the negative errno of a system call. On each
+ * failure `server->error` is a text. */
 int server_start(struct server *server, int cpu, char *const arguments[]);
 
-/* As server_start(), for a program that prints no such line: it listens when a connection to
- * 127.0.0.1:`port` succeeds. It ends in order on `stop_signal`. */
+/* Start a server as server_start() does, for a program that prints no line `listening`: it listens
+ * when a connection to 127.0.0.1:`port` succeeds. `stop_signal` ends the program in order. */
 int server_start_at(struct server *server, int cpu, char *const arguments[], uint16_t port,
                     int stop_signal);
 
-/* Send SIGTERM, or its stop signal, and wait for the end (at most 10 s, then it is killed).
- * Returns 0; -ETIMEDOUT; -ECHILD if it did not exit with 0 or had ended before. On failure
- * `server->error` is a text. */
+/* Send SIGTERM, or the server's `stop_signal`, and wait for the end (at most 10 s, then it is
+ * killed). Returns 0; -ETIMEDOUT; -ECHILD if the server did not exit with 0 or had ended before. On
+ * failure `server->error` is a text. */
 int server_stop(struct server *server, struct server_usage *ret_usage);
 
 #endif

@@ -1,4 +1,5 @@
-/* This file reads the limits of threads and works out what they bear (thread_limits.h). */
+/* This file reads the limits of threads and computes how many threads they allow
+ * (thread_limits.h). */
 #include "bench/support/thread_limits.h"
 
 #include <inttypes.h>
@@ -8,11 +9,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define SHARE_LEFT      8   /* of a limit, this part is left to others */
-#define MAPS_OF_PROGRAM 512 /* pieces of memory that a process has without further threads */
+#define SHARE_LEFT      8   /* one part of this many of each limit is left to other programs */
+#define MAPS_OF_PROGRAM 512 /* memory mappings that a process has without further threads */
 #define MAPS_OF_THREAD  2
 
-/* Read the number that a file begins with. Without a file, and for "max", there is no limit. */
+/* Read the number that a file begins with. Without a file, and if it says "max", there is no
+ * limit. */
 static uint64_t read_number(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -26,7 +28,7 @@ static uint64_t read_number(const char *path)
     return number;
 }
 
-static uint64_t lower_of(uint64_t one, uint64_t other)
+static uint64_t get_smaller_limit(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
 }
@@ -56,7 +58,7 @@ static uint64_t read_groups(void)
     uint64_t limit = THREAD_LIMIT_NONE;
 
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        limit = lower_of(limit, read_group(line));
+        limit = get_smaller_limit(limit, read_group(line));
     if (file != NULL)
         fclose(file);
     return limit;
@@ -82,15 +84,15 @@ void thread_limits_read(struct thread_limits *ret_limits)
     (void)getrlimit(RLIMIT_NPROC, &user);
     *ret_limits = (struct thread_limits){
         .user = user.rlim_cur == RLIM_INFINITY ? THREAD_LIMIT_NONE : user.rlim_cur,
-        .system = lower_of(read_number("/proc/sys/kernel/threads-max"),
-                           read_number("/proc/sys/kernel/pid_max")),
+        .system = get_smaller_limit(read_number("/proc/sys/kernel/threads-max"),
+                                    read_number("/proc/sys/kernel/pid_max")),
         .group = read_groups(),
         .maps = read_number("/proc/sys/vm/max_map_count"),
         .used = read_used(),
     };
 }
 
-static uint64_t left_of(uint64_t limit, uint64_t used)
+static uint64_t get_rest_of_limit(uint64_t limit, uint64_t used)
 {
     uint64_t ours = limit - limit / SHARE_LEFT;
 
@@ -103,10 +105,10 @@ uint64_t thread_limits_bear(const struct thread_limits *limits, uint64_t most)
 
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
         if (threads[i] != THREAD_LIMIT_NONE)
-            most = lower_of(most, left_of(threads[i], limits->used));
+            most = get_smaller_limit(most, get_rest_of_limit(threads[i], limits->used));
     }
     if (limits->maps == THREAD_LIMIT_NONE)
         return most;
     uint64_t maps = limits->maps > MAPS_OF_PROGRAM ? limits->maps - MAPS_OF_PROGRAM : 0;
-    return lower_of(most, maps / MAPS_OF_THREAD);
+    return get_smaller_limit(most, maps / MAPS_OF_THREAD);
 }

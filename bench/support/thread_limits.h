@@ -1,4 +1,4 @@
-/* How many threads this machine bears beside all that runs already.
+/* How many threads this machine can have beside all that run already.
  *
  * A program that makes threads until no more can be made leaves none to others: no shell could
  * start to end it. So a bench asks here first. */
@@ -9,21 +9,21 @@
 
 #define THREAD_LIMIT_NONE UINT64_MAX
 
-/* The limits, and what is used of them. THREAD_LIMIT_NONE, each: there is none, or it cannot be
- * read. */
+/* The limits of threads, and how much of them is used. THREAD_LIMIT_NONE: there is no such limit,
+ * or it cannot be read. */
 struct thread_limits {
     uint64_t user;   /* `ulimit -u`: threads of the user */
-    uint64_t system; /* the lower one of kernel.threads-max and kernel.pid_max */
+    uint64_t system; /* the smaller one of kernel.threads-max and kernel.pid_max */
     uint64_t group;  /* pids.max of the control group */
-    uint64_t maps;   /* vm.max_map_count: pieces of memory of one process */
-    uint64_t used;   /* threads that there are now, of all users; 0 if it cannot be read */
+    uint64_t maps;   /* vm.max_map_count: memory mappings of one process */
+    uint64_t used;   /* present number of threads of all users; 0 if it cannot be read */
 };
 
 void thread_limits_read(struct thread_limits *ret_limits);
 
-/* Returns how many threads one process may make under these limits: an eighth of each limit of
- * threads is left to others, and each thread takes two pieces of memory, its stack and the guard of
- * that. Returns at most `most`. */
+/* Returns how many threads one process may make under these limits, at most `most`: an eighth of
+ * each limit of threads is left to others, and each thread takes two memory mappings, its stack and
+ * the guard page of that. */
 uint64_t thread_limits_bear(const struct thread_limits *limits, uint64_t most);
 
 #endif

@@ -25,8 +25,10 @@ static const domus_http_route routes[] = {
     {0, NULL, 0},
 };
 
-static const domus_system *system_of_service; /* constant once the program has started, */
-static domus_http_files files;                /* as this is */
+/* the system that runs the service; constant once the program has started */
+static const domus_system *system_of_service;
+/* the static files; constant once the program has started */
+static domus_http_files files;
 
 /* --- the directory of the files, which an actor opens ----------------------------------------- */
 
