@@ -3,8 +3,8 @@
  * - pingpong: two actors of one thread send one notice to and fro. The figure is the CPU time of
  *   that thread for a message.
  * - echo: a client without domus sends ECHO_BATCH messages of ECHO_BYTES over ECHO_CONNECTIONS
- *   connections, waits for all of them, and then for the next of its times. The figure is the CPU
- *   time of the system for a message.
+ *   connections, waits until all have come back, and goes on with the next batch. The figure is the
+ *   CPU time of the system for a message.
  *
  * Rounds of all levels alternate in one system, which changes its level between them, so that
  * whatever else the machine does meets all of them alike. `ROW.LEVEL.ratio` is the median of the

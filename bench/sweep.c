@@ -166,7 +166,7 @@ static int run_load(const struct sweep_row *row, const struct server *server, do
     return error;
 }
 
-/* Run a load on a fresh service. */
+/* Run a load on a service that was started for it. */
 static int measure_value(const struct sweep_row *row, const struct sweep_key *key,
                          const char *value, double *ret_figures)
 {

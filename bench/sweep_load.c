@@ -14,7 +14,7 @@
 #define KEYS     1000u
 #define WORDS    8u
 #define PACKET   (WORDS * sizeof(uint64_t))
-#define HOME     "hello, world\n" /* what web_domus answers */
+#define HOME     "hello, world\n" /* the body that web_domus answers with */
 
 /* --- packets ---------------------------------------------------------------------------------- */
 

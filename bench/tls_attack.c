@@ -134,7 +134,7 @@ static _Noreturn void run_attack(struct tls_attack *attack, pid_t starter)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* Have OpenSSL write the ClientHello of a client of the loads. */
+/* Let OpenSSL write the ClientHello that a client of the loads would send. */
 static int make_hello(struct tls_attack *attack)
 {
     SSL_CTX *context = tls_client_context();

@@ -1,7 +1,7 @@
-/* Dialogs: a program that runs beside the bench and talks with it by lines, on its stdin and
- * stdout.
+/* Dialogs: a program that runs beside the bench, which writes lines to its stdin and reads lines
+ * from its stdout.
  *
- * Its stderr is that of the bench. It is killed if the bench dies. */
+ * The program's stderr is that of the bench. The program is killed if the bench dies. */
 #ifndef DOMUS_BENCH_DIALOG_H
 #define DOMUS_BENCH_DIALOG_H
 

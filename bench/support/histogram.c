@@ -1,4 +1,5 @@
-/* This file reads percentiles from a histogram; its hot half, adding a value, is in the header. */
+/* This file reads percentiles from a histogram; adding a value, which has to be fast, is in
+ * histogram.h. */
 #include "bench/support/histogram.h"
 
 /* Returns the middle of the values that histogram_bucket() puts into `bucket`. */

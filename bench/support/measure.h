@@ -20,7 +20,7 @@ uint64_t measure_thread_cpu_ns(void);
 uint64_t measure_process_cpu_ns(void);
 int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns);
 
-/* Returns the resident set of another process; 0: it cannot be read. */
+/* Returns the resident bytes of another process; 0: they cannot be read. */
 double measure_resident_bytes(pid_t pid);
 
 /* Sleep for `seconds`, also if signals interrupt the sleep. */

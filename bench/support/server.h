@@ -18,7 +18,7 @@
 struct server {
     pid_t pid;
     int watch;  /* a pidfd, which is readable when the server has ended */
-    int output; /* its stdout */
+    int output; /* descriptor of the server's stdout */
     uint16_t port;
     uint64_t listening_cpu_ns;
     bool has_received;

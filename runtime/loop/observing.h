@@ -20,7 +20,7 @@ typedef struct domi_observing {
     struct domi_recorder *recorder; /* recorder of the thread; NULL: it has never recorded */
 } domi_observing;
 
-/* Apply a new profile.level. The thread itself. */
+/* Apply a new profile.level. Called by the thread itself. */
 void domi_observing_apply_level(domi_thread *thread);
 
 /* Add the iteration that is over to the histograms, because the next one begins. Called only while

@@ -58,7 +58,7 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 void domi_thread_count_empty_wakeup(domi_thread *thread);
 
 /* Wake a manager that sleeps, by a write to its eventfd. This function is domi_runtime_hooks.wake.
- * Any thread. */
+ * Any thread may call this. */
 void domi_thread_wake(domi_manager *manager);
 
 /* ---- spin.c -----------------------------------------------------------------------------------*/
@@ -78,7 +78,7 @@ void domi_thread_learn_spin(domi_thread *thread);
  * (contract: Park and wake). */
 
 /* Decide, after a sleep that began at `asleep_ns`, whether the thread may put wake-ups of others
- * off for idle.standIn, and whether its next sleep is a doze. The thread itself. */
+ * off for idle.standIn, and whether its next sleep is a doze. Called by the thread itself. */
 void domi_thread_decide_stand_in(domi_thread *thread, uint64_t asleep_ns);
 
 /* Returns when a sleep that may last until `until_ns` has to end: earlier than that if the thread
@@ -90,8 +90,8 @@ uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns);
 bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns);
 
 /* Wake the sleeping threads that were noted (domi_manager_notify), or stand in for them if this
- * thread `is_idle` (has no state actor to run). The thread itself, in phase 3, at each look, and
- * before it sleeps. */
+ * thread `is_idle` (has no state actor to run). Called by the thread itself, in phase 3, at each
+ * look, and before it sleeps. */
 void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle);
 
 /* Let the thread wake sleepers at once from now on, because it has left its loop. */
@@ -102,7 +102,7 @@ void domi_thread_stop_noting_sleepers(domi_thread *thread);
 /* Freeing unused memory, in small steps. */
 
 /* Free unused memory, in one step of at most `objects` objects. Returns true if there may be more
- * to free. The thread itself. */
+ * to free. Called by the thread itself. */
 bool domi_thread_trim(domi_thread *thread, uint32_t objects);
 
 /* Trim the slabs of an idle thread with domi_thread_trim(), but at most once a tick while there is
@@ -113,19 +113,19 @@ bool domi_thread_trim_idle(domi_thread *thread);
 
 /* How a thread follows the orders of the system. */
 
-/* Apply a new configuration, and begin the step of a stop that the system wants. The thread itself,
- * in its phase 2. */
+/* Apply a new configuration, and begin the step of a stop that the system wants. Called by the
+ * thread itself, in its phase 2. */
 void domi_thread_follow(domi_thread *thread);
 
 /* ---- follow_change ----------------------------------------------------------------------------*/
 
 /* How a thread of the loop applies a change of the configuration. */
 
-/* Set what the thread derives from its configuration. The thread itself, or its maker before it
- * runs. */
+/* Set what the thread derives from its configuration. Called by the thread itself, or its maker
+ * before it runs. */
 void domi_thread_apply_config(domi_thread *thread);
 
-/* Apply the configuration that holds now. The thread itself, in its phase 2. */
+/* Apply the configuration that holds now. Called by the thread itself, in its phase 2. */
 void domi_thread_follow_change(domi_thread *thread);
 
 #endif

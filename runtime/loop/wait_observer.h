@@ -61,7 +61,7 @@ bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager
 void domi_wait_drop_lost(domi_wait_observer *observer);
 
 /* Stop following a message of `house`, which was exposed and is back: the message may have been
- * handled elsewhere. The owner of `manager`, or the thread that holds it. */
+ * handled elsewhere. Called by the owner of `manager`, or the thread that holds it. */
 void domi_wait_forget_house(domi_manager *manager, const domi_house *house);
 
 /* Make an observer that only measures waits. */

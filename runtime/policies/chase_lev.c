@@ -220,7 +220,8 @@ bool domi_chase_lev_is_empty(const domi_chase_lev *deque)
 {
     /* a cast, because loads of C17 take no const pointer */
     domi_chase_lev *looked = (domi_chase_lev *)(uintptr_t)deque;
-    /* acquire: `bottom` is at least as new as the thieves saw whose steals are in the word. */
+    /* acquire: the `bottom` read next is at least as new as the one read by the thieves whose
+     * steals are in the word. */
     uint64_t word = atomic_load_explicit(&looked->word, memory_order_acquire);
 
     /* seq_cst: pairs with the store in a push */

@@ -45,19 +45,20 @@ void domi_parking_destroy(domi_parking *parking);
 /* Sleep until a put wakes this runner, the runner is called, or `end` has come (NULL: no bound);
  * return at once if `has_jobs` says that a queue has a job. `has_jobs` is called under the mutex,
  * locks nothing, and loads the sizes of the queues by seq_cst. After this function the runner looks
- * for a job, unless it is called. The runner. */
+ * for a job, unless it is called. Called by the runner. */
 void domi_parking_park(domi_parking *parking, domus_runner *runner,
                        bool (*has_jobs)(domus_runner *runner), const struct timespec *end);
 
-/* Wake all runners that sleep, so that they look at domus_runner_is_called(). Any thread. */
+/* Wake all runners that sleep, so that they look at domus_runner_is_called(). Any thread may call
+ * this. */
 void domi_parking_call_runners(domi_parking *parking);
 
-/* Wake one runner. Called by domi_parking_wake_one(), which has seen a parked runner. Any
- * thread. */
+/* Wake one runner. Called by domi_parking_wake_one(), which has seen a parked runner. Any thread
+ * may call this. */
 void domi_parking_wake_parked(domi_parking *parking);
 
 /* Wake a runner if one is parked. Called by a thread that has just put a job and stored the size of
- * its queue by seq_cst. Any thread. */
+ * its queue by seq_cst. Any thread may call this. */
 static inline void domi_parking_wake_one(domi_parking *parking)
 {
     /* seq_cst: pairs with domi_parking_park() as told at the top of this header. */

@@ -109,10 +109,12 @@ struct domus_pool {
 };
 
 /* Returns the number of jobs in the queues. The counts of takes are read before those of puts, so
- * that a job that comes and goes meanwhile does not make the number smaller. Any thread. */
+ * that a job that comes and goes meanwhile does not make the number smaller. Any thread may call
+ * this. */
 uint64_t domi_pool_count_queued(const domus_pool *pool);
 
-/* Call every runner of the pool: each runner returns from `dequeue` once. Any thread. */
+/* Call every runner of the pool: each runner returns from `dequeue` once. Any thread may call
+ * this. */
 void domi_pool_call(domus_pool *pool);
 
 #endif

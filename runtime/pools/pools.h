@@ -17,23 +17,24 @@ int domi_pools_init(domus_system *system);
  * kernel. */
 int domi_pools_start(domus_system *system);
 
-/* Call all runners, so that they see a new step of the stop. Any thread. */
+/* Call all runners, so that they see a new step of the stop. Any thread may call this. */
 void domi_pools_call(domus_system *system);
 
 /* True if every runner whose thread was made has begun `step`. */
 bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step);
 
-/* Returns how many actors live in all pools. Any thread. */
+/* Returns how many actors live in all pools. Any thread may call this. */
 uint64_t domi_pools_count_houses(const domus_system *system);
 
-/* True if all runners whose threads were made have left their loops. Under the system's mutex. */
+/* True if all runners whose threads were made have left their loops. Called under the system's
+ * mutex. */
 bool domi_pools_have_ended(const domus_system *system);
 
 /* Join the runners, which have left their loops or are about to, and end the actors that are left,
  * on the calling thread. */
 void domi_pools_end(domus_system *system);
 
-/* Note the handlers that hold up runners at the end of a stop (losses.h). Under the system's
+/* Note the handlers that hold up runners at the end of a stop (losses.h). Called under the system's
  * mutex. */
 void domi_pools_record_stuck_handlers(domus_system *system);
 

@@ -17,11 +17,11 @@ extern const domi_runtime_hooks domi_hooks_of_runners;
  * system's mutex, or while no runner runs. */
 int domi_runner_start(domus_runner *runner);
 
-/* Returns a number that grows with each life-beat of a runner. Any thread. */
+/* Returns a number that grows with each life-beat of a runner. Any thread may call this. */
 uint64_t domi_runner_beat(const domus_runner *runner);
 
 /* Returns a number that changes when a turn begins and when it ends, but not with what a handler
- * does. Any thread. */
+ * does. Any thread may call this. */
 uint64_t domi_runner_turns(const domus_runner *runner);
 
 /* Take one step of a runner's thread: look at the clock, at the stop of the system, and at timers
@@ -49,7 +49,7 @@ typedef struct domi_spans {
     uint64_t lived_ns, search_ns, park_ns;
 } domi_spans;
 
-/* Read the times of a runner up to now. Any thread. */
+/* Read the times of a runner up to now. Any thread may call this. */
 domi_spans domi_span_read(const domus_runner *runner);
 
 /* ---- spares.c ---------------------------------------------------------------------------------*/

@@ -29,7 +29,8 @@ static void *get_interrupted_address(const ucontext_t *context)
 #endif
 }
 
-/* The backtrace that the calling thread owns; NULL on a thread that was not admitted. */
+/* The backtrace that the calling thread owns; NULL on a thread without
+ * domi_backtrace_enable_thread(). */
 static _Thread_local domi_backtrace *own;
 
 uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context, uint32_t *ret_first)
@@ -60,8 +61,8 @@ static void handle_signal(int number, siginfo_t *info, void *context)
     uint32_t wanted = DOMI_BACKTRACE_WANTED;
 
     (void)number, (void)info;
-    /* Any process may send this signal to any thread. Only an admitted thread that was asked
-     * does something. */
+    /* Any process may send this signal to any thread. The handler does something only on a thread
+     * that has a backtrace and was asked for it. */
     if (trace == NULL)
         return;
     /* acquire: pairs with domi_backtrace_request(). The request may be withdrawn at the same time

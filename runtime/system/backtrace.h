@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_BACKTRACE_FRAMES_MAX 32u /* frames that are kept */
+#define DOMI_BACKTRACE_FRAMES_MAX 32u /* the most frames that are stored */
 
 /* The most frames of the handler and the signal trampoline, which are left out. */
 #define DOMI_BACKTRACE_OWN_MAX 8u
@@ -26,23 +26,23 @@ typedef enum domi_backtrace_state {
 } domi_backtrace_state;
 
 typedef struct domi_backtrace {
-    _Atomic uint32_t state; /* domi_backtrace_state */
+    _Atomic uint32_t state; /* state of the backtrace, a domi_backtrace_state */
     bool admitted;          /* the thread takes the signal; constant once it runs */
     /* The signal handler calls this to read other things that only the thread itself can read
      * without a race. */
     void (*note)(void *context); /* called in the signal handler, after the frames were taken */
     void *context;               /* the argument of `note` */
 
-    /* The handler writes these; the asker reads them once the state is TAKEN. */
+    /* The handler writes these fields; the asking thread reads them once the state is TAKEN. */
     uint32_t count;
     uint32_t first; /* index of the frame that was interrupted */
     /* return addresses, the innermost first */
     void *frames[DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX];
 } domi_backtrace;
 
-/* From now on the calling thread, which owns `trace`, takes `signal`, if the program has installed
- * the handler. The handler calls `note` with `context`; what `note` writes may be read once the
- * state is TAKEN. */
+/* Let the calling thread, which owns `trace`, take `signal` from now on, if the program has
+ * installed the handler. The handler calls `note` with `context`; what `note` writes may be read
+ * once the state is TAKEN. */
 void domi_backtrace_enable_thread(domi_backtrace *trace, int signal, void (*note)(void *context),
                                   void *context);
 
@@ -58,7 +58,7 @@ static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
     return atomic_load_explicit(&trace->state, memory_order_acquire) == DOMI_BACKTRACE_TAKEN;
 }
 
-/* Drop a backtrace that was read, or withdraw a request for one. */
+/* Drop a backtrace that was read, or withdraw a request for a backtrace. */
 void domi_backtrace_drop(domi_backtrace *trace);
 
 /* Take the call stack of the calling thread, in a handler of a signal that got `context`. `frames`

@@ -1,4 +1,4 @@
-/* The handler of SIGPROF; the header has the idea.
+/* The handler of SIGPROF, which takes samples; backtrace_samples.h says what they are.
  *
  * The handler is called only where a timer of domus has interrupted a thread, which may be within
  * any function. It calls backtrace(), which is async-signal-safe after a first call, and stores
@@ -33,7 +33,7 @@ static _Atomic uint32_t inside;
  * its own. */
 static _Atomic uint64_t begun_under;
 
-/* The manager of the calling thread; NULL on a thread that was not admitted. */
+/* The manager of the calling thread; NULL on a thread without domi_samples_enable_thread(). */
 static _Thread_local const domi_manager *own;
 
 /* --- in the handler --------------------------------------------------------------------------- */
@@ -97,14 +97,14 @@ static void handle_signal(int number, siginfo_t *info, void *context)
     domi_samples *samples = atomic_load_explicit(&active, memory_order_seq_cst);
     if (samples != NULL && samples->system == manager->system)
         take_sample(samples, manager, info, context);
-    /* release, as part of seq_cst: domi_samples_end() sees the words. */
+    /* release, as part of seq_cst: domi_samples_end() sees the words of the sample. */
     atomic_fetch_sub_explicit(&inside, 1, memory_order_seq_cst);
     errno = error;
 }
 
 /* --- its installation ------------------------------------------------------------------------- */
 
-/* True if the signal's handler is ours. */
+/* True if the handler of the signal is the library's. */
 static bool is_handler_ours(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal;

@@ -15,9 +15,10 @@
 
 struct domus_system;
 
-/* How a thread can be sampled. It writes this itself, and any thread reads it. */
+/* The data by which a thread can be sampled. The thread itself writes them, and any thread reads
+ * them. */
 typedef struct domi_sampled {
-    domi_counter cpu_clock; /* the clockid_t of its CPU clock */
+    domi_counter cpu_clock; /* the clockid_t of the thread's CPU clock */
     domi_counter tid;       /* the kernel's number of the thread; 0: the thread cannot be sampled */
 } domi_sampled;
 
@@ -54,11 +55,11 @@ typedef struct domi_samples {
     _Atomic uint64_t dropped; /* samples for which there was no room, by their weights */
 } domi_samples;
 
-/* From now on the calling thread, which owns `manager`, can be sampled, if the program has
+/* Let the calling thread, which owns `manager`, be sampled from now on, if the program has
  * installed the handler. */
 void domi_samples_enable_thread(domi_sampled *self, const domi_manager *manager);
 
-/* From now on the calling thread, which is about to end, cannot be sampled. */
+/* Let the calling thread, which is about to end, not be sampled any more. */
 void domi_samples_disable_thread(domi_sampled *self);
 
 /* Make `samples` active. Returns 0; -ENOENT if there is no handler; -EBUSY if another set is

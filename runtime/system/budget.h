@@ -18,8 +18,8 @@ typedef struct domi_marks {
 } domi_marks;
 
 typedef struct domi_budget {
-    uint64_t own;     /* the library's bytes; at most all that is used */
-    uint64_t foreign; /* the rest of what is used */
+    uint64_t own;     /* the library's own bytes; at most all used bytes */
+    uint64_t foreign; /* used bytes that are not the library's */
     /* marks of the library's memory: `high` is the budget, `critical` the last budget */
     domi_marks marks;
 } domi_budget;
@@ -30,7 +30,7 @@ static inline uint64_t domi_bytes_subtract(uint64_t from, uint64_t bytes)
     return from > bytes ? from - bytes : 0;
 }
 
-/* Returns the marks of a limit, by two percentages of it. */
+/* Returns the marks `high` and `critical` of a limit, by two percentages of it. */
 domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critical_percent);
 
 /* Divide the used memory into own and foreign memory, and compute the budgets. `held` is how many

@@ -58,7 +58,7 @@ static domi_recorder *find_recorder(void)
 {
     char comm[COMM_LENGTH + 1] = "";
 
-    /* relaxed: this thread has written it. */
+    /* relaxed: this thread itself has written the pointer. */
     domi_recorder *own =
         own_recorder != NULL ? atomic_load_explicit(own_recorder, memory_order_relaxed) : NULL;
     if (own != NULL)
@@ -77,7 +77,7 @@ static uint64_t get_run_begin(const domi_manager *manager, const domi_recorder *
     return begin_ns < now_ns ? begin_ns : now_ns;
 }
 
-/* Say in the trace which signal has come here, and whose function was running. */
+/* Write into the trace which signal has come on this thread, and whose function was running. */
 static void describe_crash(int signal)
 {
     struct timespec now = domi_clock_deadline_after(0);

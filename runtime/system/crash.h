@@ -14,7 +14,7 @@
  * one. */
 void domi_crash_enter(_Atomic(domi_recorder *) *recorder);
 
-/* The calling thread is about to end. */
+/* Free what domi_crash_enter() has made, because the calling thread is about to end. */
 void domi_crash_leave(void);
 
 #endif

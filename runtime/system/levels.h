@@ -31,12 +31,14 @@ typedef struct domi_pressure {
     /* Each of the two levels is a domus_memory_level, and changes seldom. */
     /* the level of the library's own memory against its budget; threads act on this level */
     alignas(DOMI_LINES) _Atomic uint32_t own_level;
-    _Atomic uint32_t level;               /* the level of all memory in use */
-    _Atomic uint32_t changes;             /* how often one of the two levels has changed */
-    alignas(DOMI_LINES) domi_meter meter; /* pressure.c finds this structure by its meter */
-    struct domus_system *system;          /* the system whose memory this is */
-    const char *root;                     /* put before `/proc` and `/sys`; "" in production */
-    _Atomic uint64_t next_ns;             /* when the next look is due; UINT64_MAX: never */
+    _Atomic uint32_t level;   /* the level of all memory in use */
+    _Atomic uint32_t changes; /* how often one of the two levels has changed */
+    /* the meter of the library's bytes; pressure.c finds this structure by its address */
+    alignas(DOMI_LINES) domi_meter meter;
+    struct domus_system *system; /* the system whose memory this is */
+    /* prefix of the paths `/proc` and `/sys`; "" in production */
+    const char *root;
+    _Atomic uint64_t next_ns; /* when the next look is due; UINT64_MAX: never */
     /* 1 while a thread takes a look; only that thread writes the fields below */
     _Atomic uint32_t looking;
     domi_footprint footprint; /* reads used bytes and limits */
@@ -60,7 +62,7 @@ typedef struct domi_pressure {
      * they hold what has been logged. */
     _Atomic uint32_t woken_for;     /* the value of `changes` for which watchers were last woken */
     _Atomic uint32_t said;          /* the state of memory that was logged last (enum trouble) */
-    _Atomic uint32_t is_shedding;   /* channels are being reset */
+    _Atomic uint32_t is_shedding;   /* not 0: channels are being reset */
     _Atomic uint32_t said_shedding; /* not 0: the line about channels being reset was logged */
     uint64_t shed_said;             /* shared.shed when the end of the resets was last logged */
     uint64_t shed_bytes_said;       /* `shared.shed_bytes` at the time of `shed_said` */

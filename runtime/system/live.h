@@ -30,7 +30,7 @@ typedef struct domi_live {
 } domi_live;
 
 /* Returns the present value of a field of a live key. Relaxed: the value is complete by itself. Any
- * thread. */
+ * thread may call this. */
 #define DOMI_LIVE(system, field) __atomic_load_n(&(system)->live.config.field, __ATOMIC_RELAXED)
 
 #endif

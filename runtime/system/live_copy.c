@@ -1,4 +1,5 @@
-/* The configuration that holds now, and how managers get it; see the header. */
+/* This file copies the configuration that holds now to managers and others; live.h says what it
+ * is. */
 #include "runtime/system/live_copy.h"
 
 #include "house/dispatch/manage.h"

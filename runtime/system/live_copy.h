@@ -10,10 +10,11 @@ void domi_live_init(domus_system *system, uint64_t spin_ns);
 void domi_live_fini(domus_system *system);
 
 /* Copy the configuration that holds now. The system owns the texts, listeners and pools in the
- * copy. Any thread. */
+ * copy. Any thread may call this. */
 void domi_live_copy_config(domus_system *system, domus_config *ret_config);
 
-/* Bring a manager's copy of the configuration up to date. The thread that uses the manager. */
+/* Bring a manager's copy of the configuration up to date. Called by the thread that uses the
+ * manager. */
 void domi_live_update_manager(domus_system *system, domi_manager *manager);
 
 #endif

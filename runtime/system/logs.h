@@ -11,7 +11,7 @@
  * from each thread. */
 
 /* Log a line of thread `thread`; DOMUS_LOG_OUTSIDE stands for a thread that is not the system's.
- * Any thread. */
+ * Any thread may call this. */
 void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread, const char *format,
                    ...) __attribute__((format(printf, 4, 5)));
 

@@ -5,39 +5,42 @@
 
 #include "runtime/system/system.h"
 
-/* Handle the final failure of the ring of `thread`: log it, tell the program
- * (domus_hooks.failed), and let the program stop the system. The hook is called for the first
- * failure only. The thread itself. */
+/* Handle the final failure of the ring of `thread`: log it, tell the program (domus_hooks.failed),
+ * and let the program stop the system. The hook is called for the first failure only. Called by the
+ * thread itself. */
 void domi_system_handle_ring_failure(domus_system *system, uint32_t thread, int error);
 
 /* Note the actors that are left on a thread whose loop has ended, before these actors are ended.
- * The owner of `manager`. */
+ * Called by the owner of `manager`. */
 void domi_system_record_left_actors(domus_system *system, domi_manager *manager);
 
 /* Note the actor whose handler runs on a thread that has not left its loop, if a handler runs.
- * Under the system's mutex. */
+ * Called under the system's mutex. */
 void domi_system_record_running_actor(domus_system *system, const domi_manager *manager);
 
-/* Log each noted line that was not logged yet. The thread that stops the system. */
+/* Log each noted line that was not logged yet. Called by the thread that stops the system. */
 void domi_system_log_left(domus_system *system);
 
 /* Returns how many channels and connections the library has ended until now while they owed bytes
- * to a peer or to an actor (domi_cut), and how many bytes, on all threads. Any thread. */
+ * to a peer or to an actor (domi_cut), and how many bytes, on all threads. Any thread may call
+ * this. */
 domi_cut domi_system_count_cut(const domus_system *system);
 
 /* Returns how many connections are accepted and not closed, on all threads. A caller that finds 0
- * also sees the counters that those connections wrote before they were closed. Any thread. */
+ * also sees the counters that those connections wrote before they were closed. Any thread may call
+ * this. */
 uint64_t domi_system_connections(const domus_system *system);
 
-/* Returns how many open connections this side has connected, on all threads. Any thread. */
+/* Returns how many open connections this side has connected, on all threads. Any thread may call
+ * this. */
 uint64_t domi_system_count_outbound(const domus_system *system);
 
-/* Log the connections of threads whose handlers have not returned. The thread that
- * stops the system. */
+/* Log the connections of threads whose handlers have not returned. Called by the thread that stops
+ * the system. */
 void domi_system_log_held_connections(domus_system *system);
 
 /* Log the channels that were cut since the last call. Returns how many channels were cut since the
- * drain began. The thread that stops the system. */
+ * drain began. Called by the thread that stops the system. */
 int domi_system_log_cut(domus_system *system);
 
 #endif

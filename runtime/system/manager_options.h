@@ -7,7 +7,7 @@
 #include "runtime/system/system.h"
 
 /* Returns the options for manager `index` of `system`. The caller adds the hooks, and the objects
- * besides the system that the hooks use. Any thread. */
+ * besides the system that the hooks use. Any thread may call this. */
 domi_manager_options domi_system_manager_options(domus_system *system, uint32_t index,
                                                  uint64_t now_ns);
 

@@ -13,8 +13,8 @@ struct domus_system;
 #define DOMI_STALL_TRACE_BYTES_MAX (UINT64_C(64) << 20) /* most bytes of a file */
 
 /* Write the file of profile.stallFile, and log that. Nothing is written without that key, while
- * spans are not recorded, or if the last file was written just now. The monitor, which looks at
- * nothing else meanwhile. */
+ * spans are not recorded, or if the last file was written just now. Called by the monitor, which
+ * looks at nothing else meanwhile. */
 void domi_stall_trace_write(struct domus_system *system, uint64_t now_ns);
 
 #endif

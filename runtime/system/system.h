@@ -241,7 +241,7 @@ static inline void domi_system_check_not_forked(const domus_system *system)
     DOMI_CHECK(!domi_system_is_forked(system));
 }
 
-/* Returns the step of a stop that is wanted. Any thread. */
+/* Returns the step of a stop that is wanted. Any thread may call this. */
 static inline domi_stop_step domi_system_read_step(const domus_system *system, memory_order order)
 {
     return domi_orders_step(
@@ -249,7 +249,7 @@ static inline domi_stop_step domi_system_read_step(const domus_system *system, m
 }
 
 /* Returns whether the system has orders that the thread has not followed. `order` is seq_cst in the
- * second look of a park, else relaxed. The thread itself. */
+ * second look of a park, else relaxed. Called by the thread itself. */
 static inline bool domi_thread_has_to_follow(const domi_thread *thread, memory_order order)
 {
     return atomic_load_explicit(&thread->system->orders, order) !=

@@ -55,7 +55,7 @@ typedef struct domi_thread_counters {
     domi_counter ready_ns;
     domi_counter io_behind_ns;  /* sum of completions times the length of the phase 3 before them */
     domi_counter steals_wanted; /* times at which this idle thread chose a victim */
-    domi_counter steals;        /* houses of other threads that were run here */
+    domi_counter steals;        /* houses of other threads that this thread has run */
     domi_counter files_kept;    /* loads of files that were answered from kept bytes */
     domi_counter tid;           /* the number that the kernel has for the thread; 0: none yet */
     domi_counter cpu_clock;     /* the clockid_t of the thread's CPU clock */
@@ -249,17 +249,19 @@ static inline void domi_thread_stamp_asleep(domi_thread *thread)
                           memory_order_release);
 }
 
-/* A number that grows with everything that a thread does, but not within one run. Any thread. */
+/* A number that grows with everything that a thread does, but not within one run. Any thread may
+ * call this. */
 uint64_t domi_thread_beat(const domi_thread *thread);
 
-/* How many state actors are ready, as the thread has published it last. Any thread. */
+/* How many state actors are ready, as the thread has published it last. Any thread may call
+ * this. */
 uint32_t domi_thread_read_published_depth(const domi_thread *thread);
 
 /* How many houses are ready. Only the thread itself calls this, also within a signal handler. */
 uint32_t domi_thread_count_queued(const domi_thread *thread);
 
 /* The step of a stop that the thread has begun. A caller that reads it also sees everything that
- * the thread began to do in this step. Any thread. */
+ * the thread began to do in this step. Any thread may call this. */
 domi_stop_step domi_thread_read_stop_step(const domi_thread *thread);
 
 /* Does the thread have to leave its loop? The thread itself. */
