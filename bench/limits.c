@@ -171,7 +171,7 @@ double limit_count(uint64_t messages)
 {
     struct actor counter = {.handle = answer_message};
 
-    counter.peer = &counter; /* is never true, because each message to this actor holds 0 */
+    counter.peer = &counter; /* has no effect, because each message to this actor holds 0 */
     uint64_t start_ns = measure_now_ns();
     for (uint64_t i = 0; i < messages; i++) {
         send_to(&counter, 0);
@@ -187,7 +187,7 @@ double limit_count(uint64_t messages)
     return get_rate_per_second(messages, elapsed_ns);
 }
 
-/* The limits below are between threads. */
+/* The limits below have two or more threads. */
 
 static inline void pause_briefly(void)
 {
@@ -211,8 +211,8 @@ static void start_thread(pthread_t *thread, void *(*run)(void *), void *argument
 }
 
 struct hand_off {
-    /* 2i: the i-th round may begin; 2i + 1: the i-th round is on its way back. It has a cache line
-     * for itself. */
+    /* The turn: 2i: the i-th round may begin; 2i + 1: the i-th round is on its way back. It has a
+     * cache line for itself. */
     _Alignas(CACHE_LINE) _Atomic uint64_t turn;
     _Alignas(CACHE_LINE) uint64_t rounds;
     uint64_t elapsed_ns;

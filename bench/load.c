@@ -27,8 +27,8 @@
 #define PERIOD     4093u
 #define CHUNK      65536u
 #define EVENTS_MAX 512
-#define WAIT_NS    100000000 /* milliseconds by which a run without answers may end late */
-#define TICK_NS    100000    /* milliseconds; a paced load sends due messages at least this often */
+#define WAIT_NS    100000000 /* nanoseconds by which a run without answers may end late */
+#define TICK_NS    100000    /* nanoseconds; a paced load sends due messages at least this often */
 
 struct connection {
     int fd;
@@ -392,8 +392,9 @@ static int finish_load(struct load *load)
     return 0;
 }
 
-/* Add the CPU time that the watched processes have used since the last call. */
-static int add_watched_cpu_time(const struct load_options *options, uint64_t *cpu_ns)
+/* Subtract each `cpu_ns` from the CPU time of its watched process. So a second call gives the time
+ * that each process has used since the first call. */
+static int measure_watched_cpu_time(const struct load_options *options, uint64_t *cpu_ns)
 {
     for (int i = 0; i < LOAD_WATCHED_MAX; i++) {
         uint64_t now_ns = 0;
@@ -409,7 +410,7 @@ static int add_watched_cpu_time(const struct load_options *options, uint64_t *cp
 static int measure_load(struct load *load, struct load_result *ret_result)
 {
     struct load_result result = {0};
-    int error = add_watched_cpu_time(load->options, result.watched_cpu_ns);
+    int error = measure_watched_cpu_time(load->options, result.watched_cpu_ns);
     uint64_t cpu_ns = measure_thread_cpu_ns();
 
     if (error == 0)
@@ -428,7 +429,7 @@ static int measure_load(struct load *load, struct load_result *ret_result)
     result.messages = load->messages;
     result.cpu_ns = measure_thread_cpu_ns() - cpu_ns;
     result.elapsed_ns = measure_now_ns() - load->start_ns;
-    error = add_watched_cpu_time(load->options, result.watched_cpu_ns);
+    error = measure_watched_cpu_time(load->options, result.watched_cpu_ns);
     if (error == 0)
         error = finish_load(load);
     if (error != 0)

@@ -81,7 +81,7 @@ static const char haproxy_text[] = "global\n"
                                    "  bind 127.0.0.1:%u\n"
                                    "  server echo 127.0.0.1:%u\n";
 
-/* Find HAProxy where Debian puts it. */
+/* Find HAProxy at the path where Debian installs it. */
 static bool find_haproxy(char *path)
 {
     static const char *const places[] = {"/usr/sbin/haproxy", "/usr/local/sbin/haproxy"};

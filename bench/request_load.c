@@ -17,7 +17,7 @@
 
 #define ANSWERS_MAX 65536u /* bytes for one receive and the kept bytes in front of it */
 #define EVENTS_MAX  64
-#define TICK_NS     100000 /* milliseconds; a paced load sends due requests at least this often */
+#define TICK_NS     100000 /* nanoseconds; a paced load sends due requests at least this often */
 
 struct connection {
     int fd;

@@ -54,10 +54,10 @@ static const struct {
 
 static struct {
     struct options_page options;
-    char **wanted; /* names of rows */
+    char **wanted; /* names of the rows that are wanted */
     int wanted_count;
     bool there[CONTENDERS];
-    bool failed;           /* exit status if domus leaves out a row */
+    bool failed;           /* domus has failed in a row, so the exit status will be 1 */
     int cpus[THREADS_MAX]; /* the first two CPUs of this process */
     struct savina_run run;
     struct savina_outcome outcomes[SAVINA_ROWS * THREADS_MAX];

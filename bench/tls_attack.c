@@ -180,7 +180,7 @@ int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
     attack->rate = connections / seconds;
     int error = make_hello(attack);
     if (error == 0) {
-        /* a process, not a thread: it gets a copy of `attack`, so that both may write there */
+        /* from here on two processes share `attack`, so no field of it may be written by both */
         pid_t process = fork();
         if (process == 0)
             run_attack(attack, starter);

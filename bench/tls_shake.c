@@ -20,7 +20,7 @@
 #define CONNECTIONS_MAX 256u
 #define ANSWER_MAX      4096u
 #define EVENTS_MAX      64
-/* milliseconds; a paced load begins due handshakes at least this often */
+/* nanoseconds; a paced load begins due handshakes at least this often */
 #define TICK_NS 100000
 
 struct connection {

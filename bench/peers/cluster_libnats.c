@@ -219,7 +219,7 @@ int main(int argc, char **argv)
         subscribe_to_subject(RESPONDER, handle_message);
         cluster_side_ready();
         cluster_side_await_end();
-        _exit(0); /* the library's threads are at work */
+        _exit(0); /* ends the process at once, because the library's threads still run */
     }
     require_success(natsInbox_Create(&inbox), "inbox");
     cluster_asks_begin(&asks, side.count);

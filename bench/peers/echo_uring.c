@@ -149,7 +149,8 @@ static void handle_received(struct server *server, const struct io_uring_cqe *cq
             server->next_buffer[connection->last] = buffer;
         connection->last = buffer;
         mark_connection_to_send(server, fd);
-        /* A multishot may end with data in it, when the completion queue overflowed. */
+        /* A multishot receive may end with data in its last completion, when the completion queue
+         * overflowed. */
         if ((cqe->flags & IORING_CQE_F_MORE) == 0)
             arm_receive(server, fd);
     } else if (cqe->res == -ENOBUFS) {

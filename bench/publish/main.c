@@ -1,6 +1,6 @@
-/* The domus side of `bench publish`: each connection joins one group and says so by one
- * byte; a byte from a connection is a publication to the group, and each member writes it to
- * its connection. */
+/* The domus side of `bench publish`: each connection joins one group and says so by one byte. A
+ * byte from a connection becomes a publication to the group, and each member writes the publication
+ * to its connection. */
 #include "bench/publish/publish.h"
 #include "bench/publish/serve.h"
 

@@ -128,7 +128,7 @@ static int await_output(struct server *server, bool for_listening, uint16_t port
 }
 
 /* Move this process to the CPUs that the server is to have. */
-static bool move_off_cpus(int cpu)
+static bool move_to_server_cpus(int cpu)
 {
     cpu_set_t both;
 
@@ -148,7 +148,7 @@ static _Noreturn void become_program(int cpu, char *const arguments[], int outpu
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(127);
-    if (move_off_cpus(cpu) && dup2(output, STDOUT_FILENO) >= 0)
+    if (move_to_server_cpus(cpu) && dup2(output, STDOUT_FILENO) >= 0)
         execv(arguments[0], arguments);
     _exit(127);
 }

@@ -1,5 +1,5 @@
-/* A thread of the loop follows the orders of the system, at the start of its phase 2: the steps of
- * a stop, whose meanings stand in runtime/system/stop_step.h, and changes of the configuration. */
+/* A thread of the loop follows the orders of the system at the start of its phase 2: the steps of a
+ * stop, which runtime/system/stop_step.h describes, and changes of the configuration. */
 #include "runtime/loop/steps.h"
 
 #include "house/dispatch/manage.h"

@@ -115,7 +115,7 @@ const char *domus_histogram_name(domus_histogram_kind kind)
     return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
 }
 
-/* In phase 3 there is a stamp at each look between runs. */
+/* In phase 3 the thread stamps the time at each look between runs. */
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
 {
     domi_recorder *recorder = domi_thread_recorder(thread);

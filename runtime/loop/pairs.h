@@ -1,5 +1,5 @@
-/* Counts of what a thread has run for each other one: houses that it stole, and houses that it ran
- * in the place of a sleeper. */
+/* Counts of the houses that a thread has run for each other thread: those that it stole, and those
+ * that it ran in the place of a sleeper. */
 #ifndef DOMI_RUNTIME_LOOP_PAIRS_H
 #define DOMI_RUNTIME_LOOP_PAIRS_H
 

@@ -33,8 +33,8 @@ static uint64_t get_state_deadline(const domi_thread *thread)
     return thread->stamp_ns + budget_ns;
 }
 
-/* The look between runs (M2): read the clock, take arrivals and returned loans, serve thieves, and
- * send home what was freed for others. */
+/* Look between two runs (M2): read the clock, take arrivals and returned loans, serve thieves, and
+ * send freed objects back to their homes. */
 static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t houses)
 {
     uint64_t before_ns = thread->stamp_ns;

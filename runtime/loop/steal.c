@@ -87,7 +87,7 @@ static bool is_thread_overwhelmed(const domi_thread *thread, uint32_t index)
            thread->stealing.idle_count * readies >= thread->config->scheduler.steal.aggression;
 }
 
-/* Want houses of the thread `index` from now on. */
+/* Begin to want houses of the thread `index`. */
 static void follow_victim(domi_thread *thread, uint32_t index)
 {
     thread->stealing.victim = index;
@@ -231,7 +231,8 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-/* True if the other thread sleeps or spins. A thread that spins sees `waking` by itself. */
+/* True if the other thread sleeps or spins. A spinning thread reads `waking` without being
+ * woken. */
 static bool is_thread_idle(const domi_manager *other)
 {
     uint32_t word = domi_park_peek(&other->park);

@@ -139,7 +139,7 @@ void *domi_chase_lev_take(domi_chase_lev *deque)
      * acquire: thieves have read the slots of stolen items, so this thread may use these slots
      * again. */
     uint64_t word = atomic_fetch_add_explicit(&deque->word, CHANGE, memory_order_acq_rel);
-    if (((bottom + 1 - (uint32_t)word) & TOP_MASK) == 0) { /* the last item was stolen */
+    if (((bottom + 1 - (uint32_t)word) & TOP_MASK) == 0) { /* thieves have stolen the last item */
         atomic_store_explicit(&deque->bottom, bottom + 1, memory_order_release);
         return NULL;
     }
@@ -195,7 +195,7 @@ void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint
     choice chosen = choose_items(deque);
     uint32_t bottom = atomic_load_explicit(&own->bottom, memory_order_relaxed);
     domi_chase_lev_buffer *buffer = atomic_load_explicit(&own->buffer, memory_order_relaxed);
-    /* acquire: as in a push */
+    /* acquire: pairs with the thieves, as in domi_chase_lev_push() */
     uint32_t used = count_between(atomic_load_explicit(&own->word, memory_order_acquire), bottom);
     uint32_t room = buffer->mask + 1 - used;
     uint32_t count = chosen.count - chosen.count / 2;
@@ -210,7 +210,7 @@ void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint
         write_slot(buffer, bottom + i - 1, read_slot(chosen.buffer, (uint32_t)chosen.word + i));
     if (!try_claim(deque, chosen, count))
         return NULL;
-    if (count > 1) /* seq_cst: as in a push */
+    if (count > 1) /* seq_cst, as in domi_chase_lev_push() */
         atomic_store_explicit(&own->bottom, bottom + count - 1, memory_order_seq_cst);
     *ret_count = count;
     return first;
@@ -224,6 +224,6 @@ bool domi_chase_lev_is_empty(const domi_chase_lev *deque)
      * steals are in the word. */
     uint64_t word = atomic_load_explicit(&looked->word, memory_order_acquire);
 
-    /* seq_cst: pairs with the store in a push */
+    /* seq_cst: pairs with the store in domi_chase_lev_push() */
     return count_between(word, atomic_load_explicit(&looked->bottom, memory_order_seq_cst)) == 0;
 }

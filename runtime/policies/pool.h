@@ -34,7 +34,7 @@ typedef struct domi_runner_counters {
     domi_stall_counts stalls;
     /* The times below belong together while `stamp_ns` is not DOMI_RUNNER_MOVING, and does not
      * change. All are 0 if times are not measured. */
-    /* when the present wait began, or else the runner's life; 0: it does not live */
+    /* when the runner last began to wait or went on, or began to live; 0: it does not live */
     domi_counter stamp_ns;
     domi_counter waits;     /* 1: the runner waits since `stamp_ns` */
     domi_counter lived_ns;  /* life of the runner in ns up to `stamp_ns` */

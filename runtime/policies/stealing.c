@@ -40,7 +40,7 @@ struct interval {
 typedef struct pool_data {
     /* the intervals aggressive, moderate and relaxed; constant */
     struct interval intervals[INTERVALS];
-    /* number of jobs from other threads that were given to runners in turn */
+    /* how often get_next_runner() was called */
     alignas(DOMI_LINES) _Atomic uint32_t next;
 } pool_data;
 
@@ -55,7 +55,8 @@ typedef struct runner_data {
     pthread_cond_t wake;
 } runner_data;
 
-/* Relaxed: a job for a runner that has just begun or ended does no harm. */
+/* Returns whether the runner has begun. Relaxed: a job for a runner that has just begun or ended
+ * does no harm. */
 static bool has_begun(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);

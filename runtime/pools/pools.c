@@ -99,7 +99,7 @@ static const domi_runtime_hooks hooks_of_homes = {
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-/* Make memory for data of a policy; `size` may be 0. Returns false if there is none. */
+/* Make memory for the data of a policy; `size` may be 0. Returns false if there is no memory. */
 static bool make_data(size_t size, void **ret_data)
 {
     *ret_data = size != 0 ? domi_memory_map(size) : NULL;

@@ -45,7 +45,7 @@ static uint64_t sum_spare_bytes(const domus_system *system)
     return sum;
 }
 
-/* Keep the smaller of *way and the bytes from `from` up to `to`. */
+/* Make `*way` the number of bytes from `from` up to `to`, if that is less. */
 static void keep_smaller_way(uint64_t *way, uint64_t from, uint64_t to)
 {
     if (from < to && to - from < *way)
@@ -231,9 +231,10 @@ static void look_at_memory_while_growing(domi_meter *meter, size_t bytes)
         domi_manager_look_at_pressure(domi_thread_manager);
 }
 
-/* Allocations of the library are counted as they happen. The application's own growth is seen only
- * by looking, and may pass all marks within one interval. So the next look comes sooner while
- * memory grows, and also while it does not, if the next mark is near. */
+/* Set when the next look is due. Allocations of the library are counted as they happen. The
+ * application's own growth is seen only by a look, and may pass all marks within one interval. So
+ * the next look comes sooner while memory grows, and also while it does not, if the next mark is
+ * near. */
 static void set_next_look(domi_pressure *pressure, uint64_t interval_ns, uint64_t now_ns)
 {
     uint64_t used = domi_counter_read(&pressure->used);

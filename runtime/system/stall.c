@@ -189,7 +189,7 @@ static bool is_thread_at_rest(const domi_thread *thread, const domus_behaviour *
     return true;
 }
 
-/* Begin to watch anew, because the thread is not in the run of the last look. */
+/* Begin a new watch of a thread, because it is not in the run of the last look any more. */
 static void begin_new_watch(domi_thread *thread, uint64_t beat, const domi_clock *clock)
 {
     domi_stall *stall = &thread->stall;
@@ -281,7 +281,7 @@ static void record_found_stall(domus_system *system, domi_thread *thread, uint64
         report_stall(system, thread, now_ns, false);
 }
 
-/* Act on a thread that is still in the run of the last look. */
+/* Go on with the watch of a thread that is still in the run of the last look. */
 static void continue_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
@@ -303,7 +303,7 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
     }
 }
 
-/* Look at one thread. Returns the nanoseconds until the next look at it. */
+/* Look at one thread for a stall. Returns the nanoseconds until the next look at this thread. */
 static uint64_t look_at_thread(domus_system *system, domi_thread *thread, uint64_t often_ns)
 {
     domi_stall *stall = &thread->stall;

@@ -1,4 +1,5 @@
-/* The file of the last stall is overwritten, so that there is one of these files at most. */
+/* This file writes the trace of a stall. Each trace overwrites the last one, so there is at most
+ * one such file. */
 #include "runtime/system/stall_trace.h"
 
 #include "runtime/os/raw_files.h"

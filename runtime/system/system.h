@@ -56,7 +56,7 @@ struct domi_simulator {
 /* The channels and connections that were ended while they owed bytes. */
 typedef struct domi_cut {
     uint64_t channels; /* number of channels and connections */
-    uint64_t bytes;    /* bytes that they owed */
+    uint64_t bytes;    /* number of bytes that these channels owed */
 } domi_cut;
 
 typedef struct domi_asking domi_asking;
@@ -64,7 +64,7 @@ typedef struct domi_asking domi_asking;
 /* The backtraces that were taken in the present second. */
 typedef struct domi_stall_bound {
     uint64_t second; /* the second of the newest backtrace */
-    uint32_t count;  /* backtraces in that second */
+    uint32_t count;  /* number of backtraces in the second `second` */
 } domi_stall_bound;
 
 /* The monitor's thread (monitor.h). */

@@ -27,7 +27,7 @@ uint32_t domi_thread_count_queued(const domi_thread *thread)
     const domi_manager *manager = &thread->manager;
     uint32_t count = manager->schedule.ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
 
-    /* With this ratio, phase 3 runs its houses from a queue of its own. */
+    /* With an ioRatio of 100, phase 3 runs its houses from a queue of its own. */
     if (thread->config->scheduler.io_ratio == 100 &&
         domi_thread_read_published_depth(thread) > count)
         count = domi_thread_read_published_depth(thread);

@@ -41,11 +41,12 @@ typedef enum domi_span {
 
 typedef struct domi_thread_counters {
     domi_counter span_ns[DOMI_SPANS]; /* nanoseconds of each domi_span */
-    domi_counter stamp_ns;            /* the newest stamp */
+    /* the newest stamp: a time of the thread's clock, see DOMI_STAMP_ASLEEP */
+    domi_counter stamp_ns;
     domi_counter iterations;          /* iterations of the loop */
-    domi_counter deadline_expiries;   /* times at which phase 3 was ended by its deadline */
+    domi_counter deadline_expiries;   /* how often a phase 3 was ended by its deadline */
     domi_counter deadline_overrun_ns; /* time that phase 3 took beyond its deadlines, in all */
-    domi_counter parks;               /* times at which the thread went to sleep */
+    domi_counter parks;               /* how often the thread went to sleep */
     domi_counter wakeups_received;    /* sleeps that another thread has ended by a wake-up */
     domi_counter wakeups_empty;       /* wake-ups after which the thread found nothing to do */
     domi_counter wake_rearms;         /* times at which the wake poll was armed anew */
@@ -54,7 +55,7 @@ typedef struct domi_thread_counters {
     /* sum over phases 3: waiting actors times the nanoseconds that they waited */
     domi_counter ready_ns;
     domi_counter io_behind_ns;  /* sum of completions times the length of the phase 3 before them */
-    domi_counter steals_wanted; /* times at which this idle thread chose a victim */
+    domi_counter steals_wanted; /* how often this idle thread chose a victim */
     domi_counter steals;        /* houses of other threads that this thread has run */
     domi_counter files_kept;    /* loads of files that were answered from kept bytes */
     domi_counter tid;           /* the number that the kernel has for the thread; 0: none yet */
@@ -127,15 +128,16 @@ typedef struct domi_stealing {
 
 /* The notes of phase 3 with an ioRatio of `auto` (loop/auto_ratio.h). All zeros at the start. */
 typedef struct domi_auto_ratio {
-    uint64_t budget_ns; /* the time of the next phase 3 if io waits; less than the least counts as
-                           the least */
+    /* budget of the next phase 3 in ns, if io waits; a value below the least budget counts as
+     * that */
+    uint64_t budget_ns;
     uint64_t phase_from_ns; /* when the present phase 3 began */
     uint64_t round_from_ns; /* when the present round began */
     uint32_t round_left;    /* houses of the round that have not run; 0: there is no round */
 } domi_auto_ratio;
 
 typedef struct domi_thread {
-    domi_manager manager;        /* the houses that run here (house) */
+    domi_manager manager;        /* manager of the houses that live on this thread (house) */
     domi_io io;                  /* the ring and the channels (io) */
     struct domus_system *system; /* the system that the thread belongs to */
     /* the configuration of the manager, which a change replaces (follow.c) */
@@ -164,10 +166,11 @@ typedef struct domi_thread {
     uint64_t io_start_ns; /* when phase 1 of this iteration began */
     /* length of the last phase 3 in ns, if the thread has not rested since */
     uint64_t state_took_ns;
-    uint64_t next_tick_ns;  /* when timers are looked at next */
-    uint64_t next_trim_ns;  /* before this time an idle thread has nothing to trim */
-    uint32_t completions;   /* completions that phase 1 of this iteration reaped */
-    uint32_t brought;       /* completions of phases 1 and 2 without those of the wake poll */
+    uint64_t next_tick_ns; /* time at which timers are looked at next */
+    uint64_t next_trim_ns; /* time before which an idle thread has nothing to trim */
+    uint32_t completions;  /* completions that phase 1 of this iteration reaped */
+    /* number of completions that phases 1 and 2 brought, without those of the wake poll */
+    uint32_t brought;
     bool capped;            /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
     bool failed;            /* the thread's ring has failed, and the failure was reported */
     bool holds_back;        /* phase 1 has submitted nothing, because channels were ready */
@@ -188,12 +191,12 @@ typedef struct domi_thread {
     /* notes about waits in phase 3, with an ioRatio of `auto` */
     domi_auto_ratio auto_ratio;
     struct domi_kept *kept; /* files that loads here have kept (runtime/files/kept.h); NULL: none */
-    domi_thread_counters counters; /* written by this thread, read by any */
+    domi_thread_counters counters; /* written by this thread, read by any thread */
     domi_log_bound log_bound;      /* bounds this thread's log lines */
 
     pthread_t pthread; /* the thread; valid if `started` */
-    int cpu;           /* -1: not pinned */
-    bool started;      /* the thread was made and not joined */
+    int cpu;           /* the CPU to which the thread is pinned; -1: none */
+    bool started;      /* the pthread was made and not joined */
 
     domi_stall stall; /* written by the monitor (stall.h) */
 
@@ -204,18 +207,19 @@ typedef struct domi_thread {
  * check it, because a thread that runs a loop must not wait for itself. */
 extern _Thread_local domi_manager *domi_thread_manager;
 
-/* Two values of counters.stamp_ns that say more than a time. */
+/* Two special values of counters.stamp_ns, besides times. */
 #define DOMI_STAMP_ASLEEP UINT64_C(1) /* the last bit: the thread sleeps since the stamp */
 #define DOMI_STAMP_MOVING UINT64_MAX  /* the stamp while the thread adds to a span */
 
-/* Where the thread records; NULL: nowhere. Relaxed: its own word. */
+/* Returns the recorder to which the thread writes; NULL: none. Relaxed: only the thread itself
+ * writes the pointer. */
 static inline struct domi_recorder *domi_thread_recorder(const domi_thread *thread)
 {
     return atomic_load_explicit((_Atomic(struct domi_recorder *) *)(uintptr_t)&thread->recorder,
                                 memory_order_relaxed);
 }
 
-/* Record the time since the last stamp (loop/observing.c). */
+/* Add the time since the last stamp to the records (loop/observing.c). */
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns);
 
 /* Read the clock, and add the time since the last stamp to `span`. */
@@ -242,7 +246,7 @@ static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
     atomic_store_explicit(&counters->stamp_ns, now_ns & ~DOMI_STAMP_ASLEEP, memory_order_release);
 }
 
-/* Mark the newest stamp: from it to the next stamp the thread sleeps. */
+/* Mark the newest stamp: the thread sleeps from that stamp to the next one. */
 static inline void domi_thread_stamp_asleep(domi_thread *thread)
 {
     atomic_store_explicit(&thread->counters.stamp_ns, thread->stamp_ns | DOMI_STAMP_ASLEEP,
@@ -257,17 +261,18 @@ uint64_t domi_thread_beat(const domi_thread *thread);
  * this. */
 uint32_t domi_thread_read_published_depth(const domi_thread *thread);
 
-/* How many houses are ready. Only the thread itself calls this, also within a signal handler. */
+/* Returns how many houses are ready. Only the thread itself calls this, also within a signal
+ * handler. */
 uint32_t domi_thread_count_queued(const domi_thread *thread);
 
-/* The step of a stop that the thread has begun. A caller that reads it also sees everything that
- * the thread began to do in this step. Any thread may call this. */
+/* Returns the step of a stop that the thread has begun. A caller also sees everything that the
+ * thread began to do in this step. Any thread may call this. */
 domi_stop_step domi_thread_read_stop_step(const domi_thread *thread);
 
-/* Does the thread have to leave its loop? The thread itself. */
+/* Returns whether the thread has to leave its loop. Called by the thread itself. */
 static inline bool domi_thread_is_at_end(const domi_thread *thread)
 {
-    /* Relaxed: its own word. */
+    /* Relaxed: only the thread itself writes the word. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders,
                                 memory_order_relaxed) >= domi_orders_of(DOMI_STOP_END);
 }
