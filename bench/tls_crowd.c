@@ -216,7 +216,7 @@ static double join_values(double *ret_values, const double *even, const double *
     return measure_median(ret_values, evens + odds);
 }
 
-static const char *name_attack(const struct crowd *crowd)
+static const char *get_attack_name(const struct crowd *crowd)
 {
     return crowd->stands ? "standing" : "unfinished";
 }
@@ -234,10 +234,10 @@ static void print_percentile(struct crowd *crowd, const char *name, double *even
                    noise < 1 / NOISE_MAX;
 
     printf("tls_idle_%s_%s %.1f us, of a good client beside them\n", server, name, idle_us);
-    printf("tls_%s_%s_%s %.1f us, of a good client beside them\n", name_attack(crowd), server, name,
-           unfinished_us);
+    printf("tls_%s_%s_%s %.1f us, of a good client beside them\n", get_attack_name(crowd), server,
+           name, unfinished_us);
     printf("tls_idle_to_idle_%s_%s %.3f ratio\n", server, name, noise);
-    printf("tls_%s_to_idle_%s_%s %.3f %s\n", name_attack(crowd), server, name,
+    printf("tls_%s_to_idle_%s_%s %.3f %s\n", get_attack_name(crowd), server, name,
            unfinished_us / idle_us, is_void ? "void" : "ratio");
 }
 
@@ -246,9 +246,9 @@ static void print_figures(struct crowd *crowd)
     const char *server = crowd->versus->names[crowd->which];
 
     printf("tls_idle_%s_resident %.0f bytes/connection\n", server, crowd->idle_bytes);
-    printf("tls_%s_%s_resident %.0f bytes/connection\n", name_attack(crowd), server,
+    printf("tls_%s_%s_resident %.0f bytes/connection\n", get_attack_name(crowd), server,
            crowd->unfinished_bytes);
-    printf("tls_%s_%s_replaced %.0f handshakes/s\n", name_attack(crowd), server,
+    printf("tls_%s_%s_replaced %.0f handshakes/s\n", get_attack_name(crowd), server,
            (double)crowd->replaced / crowd->versus->rounds / (SETTLE_S + SPANS * GOOD_NS * 1e-9));
     print_percentile(crowd, "p90", crowd->idle[0].p90_us, crowd->idle[1].p90_us,
                      crowd->unfinished.p90_us);

@@ -24,7 +24,7 @@ static const domus_type done_type = {.name = "done"};
 
 /* --- accounts: their state is their balance --------------------------------------------------- */
 
-static int account_credited(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_to_transfer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     if (answer->error != 0)
@@ -32,23 +32,23 @@ static int account_credited(domus_stack *stack, void *self, const domus_answer *
     return domus_reply(stack, &done_type, NULL);
 }
 
-static int account_transfer(domus_stack *stack, void *balance, const void *transfer_)
+static int debit_for_transfer(domus_stack *stack, void *balance, const void *transfer_)
 {
     const struct transfer *transfer = transfer_;
 
     *(int64_t *)balance -= transfer->amount;
     stage_must(domus_barrier(stack), "barrier");
     return domus_ask(stack, transfer->destination, &credit_type, &transfer->amount,
-                     account_credited);
+                     reply_to_transfer);
 }
 
-static int account_credit(domus_stack *stack, void *balance, const void *amount)
+static int credit_account(domus_stack *stack, void *balance, const void *amount)
 {
     *(int64_t *)balance += *(const int64_t *)amount;
     return domus_reply(stack, &done_type, NULL);
 }
 
-static int account_balance(domus_stack *stack, void *balance, const void *nothing)
+static int reply_balance(domus_stack *stack, void *balance, const void *nothing)
 {
     (void)nothing;
     return domus_reply(stack, &amount_type, balance);
@@ -57,9 +57,9 @@ static int account_balance(domus_stack *stack, void *balance, const void *nothin
 static const domus_behaviour account = {
     .name = "account",
     .state_size = sizeof(int64_t),
-    .on = (const domus_on[]){{.type = &transfer_type, .handle = account_transfer},
-                             {.type = &credit_type, .handle = account_credit},
-                             {.type = &balance_type, .handle = account_balance},
+    .on = (const domus_on[]){{.type = &transfer_type, .handle = debit_for_transfer},
+                             {.type = &credit_type, .handle = credit_account},
+                             {.type = &balance_type, .handle = reply_balance},
                              {.type = NULL}},
 };
 
@@ -85,7 +85,7 @@ static void begin_transfer(domus_stack *stack, struct teller *self)
                "transfer");
 }
 
-static int teller_balances(domus_stack *stack, void *self, const domus_answer *answer)
+static int add_balances(domus_stack *stack, void *self, const domus_answer *answer)
 {
     int64_t sum = 0;
 
@@ -97,7 +97,7 @@ static int teller_balances(domus_stack *stack, void *self, const domus_answer *a
     return stage_result(stack, (uint64_t)sum);
 }
 
-static int teller_notes_transfer(domus_stack *stack, void *self_, const domus_answer *answer)
+static int count_transfer(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct teller *self = self_;
 
@@ -105,10 +105,10 @@ static int teller_notes_transfer(domus_stack *stack, void *self_, const domus_an
     if (self->left != 0)
         begin_transfer(stack, self);
     if (domus_pending(stack) != 0)
-        return domus_wait_first(stack, teller_notes_transfer);
+        return domus_wait_first(stack, count_transfer);
     for (uint32_t i = 0; i < ACCOUNTS; i++)
         stage_must(domus_ask_add(stack, self->accounts[i], &balance_type, NULL, 0, i), "balance");
-    return domus_wait_all(stack, teller_balances);
+    return domus_wait_all(stack, add_balances);
 }
 
 static int start_teller(domus_stack *stack, void *self_, const void *transfers)
@@ -121,7 +121,7 @@ static int start_teller(domus_stack *stack, void *self_, const void *transfers)
         self->accounts[i] = stage_spawn(stack, &account, &(int64_t){BALANCE});
     while (self->left != 0 && domus_pending(stack) < TRANSFERS_OUT)
         begin_transfer(stack, self);
-    return domus_wait_first(stack, teller_notes_transfer);
+    return domus_wait_first(stack, count_transfer);
 }
 
 static const domus_behaviour teller = {

@@ -27,7 +27,7 @@ struct hub {
     uint32_t ready;
 };
 
-static int player_ping(domus_stack *stack, void *self, const void *nothing)
+static int answer_ping(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     return domus_notice(stack, domus_sender(stack), &pong_type, NULL);
@@ -42,7 +42,7 @@ static int ping_another(domus_stack *stack, struct player *self)
     return domus_notice(stack, self->hub->players[other], &ping_type, NULL);
 }
 
-static int player_pong(domus_stack *stack, void *self_, const void *nothing)
+static int handle_pong(domus_stack *stack, void *self_, const void *nothing)
 {
     struct player *self = self_;
 
@@ -52,7 +52,7 @@ static int player_pong(domus_stack *stack, void *self_, const void *nothing)
     return domus_notice(stack, self->hub->self, &pongs_type, &self->pongs);
 }
 
-static int player_begin(domus_stack *stack, void *self, const void *nothing)
+static int begin_player(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return ping_another(stack, self);
@@ -61,9 +61,9 @@ static int player_begin(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(struct player),
-    .on = (const domus_on[]){{.type = &ping_type, .handle = player_ping},
-                             {.type = &pong_type, .handle = player_pong},
-                             {.type = &begin_type, .handle = player_begin},
+    .on = (const domus_on[]){{.type = &ping_type, .handle = answer_ping},
+                             {.type = &pong_type, .handle = handle_pong},
+                             {.type = &begin_type, .handle = begin_player},
                              {.type = NULL}},
 };
 
@@ -82,7 +82,7 @@ static int start_hub(domus_stack *stack, void *self_, const void *pings)
     return 0;
 }
 
-static int hub_pongs(domus_stack *stack, void *self_, const void *pongs)
+static int add_pongs_of_player(domus_stack *stack, void *self_, const void *pongs)
 {
     struct hub *self = self_;
 
@@ -94,7 +94,7 @@ static const domus_behaviour hub = {
     .name = "hub",
     .state_size = sizeof(struct hub),
     .on = (const domus_on[]){{.type = &go_type, .handle = start_hub},
-                             {.type = &pongs_type, .handle = hub_pongs},
+                             {.type = &pongs_type, .handle = add_pongs_of_player},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

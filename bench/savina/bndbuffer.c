@@ -37,7 +37,7 @@ struct worker {
     double item;
 };
 
-static int producer_permit(domus_stack *stack, void *self_, const void *nothing)
+static int produce_item(domus_stack *stack, void *self_, const void *nothing)
 {
     struct worker *self = self_;
 
@@ -50,15 +50,15 @@ static int producer_permit(domus_stack *stack, void *self_, const void *nothing)
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct worker),
-    .on = (const domus_on[]){{.type = &permit_type, .handle = producer_permit}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &permit_type, .handle = produce_item}, {.type = NULL}},
 };
 
-static int consumer_mount(domus_stack *stack, void *self)
+static int mount_consumer(domus_stack *stack, void *self)
 {
     return domus_notice(stack, ((struct worker *)self)->manager, &next_type, NULL);
 }
 
-static int consumer_item(domus_stack *stack, void *self_, const void *item)
+static int consume_item(domus_stack *stack, void *self_, const void *item)
 {
     struct worker *self = self_;
 
@@ -68,7 +68,7 @@ static int consumer_item(domus_stack *stack, void *self_, const void *item)
     return domus_notice(stack, self->manager, &next_type, NULL);
 }
 
-static int consumer_takes_end(domus_stack *stack, void *self_, const void *nothing)
+static int handle_end_of_items(domus_stack *stack, void *self_, const void *nothing)
 {
     struct worker *self = self_;
 
@@ -79,10 +79,10 @@ static int consumer_takes_end(domus_stack *stack, void *self_, const void *nothi
 static const domus_behaviour consumer = {
     .name = "consumer",
     .state_size = sizeof(struct worker),
-    .on = (const domus_on[]){{.type = &item_type, .handle = consumer_item},
-                             {.type = &no_more_type, .handle = consumer_takes_end},
+    .on = (const domus_on[]){{.type = &item_type, .handle = consume_item},
+                             {.type = &no_more_type, .handle = handle_end_of_items},
                              {.type = NULL}},
-    .on_mount = consumer_mount,
+    .on_mount = mount_consumer,
 };
 
 /* --- the manager ------------------------------------------------------------------------------ */
@@ -138,7 +138,7 @@ static void give_item(domus_stack *stack, struct manager *self, domus_address to
     stage_send(stack, to, &item_type, &item);
 }
 
-static int manager_last_item(domus_stack *stack, void *self_, const void *item)
+static int handle_last_item(domus_stack *stack, void *self_, const void *item)
 {
     struct manager *self = self_;
 
@@ -152,15 +152,15 @@ static int manager_last_item(domus_stack *stack, void *self_, const void *item)
     return 0;
 }
 
-static int manager_item(domus_stack *stack, void *self_, const void *item)
+static int handle_item(domus_stack *stack, void *self_, const void *item)
 {
     struct manager *self = self_;
 
     line_append(&self->producers, domus_sender(stack));
-    return manager_last_item(stack, self, item);
+    return handle_last_item(stack, self, item);
 }
 
-static int manager_gives_item(domus_stack *stack, void *self_, const void *nothing)
+static int handle_request_for_item(domus_stack *stack, void *self_, const void *nothing)
 {
     struct manager *self = self_;
 
@@ -197,7 +197,7 @@ static int start_manager(domus_stack *stack, void *self_, const void *items)
     return 0;
 }
 
-static int manager_count(domus_stack *stack, void *self_, const void *count)
+static int add_count_of_consumer(domus_stack *stack, void *self_, const void *count)
 {
     struct manager *self = self_;
 
@@ -208,10 +208,10 @@ static int manager_count(domus_stack *stack, void *self_, const void *count)
 static const domus_behaviour manager = {
     .name = "manager",
     .state_size = sizeof(struct manager),
-    .on = (const domus_on[]){{.type = &item_type, .handle = manager_item},
-                             {.type = &next_type, .handle = manager_gives_item},
-                             {.type = &last_item_type, .handle = manager_last_item},
-                             {.type = &count_type, .handle = manager_count},
+    .on = (const domus_on[]){{.type = &item_type, .handle = handle_item},
+                             {.type = &next_type, .handle = handle_request_for_item},
+                             {.type = &last_item_type, .handle = handle_last_item},
+                             {.type = &count_type, .handle = add_count_of_consumer},
                              {.type = &go_type, .handle = start_manager},
                              {.type = NULL}},
     .on_stop = stage_left,

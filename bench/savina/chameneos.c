@@ -25,14 +25,14 @@ static uint32_t get_complement(uint32_t colour, uint32_t other)
     return colour == other ? colour : COLOURS - colour - other;
 }
 
-static int creature_mount(domus_stack *stack, void *self_)
+static int mount_creature(domus_stack *stack, void *self_)
 {
     struct creature *self = self_;
 
     return domus_notice(stack, self->mall, &meet_type, &self->colour);
 }
 
-static int creature_met(domus_stack *stack, void *self_, const void *other)
+static int handle_meeting(domus_stack *stack, void *self_, const void *other)
 {
     struct creature *self = self_;
 
@@ -41,7 +41,7 @@ static int creature_met(domus_stack *stack, void *self_, const void *other)
     return domus_notice(stack, self->mall, &meet_type, &self->colour);
 }
 
-static int creature_takes_end(domus_stack *stack, void *self_, const void *nothing)
+static int handle_end_of_meetings(domus_stack *stack, void *self_, const void *nothing)
 {
     struct creature *self = self_;
 
@@ -52,10 +52,10 @@ static int creature_takes_end(domus_stack *stack, void *self_, const void *nothi
 static const domus_behaviour creature = {
     .name = "creature",
     .state_size = sizeof(struct creature),
-    .on = (const domus_on[]){{.type = &met_type, .handle = creature_met},
-                             {.type = &no_more_type, .handle = creature_takes_end},
+    .on = (const domus_on[]){{.type = &met_type, .handle = handle_meeting},
+                             {.type = &no_more_type, .handle = handle_end_of_meetings},
                              {.type = NULL}},
-    .on_mount = creature_mount,
+    .on_mount = mount_creature,
 };
 
 struct mall {
@@ -79,7 +79,7 @@ static int start_mall(domus_stack *stack, void *self_, const void *meetings)
     return 0;
 }
 
-static int mall_meet(domus_stack *stack, void *self_, const void *colour)
+static int handle_creature(domus_stack *stack, void *self_, const void *colour)
 {
     struct mall *self = self_;
 
@@ -97,7 +97,7 @@ static int mall_meet(domus_stack *stack, void *self_, const void *colour)
     return domus_notice(stack, domus_sender(stack), &met_type, &self->colour);
 }
 
-static int mall_count(domus_stack *stack, void *self_, const void *met)
+static int add_count_of_creature(domus_stack *stack, void *self_, const void *met)
 {
     struct mall *self = self_;
 
@@ -108,8 +108,8 @@ static int mall_count(domus_stack *stack, void *self_, const void *met)
 static const domus_behaviour mall = {
     .name = "mall",
     .state_size = sizeof(struct mall),
-    .on = (const domus_on[]){{.type = &meet_type, .handle = mall_meet},
-                             {.type = &count_type, .handle = mall_count},
+    .on = (const domus_on[]){{.type = &meet_type, .handle = handle_creature},
+                             {.type = &count_type, .handle = add_count_of_creature},
                              {.type = &go_type, .handle = start_mall},
                              {.type = NULL}},
     .on_stop = stage_left,

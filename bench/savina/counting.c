@@ -13,20 +13,20 @@ static const domus_type increment_type = {.name = "increment"};
 static const domus_type so_far_type = {.name = "so far", .size = sizeof(uint64_t)};
 static const domus_type value_type = {.name = "value", .size = sizeof(uint64_t)};
 
-static int counter_increment(domus_stack *stack, void *count, const void *nothing)
+static int increment_counter(domus_stack *stack, void *count, const void *nothing)
 {
     (void)stack, (void)nothing;
     ++*(uint64_t *)count;
     return 0;
 }
 
-static int counter_so_far(domus_stack *stack, void *count, const void *nothing)
+static int reply_count_so_far(domus_stack *stack, void *count, const void *nothing)
 {
     (void)nothing;
     return domus_notice(stack, domus_sender(stack), &so_far_type, count);
 }
 
-static int counter_value(domus_stack *stack, void *count, const void *nothing)
+static int reply_counter_value(domus_stack *stack, void *count, const void *nothing)
 {
     (void)nothing;
     return domus_reply(stack, &value_type, count);
@@ -35,9 +35,9 @@ static int counter_value(domus_stack *stack, void *count, const void *nothing)
 static const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{.type = &increment_type, .handle = counter_increment},
-                             {.type = &so_far_type, .handle = counter_so_far},
-                             {.type = &value_type, .handle = counter_value},
+    .on = (const domus_on[]){{.type = &increment_type, .handle = increment_counter},
+                             {.type = &so_far_type, .handle = reply_count_so_far},
+                             {.type = &value_type, .handle = reply_counter_value},
                              {.type = NULL}},
 };
 
@@ -69,7 +69,7 @@ static int start_producer(domus_stack *stack, void *self_, const void *count)
     return 0;
 }
 
-static int producer_told(domus_stack *stack, void *self_, const domus_answer *answer)
+static int report_counter_value(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct producer *self = self_;
 
@@ -77,7 +77,7 @@ static int producer_told(domus_stack *stack, void *self_, const domus_answer *an
     return domus_notice(stack, self->manager, &value_type, answer->payload);
 }
 
-static int producer_so_far(domus_stack *stack, void *self_, const void *count)
+static int handle_count_so_far(domus_stack *stack, void *self_, const void *count)
 {
     const uint64_t unused = 0;
     struct producer *self = self_;
@@ -88,13 +88,13 @@ static int producer_so_far(domus_stack *stack, void *self_, const void *count)
         send_window(stack, self);
     if (self->out != 0)
         return 0;
-    return domus_ask(stack, self->counter, &value_type, &unused, producer_told);
+    return domus_ask(stack, self->counter, &value_type, &unused, report_counter_value);
 }
 
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{.type = &so_far_type, .handle = producer_so_far},
+    .on = (const domus_on[]){{.type = &so_far_type, .handle = handle_count_so_far},
                              {.type = &go_type, .handle = start_producer},
                              {.type = NULL}},
 };
@@ -110,7 +110,7 @@ static int start_manager(domus_stack *stack, void *self, const void *count)
     return domus_notice(stack, stage_spawn(stack, &producer, &state), &go_type, count);
 }
 
-static int manager_value(domus_stack *stack, void *self, const void *count)
+static int handle_counter_value(domus_stack *stack, void *self, const void *count)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)count);
@@ -119,7 +119,7 @@ static int manager_value(domus_stack *stack, void *self, const void *count)
 static const domus_behaviour manager = {
     .name = "manager",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_manager},
-                             {.type = &value_type, .handle = manager_value},
+                             {.type = &value_type, .handle = handle_counter_value},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

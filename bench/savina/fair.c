@@ -20,7 +20,7 @@ static const domus_type visits_type = {.name = "visits", .size = sizeof(uint64_t
 /* Written by the visitor; the main thread reads it after the visitor has reported its count. */
 static struct histogram latencies;
 
-static int flooded_drop(domus_stack *stack, void *self, const void *nothing)
+static int drop_message(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)self, (void)nothing;
     return 0;
@@ -28,10 +28,10 @@ static int flooded_drop(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour flooded = {
     .name = "flooded",
-    .on = (const domus_on[]){{.type = &drop_type, .handle = flooded_drop}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &drop_type, .handle = drop_message}, {.type = NULL}},
 };
 
-static int flooder_sends_more(domus_stack *stack, void *flooded_, const void *nothing)
+static int flood_mailbox(domus_stack *stack, void *flooded_, const void *nothing)
 {
     const domus_address *to = flooded_;
     int error;
@@ -48,19 +48,19 @@ static int flooder_sends_more(domus_stack *stack, void *flooded_, const void *no
     return domus_notice(stack, domus_self(stack), &more_type, NULL);
 }
 
-static int flooder_mount(domus_stack *stack, void *flooded_)
+static int mount_flooder(domus_stack *stack, void *flooded_)
 {
-    return flooder_sends_more(stack, flooded_, NULL);
+    return flood_mailbox(stack, flooded_, NULL);
 }
 
 static const domus_behaviour flooder = {
     .name = "flooder",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{.type = &more_type, .handle = flooder_sends_more}, {.type = NULL}},
-    .on_mount = flooder_mount,
+    .on = (const domus_on[]){{.type = &more_type, .handle = flood_mailbox}, {.type = NULL}},
+    .on_mount = mount_flooder,
 };
 
-static int light_asked(domus_stack *stack, void *self, const void *asked_ns)
+static int answer_visitor(domus_stack *stack, void *self, const void *asked_ns)
 {
     (void)self;
     return domus_reply(stack, &asked_type, asked_ns);
@@ -68,7 +68,7 @@ static int light_asked(domus_stack *stack, void *self, const void *asked_ns)
 
 static const domus_behaviour light = {
     .name = "light",
-    .on = (const domus_on[]){{.type = &asked_type, .handle = light_asked}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &asked_type, .handle = answer_visitor}, {.type = NULL}},
 };
 
 struct visitor {
@@ -79,7 +79,7 @@ struct visitor {
     uint64_t answered;
 };
 
-static int visitor_answered(domus_stack *stack, void *self_, const domus_answer *answer)
+static int record_latency(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct visitor *self = self_;
 
@@ -92,7 +92,7 @@ static int visitor_answered(domus_stack *stack, void *self_, const domus_answer 
 
 /* The visitor arms its next timer first, so that asks are sent in time even if an
  * answer is late. */
-static int visitor_visit(domus_stack *stack, void *self_, const void *nothing)
+static int begin_visit(domus_stack *stack, void *self_, const void *nothing)
 {
     struct visitor *self = self_;
 
@@ -100,10 +100,10 @@ static int visitor_visit(domus_stack *stack, void *self_, const void *nothing)
     if (++self->asked < self->visits)
         stage_must(domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL), "timer");
     uint64_t now_ns = measure_now_ns();
-    return domus_ask(stack, self->light, &asked_type, &now_ns, visitor_answered);
+    return domus_ask(stack, self->light, &asked_type, &now_ns, record_latency);
 }
 
-static int visitor_mount(domus_stack *stack, void *self)
+static int mount_visitor(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL);
@@ -112,8 +112,8 @@ static int visitor_mount(domus_stack *stack, void *self)
 static const domus_behaviour visitor = {
     .name = "visitor",
     .state_size = sizeof(struct visitor),
-    .on = (const domus_on[]){{.type = &visit_type, .handle = visitor_visit}, {.type = NULL}},
-    .on_mount = visitor_mount,
+    .on = (const domus_on[]){{.type = &visit_type, .handle = begin_visit}, {.type = NULL}},
+    .on_mount = mount_visitor,
 };
 
 /* --- the host: all actors but the visitor live on its thread, or all in the pool -------------- */
@@ -132,7 +132,7 @@ static int start_host(domus_stack *stack, void *self, const void *visits)
     return 0;
 }
 
-static int host_visits(domus_stack *stack, void *self, const void *visits)
+static int handle_count_of_visits(domus_stack *stack, void *self, const void *visits)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)visits);
@@ -141,7 +141,7 @@ static int host_visits(domus_stack *stack, void *self, const void *visits)
 static const domus_behaviour host = {
     .name = "host",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_host},
-                             {.type = &visits_type, .handle = host_visits},
+                             {.type = &visits_type, .handle = handle_count_of_visits},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -17,7 +17,7 @@ static const domus_type job_type = {.name = "job"};
 static const domus_type window_done_type = {.name = "window done"};
 static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
 
-static int worker_job(domus_stack *stack, void *self, const void *nothing)
+static int do_job(domus_stack *stack, void *self, const void *nothing)
 {
     uint64_t *count = self;
 
@@ -28,7 +28,7 @@ static int worker_job(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int worker_count(domus_stack *stack, void *self, const void *nothing)
+static int reply_count_of_jobs(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return domus_reply(stack, &count_type, self);
@@ -37,8 +37,8 @@ static int worker_count(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{.type = &job_type, .handle = worker_job},
-                             {.type = &count_type, .handle = worker_count},
+    .on = (const domus_on[]){{.type = &job_type, .handle = do_job},
+                             {.type = &count_type, .handle = reply_count_of_jobs},
                              {.type = NULL}},
 };
 
@@ -48,7 +48,7 @@ struct producer {
     uint32_t working; /* number of workers that have not finished their window */
 };
 
-static int producer_counted(domus_stack *stack, void *self, const domus_answer *answer)
+static int add_counts_of_workers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t sum = 0;
 
@@ -60,14 +60,14 @@ static int producer_counted(domus_stack *stack, void *self, const domus_answer *
     return stage_result(stack, sum);
 }
 
-static int producer_sends_window(domus_stack *stack, struct producer *self)
+static int send_window(domus_stack *stack, struct producer *self)
 {
     const uint64_t unused = 0;
 
     if (self->left == 0) {
         for (uint32_t i = 0; i < WORKERS; i++)
             stage_must(domus_ask_add(stack, self->workers[i], &count_type, &unused, 0, i), "ask");
-        return domus_wait_all(stack, producer_counted);
+        return domus_wait_all(stack, add_counts_of_workers);
     }
     self->left -= WINDOW;
     self->working = WORKERS;
@@ -78,12 +78,12 @@ static int producer_sends_window(domus_stack *stack, struct producer *self)
     return 0;
 }
 
-static int producer_ends_window(domus_stack *stack, void *self_, const void *nothing)
+static int handle_end_of_window(domus_stack *stack, void *self_, const void *nothing)
 {
     struct producer *self = self_;
 
     (void)nothing;
-    return --self->working == 0 ? producer_sends_window(stack, self) : 0;
+    return --self->working == 0 ? send_window(stack, self) : 0;
 }
 
 static int start_producer(domus_stack *stack, void *self_, const void *jobs)
@@ -93,13 +93,13 @@ static int start_producer(domus_stack *stack, void *self_, const void *jobs)
     self->left = *(const uint64_t *)jobs;
     for (uint32_t i = 0; i < WORKERS; i++)
         self->workers[i] = stage_spawn(stack, &worker, NULL);
-    return producer_sends_window(stack, self);
+    return send_window(stack, self);
 }
 
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{.type = &window_done_type, .handle = producer_ends_window},
+    .on = (const domus_on[]){{.type = &window_done_type, .handle = handle_end_of_window},
                              {.type = &go_type, .handle = start_producer},
                              {.type = NULL}},
     .on_stop = stage_left,
@@ -153,7 +153,7 @@ static int start_collector(domus_stack *stack, void *self_, const void *size)
     return 0;
 }
 
-static int collector_product(domus_stack *stack, void *self_, const void *product)
+static int handle_product(domus_stack *stack, void *self_, const void *product)
 {
     struct collector *self = self_;
 
@@ -168,7 +168,7 @@ static int collector_product(domus_stack *stack, void *self_, const void *produc
 static const domus_behaviour collector = {
     .name = "collector",
     .state_size = sizeof(struct collector),
-    .on = (const domus_on[]){{.type = &product_type, .handle = collector_product},
+    .on = (const domus_on[]){{.type = &product_type, .handle = handle_product},
                              {.type = &go_type, .handle = start_collector},
                              {.type = NULL}},
     .on_stop = stage_left,

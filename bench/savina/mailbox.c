@@ -16,7 +16,7 @@ struct receiver {
     uint64_t count;
 };
 
-static int receiver_mail(domus_stack *stack, void *self_, const void *nothing)
+static int receive_mail(domus_stack *stack, void *self_, const void *nothing)
 {
     struct receiver *self = self_;
 
@@ -26,17 +26,17 @@ static int receiver_mail(domus_stack *stack, void *self_, const void *nothing)
     return domus_notice(stack, self->office, &count_type, &self->count);
 }
 
-static int receiver_registered(domus_stack *stack, void *self, const void *nothing)
+static int reply_receipt(domus_stack *stack, void *self, const void *nothing)
 {
     stage_send(stack, domus_sender(stack), &receipt_type, NULL);
-    return receiver_mail(stack, self, nothing);
+    return receive_mail(stack, self, nothing);
 }
 
 static const domus_behaviour receiver = {
     .name = "receiver",
     .state_size = sizeof(struct receiver),
-    .on = (const domus_on[]){{.type = &mail_type, .handle = receiver_mail},
-                             {.type = &registered_type, .handle = receiver_registered},
+    .on = (const domus_on[]){{.type = &mail_type, .handle = receive_mail},
+                             {.type = &registered_type, .handle = reply_receipt},
                              {.type = NULL}},
 };
 
@@ -45,7 +45,7 @@ struct sender {
     uint64_t left;
 };
 
-static int sender_sends_window(domus_stack *stack, void *self_, const void *nothing)
+static int send_window(domus_stack *stack, void *self_, const void *nothing)
 {
     struct sender *self = self_;
 
@@ -58,17 +58,16 @@ static int sender_sends_window(domus_stack *stack, void *self_, const void *noth
     return domus_notice(stack, self->to, &registered_type, NULL);
 }
 
-static int sender_mount(domus_stack *stack, void *self)
+static int mount_sender(domus_stack *stack, void *self)
 {
-    return sender_sends_window(stack, self, NULL);
+    return send_window(stack, self, NULL);
 }
 
 static const domus_behaviour sender = {
     .name = "sender",
     .state_size = sizeof(struct sender),
-    .on =
-        (const domus_on[]){{.type = &receipt_type, .handle = sender_sends_window}, {.type = NULL}},
-    .on_mount = sender_mount,
+    .on = (const domus_on[]){{.type = &receipt_type, .handle = send_window}, {.type = NULL}},
+    .on_mount = mount_sender,
 };
 
 static int start_office(domus_stack *stack, void *self, const void *size_)
@@ -83,7 +82,7 @@ static int start_office(domus_stack *stack, void *self, const void *size_)
     return 0;
 }
 
-static int office_count(domus_stack *stack, void *self, const void *count)
+static int add_count_of_sender(domus_stack *stack, void *self, const void *count)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)count);
@@ -92,7 +91,7 @@ static int office_count(domus_stack *stack, void *self, const void *count)
 static const domus_behaviour office = {
     .name = "office",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_office},
-                             {.type = &count_type, .handle = office_count},
+                             {.type = &count_type, .handle = add_count_of_sender},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -4,7 +4,7 @@
 static const domus_type ball_type = {.name = "ball"};
 static const domus_type over_type = {.name = "over", .size = sizeof(uint64_t)};
 
-static int pong_ball(domus_stack *stack, void *self, const void *nothing)
+static int return_ball(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     return domus_notice(stack, domus_sender(stack), &ball_type, NULL);
@@ -12,7 +12,7 @@ static int pong_ball(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour pong = {
     .name = "pong",
-    .on = (const domus_on[]){{.type = &ball_type, .handle = pong_ball}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &ball_type, .handle = return_ball}, {.type = NULL}},
 };
 
 struct ping {
@@ -30,7 +30,7 @@ static int start_ping(domus_stack *stack, void *self_, const void *balls)
     return domus_notice(stack, self->pong, &ball_type, NULL);
 }
 
-static int ping_ball(domus_stack *stack, void *self_, const void *nothing)
+static int handle_returned_ball(domus_stack *stack, void *self_, const void *nothing)
 {
     struct ping *self = self_;
 
@@ -44,7 +44,7 @@ static int ping_ball(domus_stack *stack, void *self_, const void *nothing)
 static const domus_behaviour ping = {
     .name = "ping",
     .state_size = sizeof(struct ping),
-    .on = (const domus_on[]){{.type = &ball_type, .handle = ping_ball},
+    .on = (const domus_on[]){{.type = &ball_type, .handle = handle_returned_ball},
                              {.type = &go_type, .handle = start_ping},
                              {.type = NULL}},
 };
@@ -60,7 +60,7 @@ static int start_umpire(domus_stack *stack, void *self, const void *balls)
     return domus_notice(stack, stage_spawn(stack, &ping, &state), &go_type, balls);
 }
 
-static int umpire_ends_game(domus_stack *stack, void *self, const void *returned)
+static int end_game(domus_stack *stack, void *self, const void *returned)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)returned);
@@ -69,7 +69,7 @@ static int umpire_ends_game(domus_stack *stack, void *self, const void *returned
 static const domus_behaviour umpire = {
     .name = "umpire",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_umpire},
-                             {.type = &over_type, .handle = umpire_ends_game},
+                             {.type = &over_type, .handle = end_game},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -66,7 +66,7 @@ static int tell_sorted(domus_stack *stack, const struct part *self)
     return domus_stop(stack, domus_self(stack));
 }
 
-static int part_sorted(domus_stack *stack, void *self_, const void *actors)
+static int handle_sorted_half(domus_stack *stack, void *self_, const void *actors)
 {
     struct part *self = self_;
 
@@ -74,13 +74,13 @@ static int part_sorted(domus_stack *stack, void *self_, const void *actors)
     return ++self->halves == 2 ? tell_sorted(stack, self) : 0;
 }
 
-static int part_slice(domus_stack *stack, void *self_, const void *slice_);
+static int handle_slice(domus_stack *stack, void *self_, const void *slice_);
 
 static const domus_behaviour part = {
     .name = "part",
     .state_size = sizeof(struct part),
-    .on = (const domus_on[]){{.type = &sorted_type, .handle = part_sorted},
-                             {.type = &slice_type, .handle = part_slice},
+    .on = (const domus_on[]){{.type = &sorted_type, .handle = handle_sorted_half},
+                             {.type = &slice_type, .handle = handle_slice},
                              {.type = NULL}},
 };
 
@@ -91,7 +91,7 @@ static void spawn_for_slice(domus_stack *stack, struct slice slice)
     stage_send(stack, stage_spawn(stack, &part, &state), &slice_type, &slice);
 }
 
-static int part_slice(domus_stack *stack, void *self, const void *slice_)
+static int handle_slice(domus_stack *stack, void *self, const void *slice_)
 {
     struct slice slice = *(const struct slice *)slice_;
 
@@ -115,7 +115,7 @@ static int start_sort(domus_stack *stack, void *self, const void *size)
     return 0;
 }
 
-static int sort_sorted(domus_stack *stack, void *self, const void *actors)
+static int handle_sorted_array(domus_stack *stack, void *self, const void *actors)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)actors);
@@ -124,7 +124,7 @@ static int sort_sorted(domus_stack *stack, void *self, const void *actors)
 static const domus_behaviour sort = {
     .name = "sort",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_sort},
-                             {.type = &sorted_type, .handle = sort_sorted},
+                             {.type = &sorted_type, .handle = handle_sorted_array},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -14,7 +14,7 @@ struct node {
 };
 
 /* The token holds the number of passes that are left. */
-static int node_token(domus_stack *stack, void *self_, const void *token)
+static int pass_token_on(domus_stack *stack, void *self_, const void *token)
 {
     struct node *self = self_;
     uint64_t left = *(const uint64_t *)token;
@@ -25,7 +25,7 @@ static int node_token(domus_stack *stack, void *self_, const void *token)
     return domus_notice(stack, self->next, &token_type, &left);
 }
 
-static int node_takes_next(domus_stack *stack, void *self, const void *next)
+static int store_next_node(domus_stack *stack, void *self, const void *next)
 {
     (void)stack;
     ((struct node *)self)->next = *(const domus_address *)next;
@@ -35,8 +35,8 @@ static int node_takes_next(domus_stack *stack, void *self, const void *next)
 static const domus_behaviour node = {
     .name = "node",
     .state_size = sizeof(struct node),
-    .on = (const domus_on[]){{.type = &token_type, .handle = node_token},
-                             {.type = &next_type, .handle = node_takes_next},
+    .on = (const domus_on[]){{.type = &token_type, .handle = pass_token_on},
+                             {.type = &next_type, .handle = store_next_node},
                              {.type = NULL}},
 };
 
@@ -58,7 +58,7 @@ static int start_maker(domus_stack *stack, void *self, const void *passes)
     return domus_notice(stack, next, &token_type, passes);
 }
 
-static int maker_end(domus_stack *stack, void *self, const void *index)
+static int handle_end_of_token(domus_stack *stack, void *self, const void *index)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)index);
@@ -67,7 +67,7 @@ static int maker_end(domus_stack *stack, void *self, const void *index)
 static const domus_behaviour maker = {
     .name = "maker",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_maker},
-                             {.type = &end_type, .handle = maker_end},
+                             {.type = &end_type, .handle = handle_end_of_token},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -14,7 +14,7 @@ static int tell_and_stop(domus_stack *stack, domus_address parent, uint64_t sum)
     return domus_stop(stack, domus_self(stack));
 }
 
-static int root_sum(domus_stack *stack, void *self, const void *sum)
+static int handle_sum_of_tree(domus_stack *stack, void *self, const void *sum)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)sum);
@@ -29,9 +29,9 @@ struct call {
     uint64_t sum;
 };
 
-static int call_mount(domus_stack *stack, void *self_);
+static int mount_call(domus_stack *stack, void *self_);
 
-static int call_sum(domus_stack *stack, void *self_, const void *sum)
+static int add_sum_to_call(domus_stack *stack, void *self_, const void *sum)
 {
     struct call *self = self_;
 
@@ -42,8 +42,8 @@ static int call_sum(domus_stack *stack, void *self_, const void *sum)
 static const domus_behaviour call = {
     .name = "call",
     .state_size = sizeof(struct call),
-    .on = (const domus_on[]){{.type = &sum_type, .handle = call_sum}, {.type = NULL}},
-    .on_mount = call_mount,
+    .on = (const domus_on[]){{.type = &sum_type, .handle = add_sum_to_call}, {.type = NULL}},
+    .on_mount = mount_call,
 };
 
 static void spawn_call(domus_stack *stack, uint32_t n)
@@ -53,7 +53,7 @@ static void spawn_call(domus_stack *stack, uint32_t n)
     (void)stage_spawn(stack, &call, &state);
 }
 
-static int call_mount(domus_stack *stack, void *self_)
+static int mount_call(domus_stack *stack, void *self_)
 {
     const struct call *self = self_;
 
@@ -76,7 +76,7 @@ static int start_fib(domus_stack *stack, void *self, const void *n)
 static const domus_behaviour fib = {
     .name = "fib",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_fib},
-                             {.type = &sum_type, .handle = root_sum},
+                             {.type = &sum_type, .handle = handle_sum_of_tree},
                              {.type = NULL}},
     .on_stop = stage_left,
 };
@@ -93,9 +93,9 @@ struct branch {
     uint64_t sum;
 };
 
-static int branch_mount(domus_stack *stack, void *self_);
+static int mount_branch(domus_stack *stack, void *self_);
 
-static int branch_sum(domus_stack *stack, void *self_, const void *sum)
+static int add_sum_to_branch(domus_stack *stack, void *self_, const void *sum)
 {
     struct branch *self = self_;
 
@@ -106,11 +106,11 @@ static int branch_sum(domus_stack *stack, void *self_, const void *sum)
 static const domus_behaviour branch = {
     .name = "branch",
     .state_size = sizeof(struct branch),
-    .on = (const domus_on[]){{.type = &sum_type, .handle = branch_sum}, {.type = NULL}},
-    .on_mount = branch_mount,
+    .on = (const domus_on[]){{.type = &sum_type, .handle = add_sum_to_branch}, {.type = NULL}},
+    .on_mount = mount_branch,
 };
 
-static int branch_mount(domus_stack *stack, void *self_)
+static int mount_branch(domus_stack *stack, void *self_)
 {
     const struct branch *self = self_;
 
@@ -139,7 +139,7 @@ static int start_skynet(domus_stack *stack, void *self, const void *leaves)
 static const domus_behaviour skynet = {
     .name = "skynet",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_skynet},
-                             {.type = &sum_type, .handle = root_sum},
+                             {.type = &sum_type, .handle = handle_sum_of_tree},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

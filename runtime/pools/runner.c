@@ -141,7 +141,7 @@ static void look_between_turns(domus_runner *runner)
 /* Note that the runner does not rest any more, and wake the monitor if it sleeps. */
 static void end_rest(domus_runner *runner)
 {
-    /* seq_cst: pairs with the monitor's look (spares.c). */
+    /* seq_cst: pairs with the load of `rests` by the monitor in spares.c. */
     atomic_store_explicit(&runner->rests, false, memory_order_seq_cst);
     domi_monitor_wake_if_resting(&runner->pool->system->monitor);
 }
