@@ -78,8 +78,8 @@ static const char *find_element(char *path, const struct domi_yaml_values *value
 
         if (strncmp(path, lists[i].list, length) != 0 || path[length] != '.')
             continue;
-        const char *name = path + length + 1;
-        const char *dot = strchr(name, '.');
+        char *name = path + length + 1;
+        char *dot = strchr(name, '.');
         if (dot == NULL)
             return lists[i].expected;
         int index = domi_yaml_values_find(values, lists[i].list, name, (size_t)(dot - name));
