@@ -406,8 +406,7 @@ DOMUS_API int domus_sql_cursor_of(const domus_answer *answer, domus_sql_cursor *
  */
 DOMUS_API int domus_sql_fetch(domus_stack *stack, domus_sql_cursor cursor, domus_resumed *then);
 
-/* Close rows before their end: the query is cancelled at the database. Returns as domus_notice().
- */
+/* Close rows before their end: the database cancels the query. Returns as domus_notice(). */
 DOMUS_API int domus_sql_close_rows(domus_stack *stack, domus_sql_cursor cursor);
 
 /* --- transactions ----------------------------------------------------------------------------- */
