@@ -367,8 +367,9 @@ struct domi_yaml_origin domi_yaml_values_get_element_origin(const struct domi_ya
     return is_pool ? values->pool_origins[element][row] : values->listener_origins[element][row];
 }
 
-struct domi_yaml_origin domi_yaml_values_get_fault_origin(const struct domi_yaml_values *values,
-                                                          const domus_config_fault *fault)
+struct domi_yaml_origin
+domi_yaml_values_get_origin_of_faulty_key(const struct domi_yaml_values *values,
+                                          const domus_config_fault *fault)
 {
     struct domi_yaml_origin at = {0};
 

@@ -75,8 +75,9 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
 
 /* Returns the origin of the value that a fault is about. If the fault is about two keys and the
  * value of the first key is a default, this is the origin of the second key's value. */
-struct domi_yaml_origin domi_yaml_values_get_fault_origin(const struct domi_yaml_values *values,
-                                                          const domus_config_fault *fault);
+struct domi_yaml_origin
+domi_yaml_values_get_origin_of_faulty_key(const struct domi_yaml_values *values,
+                                          const domus_config_fault *fault);
 
 /* Returns the origin of the value of a key of domus_config; file 0: it is the default. */
 struct domi_yaml_origin domi_yaml_values_get_key_origin(const struct domi_yaml_values *values,

@@ -302,7 +302,8 @@ static void add_fault(const domus_config_fault *fault, void *context)
 {
     domus_yaml *yaml = context;
 
-    domi_yaml_issues_add(&yaml->issues, domi_yaml_values_get_fault_origin(&yaml->values, fault),
+    domi_yaml_issues_add(&yaml->issues,
+                         domi_yaml_values_get_origin_of_faulty_key(&yaml->values, fault),
                          fault->path, "%s", fault->message);
 }
 

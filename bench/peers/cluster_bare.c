@@ -281,8 +281,8 @@ static void send_asks(const struct cluster_words *asks, size_t count)
         publish_payload(RESPONDER, REQUESTER, &asks[i], sizeof asks[i]);
 }
 
-/* Handle the answers of a message, and return the asks that follow them. Returns false if an answer
- * is wrong. */
+/* Handle all answers in `message`, and append to `next` the asks that follow them; `count` grows by
+ * their number. Returns false if an answer is wrong. */
 static bool handle_answers(struct cluster_asks *asks, const struct message *message,
                            struct cluster_words *next, size_t *count)
 {

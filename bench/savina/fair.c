@@ -92,7 +92,7 @@ static int record_latency(domus_stack *stack, void *self_, const domus_answer *a
 
 /* The visitor arms its next timer first, so that asks are sent in time even if an
  * answer is late. */
-static int begin_visit(domus_stack *stack, void *self_, const void *nothing)
+static int ask_light_actor(domus_stack *stack, void *self_, const void *nothing)
 {
     struct visitor *self = self_;
 
@@ -112,7 +112,7 @@ static int mount_visitor(domus_stack *stack, void *self)
 static const domus_behaviour visitor = {
     .name = "visitor",
     .state_size = sizeof(struct visitor),
-    .on = (const domus_on[]){{.type = &visit_type, .handle = begin_visit}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &visit_type, .handle = ask_light_actor}, {.type = NULL}},
     .on_mount = mount_visitor,
 };
 

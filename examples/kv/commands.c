@@ -145,7 +145,9 @@ static struct {
     const struct kv_command *row;
 } by_name[INDEX_SIZE];
 
-/* Read a name of 1..KV_NAME_MAX bytes. The two words may overlap. */
+/* Read a name of 1..KV_NAME_MAX bytes into `begin` (its first 8 bytes) and `end` (its last 8),
+ * which share bytes if there are fewer than 16; a name of fewer than 8 lies in `begin` alone.
+ * Capitals become small letters. */
 static inline struct name read_name(const char *bytes, uint32_t size)
 {
     struct name name = {0, 0};

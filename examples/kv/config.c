@@ -248,7 +248,7 @@ static int ask_all_shards(domus_stack *stack, const struct kv_question *question
 {
     if (!kv_is_gathering())
         return kv_ask_all(stack, question, answer_changed);
-    int error = kv_ask_each(stack, question);
+    int error = kv_ask_all_add(stack, question);
     return error != 0 ? error : kv_ok(stack);
 }
 

@@ -233,7 +233,7 @@ int kv_answer_question(domus_stack *stack, void *self, const void *payload)
 
 /* --- asking them ------------------------------------------------------------------------------ */
 
-int kv_ask_each(domus_stack *stack, const struct kv_question *question)
+int kv_ask_all_add(domus_stack *stack, const struct kv_question *question)
 {
     int error = 0;
 
@@ -246,7 +246,7 @@ int kv_ask_each(domus_stack *stack, const struct kv_question *question)
 
 int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then)
 {
-    int error = kv_ask_each(stack, question);
+    int error = kv_ask_all_add(stack, question);
 
     return error != 0 ? error : domus_wait_all(stack, then);
 }

@@ -39,7 +39,7 @@ domus_handler kv_answer_question;
  * answers. */
 int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then);
 /* Ask all shards and clerks without waiting for their answers. */
-int kv_ask_each(domus_stack *stack, const struct kv_question *question);
+int kv_ask_all_add(domus_stack *stack, const struct kv_question *question);
 /* Add up the answers. Returns 0; the error of an answer. In a cluster, shards that do not answer
  * are counted instead, so that observers of a node get the figures of the others. */
 int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum);

@@ -152,7 +152,8 @@ static struct kv_chain *add_chain(struct kv_observed *observed, enum kv_observin
     return chain;
 }
 
-static void free_chain(struct kv_observed *observed, enum kv_observing what, struct kv_chain *chain)
+static void remove_chain_of_key(struct kv_observed *observed, enum kv_observing what,
+                                struct kv_chain *chain)
 {
     drop_pointer(observed, &observed->chains[what], chain->hash, kv_chain_key(chain));
     kv_free(&observed->memory, chain);
@@ -199,7 +200,7 @@ void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_o
         *(mark->next != NULL ? &mark->next->before : &chain->last) = mark->before;
         kv_free(&observed->memory, mark);
         if (chain->first == NULL && !chain->is_ready && !chain->is_served)
-            free_chain(observed, what, chain);
+            remove_chain_of_key(observed, what, chain);
     }
 }
 
@@ -258,7 +259,7 @@ struct kv_chain *kv_chain_take_ready(struct kv_store *store)
 void kv_chain_settle(struct kv_store *store, struct kv_chain *chain)
 {
     if (chain->first == NULL && !chain->is_ready)
-        free_chain(store->observed, KV_WAITS, chain);
+        remove_chain_of_key(store->observed, KV_WAITS, chain);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

@@ -48,7 +48,8 @@ static const char *read_timeout(domus_slice argument, uint64_t *ret_ms)
         (size_t)(end - text) != argument.size || isnan(seconds))
         return "ERR timeout is not a float or out of range";
     if (seconds < 0 || seconds * 1000 >= (long double)INT64_MAX)
-        return "ERR timeout is negative"; /* redis-server says so of large time-outs, too */
+        /* redis-server gives this error for large time-outs, too */
+        return "ERR timeout is negative";
     *ret_ms = (uint64_t)ceill(seconds * 1000);
     return NULL;
 }

@@ -19,13 +19,13 @@
 #define PLACE_SIZE 64u /* least distance of two promises, in bytes */
 
 /* Returns the table of cancelled asks; NULL: nothing was cancelled yet. Any thread. */
-static _Atomic uint64_t *get_passed_table(const domi_manager *manager)
+static _Atomic uint64_t *get_table_of_cancelled(const domi_manager *manager)
 {
-    /* acquire: pairs with make_passed_table(), so the places are seen empty. */
+    /* acquire: pairs with make_table_of_cancelled(), so the places are seen empty. */
     return atomic_load_explicit(&manager->managers[0]->cancelled, memory_order_acquire);
 }
 
-static _Atomic uint64_t *make_passed_table(const domi_manager *manager)
+static _Atomic uint64_t *make_table_of_cancelled(const domi_manager *manager)
 {
     _Atomic uint64_t *made = domi_memory_new(2 * PLACES * sizeof *made);
     _Atomic uint64_t *there = NULL;
@@ -58,9 +58,9 @@ static uint32_t hash_to_second_place(uint64_t name)
 
 static void record_cancel(const domi_manager *manager, const domi_promise *promise)
 {
-    _Atomic uint64_t *places = get_passed_table(manager);
+    _Atomic uint64_t *places = get_table_of_cancelled(manager);
 
-    if (places == NULL && (places = make_passed_table(manager)) == NULL)
+    if (places == NULL && (places = make_table_of_cancelled(manager)) == NULL)
         return;
     const uint64_t name = make_ask_word(promise, domi_promise_serial(promise));
     _Atomic uint64_t *place = &places[hash_to_first_place(promise)];
@@ -81,7 +81,7 @@ static void record_cancel(const domi_manager *manager, const domi_promise *promi
 static bool was_cancelled(const domi_manager *manager, const domi_return *back)
 {
     const uint64_t name = make_ask_word(back->promise, back->serial);
-    _Atomic uint64_t *places = get_passed_table(manager);
+    _Atomic uint64_t *places = get_table_of_cancelled(manager);
 
     /* acquire, then relaxed: pairs with the exchange of record_cancel(). */
     return places != NULL && (atomic_load_explicit(&places[hash_to_first_place(back->promise)],

@@ -31,36 +31,36 @@ static _Noreturn void fail_check(const char *what)
 }
 
 /* Fail a check: a node of this kind never comes to the house itself. */
-static void fail_arrival(domi_manager *manager, domi_house *house, domi_node *node)
+static void fail_never_arrives(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
     fail_check("a node of this kind never comes to the house itself");
 }
 
-static bool fail_begin_event(domi_manager *manager, domi_house *house, domi_node *node)
+static bool fail_never_begun_as_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
     fail_check("a node of this kind never lies in an event mailbox");
 }
 
-static void fail_end_event(domi_manager *manager, domi_house *house, domi_node *node)
+static void fail_never_ended_as_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    (void)fail_begin_event(manager, house, node);
+    (void)fail_never_begun_as_event(manager, house, node);
 }
 
-static void fail_drop(domi_manager *manager, domi_node *node)
+static void fail_never_dropped(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
     fail_check("a node of this kind is never dropped by the table");
 }
 
-static void fail_carry_out_note(domi_manager *home, domi_node *node)
+static void fail_never_noted(domi_manager *home, domi_node *node)
 {
     (void)home, (void)node;
     fail_check("a node of this kind is never noted");
 }
 
-static void fail_cancel(domi_manager *manager, domi_node *node)
+static void fail_never_attached(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
     fail_check("an object of this kind is never attached to a house");
@@ -203,23 +203,23 @@ static bool begin_child(domi_manager *manager, domi_house *house, domi_node *nod
  * by direct calls. */
 #define ROW_OF_MESSAGE                                                                             \
     {                                                                                              \
-        .handle_arrival = fail_arrival, .begin_event = fail_begin_event,                           \
-        .end_event = fail_end_event, .drop = fail_drop, .carry_out_note = fail_carry_out_note,     \
-        .cancel = fail_cancel,                                                                     \
+        .handle_arrival = fail_never_arrives, .begin_event = fail_never_begun_as_event,            \
+        .end_event = fail_never_ended_as_event, .drop = fail_never_dropped,                        \
+        .carry_out_note = fail_never_noted, .cancel = fail_never_attached,                         \
     }
 
 #define ROW_OF_STACK                                                                               \
     {                                                                                              \
-        .handle_arrival = fail_arrival, .begin_event = fail_begin_event,                           \
-        .end_event = fail_end_event, .drop = domi_stack_drop_node,                                 \
-        .carry_out_note = fail_carry_out_note, .cancel = fail_cancel,                              \
+        .handle_arrival = fail_never_arrives, .begin_event = fail_never_begun_as_event,            \
+        .end_event = fail_never_ended_as_event, .drop = domi_stack_drop_node,                      \
+        .carry_out_note = fail_never_noted, .cancel = fail_never_attached,                         \
     }
 
 #define ROW_OF_PROMISE                                                                             \
     {                                                                                              \
-        .handle_arrival = fail_arrival, .begin_event = fail_begin_event,                           \
-        .end_event = fail_end_event, .drop = domi_stack_drop_node,                                 \
-        .carry_out_note = carry_out_promise, .cancel = fail_cancel,                                \
+        .handle_arrival = fail_never_arrives, .begin_event = fail_never_begun_as_event,            \
+        .end_event = fail_never_ended_as_event, .drop = domi_stack_drop_node,                      \
+        .carry_out_note = carry_out_promise, .cancel = fail_never_attached,                        \
     }
 
 const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
@@ -237,7 +237,7 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
     [DOMI_SLAB_STACK_PROMISE] = ROW_OF_PROMISE,
     [DOMI_SLAB_TIMER] =
         {
-            .handle_arrival = fail_arrival,
+            .handle_arrival = fail_never_arrives,
             .begin_event = begin_timer,
             .end_event = end_timer,
             .drop = domi_timer_drop_node,
@@ -250,21 +250,21 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .begin_event = domi_watch_begin_event,
             .end_event = domi_watch_end_event,
             .drop = domi_watch_drop_node,
-            .carry_out_note = fail_carry_out_note,
+            .carry_out_note = fail_never_noted,
             .cancel = keep_attached, /* the watch belongs to the watcher, which is another actor */
         },
     [DOMI_SLAB_UNWATCH] =
         {
             .handle_arrival = domi_watch_handle_arrival,
-            .begin_event = fail_begin_event,
-            .end_event = fail_end_event,
+            .begin_event = fail_never_begun_as_event,
+            .end_event = fail_never_ended_as_event,
             .drop = domi_watch_drop_node,
-            .carry_out_note = fail_carry_out_note,
-            .cancel = fail_cancel,
+            .carry_out_note = fail_never_noted,
+            .cancel = fail_never_attached,
         },
     [DOMI_SLAB_DESCRIPTOR] =
         {
-            .handle_arrival = fail_arrival,
+            .handle_arrival = fail_never_arrives,
             .begin_event = begin_descriptor,
             .end_event = end_descriptor,
             .drop = drop_descriptor,
@@ -273,21 +273,21 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
         },
     [DOMI_SLAB_MEMORY_WATCH] =
         {
-            .handle_arrival = fail_arrival,
+            .handle_arrival = fail_never_arrives,
             .begin_event = begin_memory_watch,
             .end_event = end_memory_watch,
             .drop = drop_memory_watch,
-            .carry_out_note = fail_carry_out_note,
+            .carry_out_note = fail_never_noted,
             .cancel = cancel_memory_watch,
         },
     [DOMI_SLAB_MEMBER] =
         {
             .handle_arrival = domi_group_handle_arrival,
-            .begin_event = fail_begin_event,
-            .end_event = fail_end_event,
+            .begin_event = fail_never_begun_as_event,
+            .end_event = fail_never_ended_as_event,
             .drop = domi_group_drop_node,
-            .carry_out_note = fail_carry_out_note,
-            .cancel = fail_cancel,
+            .carry_out_note = fail_never_noted,
+            .cancel = fail_never_attached,
         },
     [DOMI_SLAB_HOUSE] =
         {
@@ -295,8 +295,8 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .begin_event = begin_child,
             .end_event = end_nothing,
             .drop = domi_family_drop_node,
-            .carry_out_note = fail_carry_out_note,
-            .cancel = fail_cancel,
+            .carry_out_note = fail_never_noted,
+            .cancel = fail_never_attached,
         },
 };
 

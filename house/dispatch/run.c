@@ -330,7 +330,8 @@ DOMI_INLINE uint32_t get_places_kept_for_notices(const domi_house *house, bool h
     return waits ? kept : 0;
 }
 
-/* The places of a run that are kept for each later kind of mail. */
+/* For each kind of mail: how many of the run's messages must be left when this kind has been
+ * handled, for the kinds that are handled after it and wait. */
 typedef struct kept_places {
     uint32_t behind_replies;
     uint32_t behind_exceptions;

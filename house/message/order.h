@@ -45,7 +45,7 @@ typedef struct domi_strands {
 } domi_strands;
 
 typedef struct domi_order {
-    domi_strands waiting; /* mail that is taken next */
+    domi_strands waiting; /* sorted asks and notices, from which the next one is taken */
     /* Mail that all waiting receives have looked at and not taken. It goes back to `waiting` when
      * they have to look again, or when no receive waits any more. */
     domi_strands seen;

@@ -224,7 +224,8 @@ typedef struct domi_manager_timing {
 typedef struct domi_manager_ending {
     bool closing;     /* the system stops: no new actor is spawned */
     bool has_stopped; /* the system has stopped: actors are ended in whatever state they are */
-    bool work_over;   /* abandoned blocking work has returned, so its actors may be ended, too */
+    /* abandoned blocking work has returned, so actors that could not end because of it may end */
+    bool work_over;
 } domi_manager_ending;
 
 struct domi_memory_watch;

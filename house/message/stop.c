@@ -8,7 +8,9 @@
 
 #include <errno.h>
 
-/* Set STOP and the other `bits` in the life word, and tell home if these bits are new. */
+/* Set `bits` (STOP, or STOP and HASTE) in the life word. If one of them is new, rouse the house, or
+ * put its node to its home if that is another thread. Returns 0; -ESTALE: the actor has ended; or
+ * the error of the put. */
 static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t bits)
 {
     domi_house *house = address.house;

@@ -17,11 +17,12 @@ struct domus_pool_hooks;
 typedef struct domus_pool_stealing {
     uint32_t aggressive_attempts;    /* attempts of the first interval, 1..65,535; 0: 100 */
     uint32_t aggressive_steal_every; /* one in so many attempts steals, 1..65,535; 0: 10 */
-    uint32_t moderate_attempts;      /* attempts of the second interval, 1..65,535; 0: 500 */
-    uint32_t moderate_steal_every;   /* one in so many attempts steals, 1..65,535; 0: 5 */
-    uint64_t moderate_sleep_ns;      /* sleep between two attempts, 1 us..1 s; 0: 50 us */
-    uint32_t relaxed_steal_every;    /* one in so many attempts steals, 1..65,535; 0: 1 */
-    uint64_t relaxed_sleep_ns;       /* sleep between two attempts, 1 us..1 s; 0: 10 ms */
+    /* attempts to find a job in the second interval of a runner's polling, 1..65,535; 0: 500 */
+    uint32_t moderate_attempts;
+    uint32_t moderate_steal_every; /* one in so many attempts steals, 1..65,535; 0: 5 */
+    uint64_t moderate_sleep_ns;    /* sleep between two attempts, 1 us..1 s; 0: 50 us */
+    uint32_t relaxed_steal_every;  /* one in so many attempts steals, 1..65,535; 0: 1 */
+    uint64_t relaxed_sleep_ns;     /* sleep between two attempts, 1 us..1 s; 0: 10 ms */
 } domus_pool_stealing;
 
 /* A pool: threads without rings that share a population of actors (domus/pools.h). */

@@ -32,7 +32,7 @@ extern "C" {
 #define DOMUS_PROCESS_EVENTS_MAX 16u
 #define DOMUS_PROCESS_YIELDS_MAX 64u  /* most yields that one step may write */
 #define DOMUS_PROCESS_METHOD_MAX 63u  /* most bytes of a method's name */
-#define DOMUS_PROCESS_INPUT_MAX  256u /* most bytes of input */
+#define DOMUS_PROCESS_INPUT_MAX  256u /* most bytes of the input with which a process is spawned */
 #define DOMUS_PROCESS_WORKS_MAX  64u  /* most pieces of work of one process under way */
 #define DOMUS_PROCESS_TAG_MAX    (UINT64_MAX - 2)
 

@@ -56,7 +56,7 @@ typedef struct domus_tls_certificate {
     const char *key_file; /* file of the key; NULL: `cert_file` has the key, too */
 } domus_tls_certificate;
 
-/* Most certificates of a listener. */
+/* Most certificates of a context of a server. */
 #define DOMUS_TLS_CERTIFICATES_MAX 64u
 
 /* The settings of a context. All of them are copied. Fields of 0 have the defaults that are named.

@@ -20,10 +20,10 @@ void domi_shortage_record_connections(domi_acceptor *acceptor)
 
     if (domi_spell_record(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS],
                           &io->counters.full_spells))
-        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
-                       "all %" PRIu32
-                       " connections of channel.maxConnections are taken: new ones wait",
-                       io->config->channel.connections_max);
+        domi_io_log_about_listener(
+            io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
+            "all %" PRIu32 " connections of channel.maxConnections are taken: new ones wait",
+            io->config->channel.connections_max);
 }
 
 static uint64_t get_most_descriptors(void)
@@ -46,22 +46,23 @@ void domi_shortage_record_accept(domi_acceptor *acceptor, int error)
     if (!domi_spell_record(io, shortage, &io->counters.accept_spells))
         return;
     if (!is_memory && !is_short)
-        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
-                       "the kernel refuses to accept a connection (%s: a filter of system calls or "
-                       "a security module): new ones wait",
-                       domus_error_name(error));
+        domi_io_log_about_listener(
+            io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
+            "the kernel refuses to accept a connection (%s: a filter of system calls or "
+            "a security module): new ones wait",
+            domus_error_name(error));
     else if (is_memory)
-        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
-                       "the kernel has no memory for a connection (%s): new ones wait",
-                       domus_error_name(error));
+        domi_io_log_about_listener(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
+                                   "the kernel has no memory for a connection (%s): new ones wait",
+                                   domus_error_name(error));
     else if (error == -EMFILE)
-        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
-                       "all %" PRIu64
-                       " descriptors of this process (RLIMIT_NOFILE) are in use: new "
-                       "connections wait",
-                       get_most_descriptors());
+        domi_io_log_about_listener(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
+                                   "all %" PRIu64
+                                   " descriptors of this process (RLIMIT_NOFILE) are in use: new "
+                                   "connections wait",
+                                   get_most_descriptors());
     else
-        domi_spell_log(
+        domi_io_log_about_listener(
             io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
             "all descriptors of this machine (fs.file-max) are in use: new connections wait");
 }
@@ -76,10 +77,10 @@ void domi_shortage_record_address(domi_acceptor *acceptor, const domi_peer_key *
                            &io->counters.address_spells))
         return;
     domi_peer_print(key, shown, sizeof shown);
-    domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
-                   "%s has %" PRIu32
-                   " connections, the most that %s allows: more are reset at once",
-                   shown, most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
+    domi_io_log_about_listener(
+        io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
+        "%s has %" PRIu32 " connections, the most that %s allows: more are reset at once", shown,
+        most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
 }
 
 /* Prolong the spells of a paused acceptor. While it is paused it does not try to accept, so nothing

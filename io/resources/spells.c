@@ -20,8 +20,8 @@ bool domi_spell_record(domi_io *io, domi_shortage *shortage, domi_counter *spell
     return begins;
 }
 
-void domi_spell_log(domi_io *io, domus_log_level level, const char *listener, const char *format,
-                    ...)
+void domi_io_log_about_listener(domi_io *io, domus_log_level level, const char *listener,
+                                const char *format, ...)
 {
     char text[DOMUS_LOG_TEXT_MAX + 1] = "";
     int length = 0;
@@ -46,10 +46,10 @@ bool domi_spell_continue(domi_io *io, const char *listener, domi_shortage *short
         return false;
     if (!domi_shortage_end(shortage, io->manager->now_ns, &lasted_ns))
         return true;
-    domi_spell_log(io, DOMUS_LOG_INFO, listener,
-                   "%s (it lasted %" PRIu64 ".%03" PRIu64 " s and was met %" PRIu64 " times)",
-                   what_is_over, lasted_ns / SECOND_NS, lasted_ns % SECOND_NS / (SECOND_NS / 1000),
-                   shortage->times);
+    domi_io_log_about_listener(
+        io, DOMUS_LOG_INFO, listener,
+        "%s (it lasted %" PRIu64 ".%03" PRIu64 " s and was met %" PRIu64 " times)", what_is_over,
+        lasted_ns / SECOND_NS, lasted_ns % SECOND_NS / (SECOND_NS / 1000), shortage->times);
     return false;
 }
 
@@ -62,11 +62,11 @@ void domi_spells_arm_timer(domi_io *io)
 void domi_shortage_record_buffers(domi_io *io)
 {
     if (domi_spell_record(io, &io->buffers_shortage, &io->counters.buffer_spells))
-        domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
-                       "all %" PRIu32
-                       " receive buffers (io.buffers.count) are in use: connections wait to be "
-                       "read",
-                       io->config->io.buffers.count);
+        domi_io_log_about_listener(
+            io, DOMUS_LOG_WARNING, NULL,
+            "all %" PRIu32 " receive buffers (io.buffers.count) are in use: connections wait to be "
+            "read",
+            io->config->io.buffers.count);
 }
 
 bool domi_shortage_continue_buffers(domi_io *io)
@@ -92,18 +92,19 @@ void domi_spell_record_proxies(domi_io *io, domi_proxy_refusal why, const char *
     domi_peer_key_of(from, &key);
     domi_peer_print(&key, text, sizeof text);
     if (why == DOMI_PROXY_ELSEWHERE)
-        domi_spell_log(io, DOMUS_LOG_WARNING, name,
-                       "%s is in no network of proxyProtocol.from: its connections are reset",
-                       text);
+        domi_io_log_about_listener(
+            io, DOMUS_LOG_WARNING, name,
+            "%s is in no network of proxyProtocol.from: its connections are reset", text);
     else if (why == DOMI_PROXY_HEADER)
-        domi_spell_log(io, DOMUS_LOG_WARNING, name,
-                       "a connection from %s did not begin with a PROXY header, and was reset",
-                       text);
+        domi_io_log_about_listener(
+            io, DOMUS_LOG_WARNING, name,
+            "a connection from %s did not begin with a PROXY header, and was reset", text);
     else
-        domi_spell_log(io, DOMUS_LOG_WARNING, name,
-                       "%s, a client of a proxy, has as many connections as it may have: more are "
-                       "reset at once",
-                       text);
+        domi_io_log_about_listener(
+            io, DOMUS_LOG_WARNING, name,
+            "%s, a client of a proxy, has as many connections as it may have: more are "
+            "reset at once",
+            text);
 }
 
 bool domi_spells_continue_proxies(domi_io *io)
@@ -162,9 +163,9 @@ void domi_spell_record_failure(domi_io *io, const char *behaviour, const char *w
     if (domi_spell_record(io, &io->failures_shortage, NULL))
         io->failures_told_count = 0;
     if (is_new_failure(io, number_failure(behaviour, what, error)))
-        domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
-                       "a request has failed: %s of actors %s: %s (%d)", what, behaviour,
-                       domus_error_name(error), error);
+        domi_io_log_about_listener(io, DOMUS_LOG_WARNING, NULL,
+                                   "a request has failed: %s of actors %s: %s (%d)", what,
+                                   behaviour, domus_error_name(error), error);
 }
 
 bool domi_spell_continue_failures(domi_io *io)

@@ -11,8 +11,10 @@
 bool domi_spell_record(domi_io *io, domi_shortage *shortage, domi_counter *spells);
 
 /* Log a line about the listener of this name; NULL: about the thread. */
-__attribute__((format(printf, 4, 5))) void
-domi_spell_log(domi_io *io, domus_log_level level, const char *listener, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void domi_io_log_about_listener(domi_io *io,
+                                                                      domus_log_level level,
+                                                                      const char *listener,
+                                                                      const char *format, ...);
 
 /* Log with the words of `what_is_over` that a spell is over, if it is. Returns whether it still
  * lasts. */

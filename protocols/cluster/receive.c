@@ -228,7 +228,7 @@ static void handle_spawned(const arrival *came)
 
 /* --- control ---------------------------------------------------------------------------------- */
 
-static void handle_stop(const arrival *came, bool after_mail)
+static void stop_actor_for_peer(const arrival *came, bool after_mail)
 {
     domus_address to;
 
@@ -291,7 +291,7 @@ static void handle_arrival(arrival *came)
         break;
     case DOMI_TO_STOP:
     case DOMI_TO_STOP_LAST:
-        handle_stop(came, came->envelope.kind == DOMI_TO_STOP_LAST);
+        stop_actor_for_peer(came, came->envelope.kind == DOMI_TO_STOP_LAST);
         break;
     case DOMI_TO_SPAWN:
         domi_spawn_here(came->gateway, came->peer, came->from_gateway, &came->envelope, came->rest);

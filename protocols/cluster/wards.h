@@ -65,7 +65,9 @@ typedef struct domi_warden {
     bool looks;       /* the conversation that checks leases is under way */
     bool has_asked;   /* domi_give_all_type has come, and `leaving` must be answered */
     domus_kept leaving;
-    uint32_t losses;     /* number of lost leases up to which the warden has acted */
+    /* value of domi_losses() at the warden's last tick; when it changes, the node's lease in the
+     * store has ended, and all parts are lost */
+    uint32_t losses;
     uint32_t suspect;    /* part at which the next search for a suspect node begins */
     uint32_t writes;     /* number of entries that are being written */
     uint32_t reads;      /* number of entries that are being read, because they are doubted */

@@ -172,8 +172,8 @@ static domi_watched **bucket_of_address(domi_cluster_gateway *gateway, domus_add
 
 /* Returns an entry for the actor: the one of this gateway of this peer if there is one; NULL if no
  * peer watches the actor. */
-static const domi_watched *find_watching(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                         uint16_t from_gateway, domus_address address)
+static const domi_watched *find_watch_of_actor(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                               uint16_t from_gateway, domus_address address)
 {
     const domi_watched *any = NULL;
 
@@ -197,7 +197,7 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
         send_down_to_gateway(gateway, peer, from_gateway, name, -ESTALE);
         return;
     }
-    const domi_watched *other = find_watching(gateway, peer, from_gateway, address);
+    const domi_watched *other = find_watch_of_actor(gateway, peer, from_gateway, address);
     if (other != NULL && other->peer == peer && other->gateway == from_gateway)
         return;
     domi_watched *watching = calloc(1, sizeof *watching);
@@ -247,7 +247,7 @@ static void drop_watching(domi_cluster_gateway *gateway, domi_watched **link)
     domus_address address = (*link)->address;
 
     unlink_watched(link);
-    if (find_watching(gateway, NULL, 0, address) == NULL)
+    if (find_watch_of_actor(gateway, NULL, 0, address) == NULL)
         (void)domus_unwatch(gateway->stack, watch);
 }
 

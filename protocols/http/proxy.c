@@ -91,7 +91,8 @@ static int ask_whole(domus_stack *stack, pass *frame, domus_http_request *made)
     return error;
 }
 
-/* Returns whether the request is begun by its head, with a body in pieces. */
+/* Returns whether the server gets the head alone at first (domus_request_begin()): a body in pieces
+ * follows, or the client wants to change the protocol. */
 static bool has_begin(const pass *frame)
 {
     return frame->uploads || frame->upgrade != NULL;

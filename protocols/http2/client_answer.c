@@ -115,7 +115,8 @@ static int use_block(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
         domi_h2_cut(lane, NGHTTP2_PROTOCOL_ERROR);
         return 0;
     }
-    if (block->status != 0) { /* the head exceeds the limit that this side has announced */
+    /* the head or the trailers have more bytes than this side has announced, or too many fields */
+    if (block->status != 0) {
         domi_h2_cut(lane, NGHTTP2_ENHANCE_YOUR_CALM);
         return 0;
     }

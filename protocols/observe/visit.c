@@ -96,7 +96,7 @@ static int write_report(const domi_span *span, bool is_json, domus_slice *ret_te
     return domus_append_end(&out, ret_text);
 }
 
-static int refuse_visit(domus_stack *stack, const char *why)
+static int answer_why_no_span(domus_stack *stack, const char *why)
 {
     char line[128];
 
@@ -113,7 +113,7 @@ static int answer_with_span(domus_stack *stack, const domi_look *before, const d
     const char *why = domi_span_init(before, after, &span);
 
     if (why != NULL)
-        return refuse_visit(stack, why);
+        return answer_why_no_span(stack, why);
     int error = write_report(&span, is_json, &text);
     domi_span_fini(&span);
     if (error != 0)

@@ -7,7 +7,7 @@
 /* Bytes that the text of a double takes, with a zero at its end. */
 #define DOMI_RESP_DOUBLE_MAX 32u
 
-/* Read a number that was seen to be one, of at most 63 bytes. */
+/* Read a double from a text that domi_resp_scan() has checked; it has at most 63 bytes. */
 double domi_resp_read_double(const char *text, size_t size);
 
 /* Write the shortest of the texts with 15 to 17 digits from which the same number is read. Returns

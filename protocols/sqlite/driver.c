@@ -55,7 +55,7 @@ static int on_mount(domus_stack *stack, void *self)
     int error = domi_sqlite_read_url(database->settings.url, words, sizeof words, &database->place);
 
     if (error == 0)
-        error = domi_sqlite_settle_place(&database->place);
+        error = domi_sqlite_make_path_absolute(&database->place);
     if (error != 0)
         return error;
     database->self = domus_self(stack);

@@ -11,7 +11,7 @@
 #define DOMI_SQLITE_BUSY_MS_MAX 3600000u
 
 typedef struct domi_sqlite_place {
-    /* path of the file as the url has it, or absolute after domi_sqlite_settle_place() */
+    /* path of the file as the url has it, or absolute after domi_sqlite_make_path_absolute() */
     char path[PATH_MAX];
     uint32_t busy_ms;
     bool is_memory;
@@ -26,6 +26,6 @@ int domi_sqlite_read_url(const char *url, char *error, size_t error_size,
 
 /* Make the path absolute, so that a later chdir(2) changes nothing. Returns 0; an errno of
  * getcwd(3); -ENAMETOOLONG. */
-int domi_sqlite_settle_place(domi_sqlite_place *place);
+int domi_sqlite_make_path_absolute(domi_sqlite_place *place);
 
 #endif

@@ -173,7 +173,7 @@ int domi_sqlite_read_url(const char *url, char *error, size_t error_size,
     return 0;
 }
 
-int domi_sqlite_settle_place(domi_sqlite_place *place)
+int domi_sqlite_make_path_absolute(domi_sqlite_place *place)
 {
     char directory[PATH_MAX];
 

@@ -93,7 +93,7 @@ DOMT_TEST(failed_check_ends_the_process_with_and_without_a_reader)
 }
 
 /* Fail a check where a filter refuses poll(): once with a reader, once without one. */
-static void fail_a_check_without_poll(void *is_full)
+static void fail_a_check_where_poll_is_refused(void *is_full)
 {
     ck_assert_int_eq(domt_deny_call(DOMT_POLL, EPERM), 0);
     if (is_full != NULL)
@@ -103,8 +103,8 @@ static void fail_a_check_without_poll(void *is_full)
 
 DOMT_TEST(check_that_fails_says_so_without_poll)
 {
-    domt_dies(fail_a_check_without_poll, NULL, "answer == 42");
-    domt_dies(fail_a_check_without_poll, &(bool){true}, "");
+    domt_dies(fail_a_check_where_poll_is_refused, NULL, "answer == 42");
+    domt_dies(fail_a_check_where_poll_is_refused, &(bool){true}, "");
 }
 
 DOMT_TEST(check_that_holds_is_silent)

@@ -244,7 +244,7 @@ DOMT_TEST(load_keeps_depth_messages_in_flight)
     ck_assert_int_eq(load_run(&options, &result), 0);
     stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
-    /* The load sends all its messages at once at first, and no later chunk can be larger. */
+    /* Each connection sends `depth` messages at once at first, and no later chunk can be larger. */
     ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
 }
 

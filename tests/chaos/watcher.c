@@ -52,7 +52,9 @@ static int watch_spawned(domus_stack *stack, void *self, const domus_answer *ans
     struct watched_node *node = &watcher->nodes[*(const uint32_t *)domus_frame(stack)];
 
     if (answer->error != 0) {
-        node->id = 0; /* the next look spawns an actor there again */
+        /* the entry is free, so the next on_look() that finds that node up spawns an actor on it
+         * again */
+        node->id = 0;
         return 0;
     }
     node->is_asked = false;

@@ -218,7 +218,7 @@ DOMT_TEST(section_that_is_wrong_is_told_before_the_start)
 /* --- two nodes -------------------------------------------------------------------------------- */
 
 /* Returns the state of a node as this one sees it; -1: the node is not known. */
-static int state_of(const char *name)
+static int state_of_node(const char *name)
 {
     domus_node_info infos[4];
     uint32_t count = domus_cluster_nodes(cluster, infos, 4);
@@ -231,13 +231,13 @@ static int state_of(const char *name)
 
 static bool is_up(const char *name)
 {
-    return state_of(name) == (int)DOMUS_NODE_UP;
+    return state_of_node(name) == (int)DOMUS_NODE_UP;
 }
 
 /* A node that has ended is forgotten after some time, and a node that is silent is not. */
 static bool has_ended(const char *name)
 {
-    return state_of(name) == -1 || state_of(name) == (int)DOMUS_NODE_ENDED;
+    return state_of_node(name) == -1 || state_of_node(name) == (int)DOMUS_NODE_ENDED;
 }
 
 static void await_node(const char *name, bool (*is)(const char *name), const char *text)

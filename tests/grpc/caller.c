@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void copy_field(char *to, size_t room, const uint8_t *value, size_t size)
+static void copy_bytes_as_text(char *to, size_t room, const uint8_t *value, size_t size)
 {
     snprintf(to, room, "%.*s", (int)size, (const char *)value);
 }
@@ -20,24 +20,24 @@ static int store_header(nghttp2_session *session, const nghttp2_frame *frame, co
     char name[64];
     char text[64];
 
-    copy_field(name, sizeof name, name_, name_size);
-    copy_field(text, sizeof text, value, size);
+    copy_bytes_as_text(name, sizeof name, name_, name_size);
+    copy_bytes_as_text(text, sizeof text, value, size);
     if (strcmp(name, ":status") == 0)
         call->http = (int)strtol(text, NULL, 10);
     else if (strcmp(name, "grpc-status") == 0)
         call->status = (int)strtol(text, NULL, 10);
     else if (strcmp(name, "grpc-message") == 0)
-        copy_field(call->text, sizeof call->text, value, size);
+        copy_bytes_as_text(call->text, sizeof call->text, value, size);
     else if (strcmp(name, "content-type") == 0)
-        copy_field(call->type, sizeof call->type, value, size);
+        copy_bytes_as_text(call->type, sizeof call->type, value, size);
     else if (strcmp(name, "grpc-encoding") == 0)
-        copy_field(call->encoding, sizeof call->encoding, value, size);
+        copy_bytes_as_text(call->encoding, sizeof call->encoding, value, size);
     else if (strcmp(name, "grpc-accept-encoding") == 0)
-        copy_field(call->accepts, sizeof call->accepts, value, size);
+        copy_bytes_as_text(call->accepts, sizeof call->accepts, value, size);
     else if (strcmp(name, "x-echo") == 0)
-        copy_field(call->before, sizeof call->before, value, size);
+        copy_bytes_as_text(call->before, sizeof call->before, value, size);
     else if (strcmp(name, "x-echo-bin") == 0)
-        copy_field(call->behind, sizeof call->behind, value, size);
+        copy_bytes_as_text(call->behind, sizeof call->behind, value, size);
     return 0;
 }
 

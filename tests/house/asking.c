@@ -5,7 +5,7 @@
 
 unsigned domt_ask_releases, domt_reply_releases;
 
-void domt_release_ask(void *payload)
+void domt_count_release_of_ask(void *payload)
 {
     domt_ask_releases++;
 }
@@ -16,7 +16,7 @@ void domt_release_reply(void *payload)
 }
 
 const domus_type domt_ask_question = {
-    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
+    .name = "question", .size = sizeof(domt_call), .release = domt_count_release_of_ask};
 const domus_type domt_ask_done = {.name = "done", .size = 8, .release = domt_release_reply};
 
 void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus_address *ret_asker,

@@ -7,7 +7,7 @@
 
 /* Release functions for the types of a test, and counts of their calls. */
 extern unsigned domt_ask_releases, domt_reply_releases;
-void domt_release_ask(void *payload);
+void domt_count_release_of_ask(void *payload);
 void domt_release_reply(void *payload);
 
 /* A question is a call, which the actor that is asked runs. */

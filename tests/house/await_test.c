@@ -457,7 +457,7 @@ DOMUS_SEQUENCE(looks, char)
 
 static const domus_behaviour looking = {.name = "looking", DOMUS_ON_MOUNT(looks)};
 
-static int stop_after_mail(domus_stack *stack, void *context)
+static int send_three_notices_and_stop_after_mail(domus_stack *stack, void *context)
 {
     for (uint64_t i = 0; i < 3; i++)
         ck_assert_int_eq(domus_notice(stack, one, &odd_type, &i), 0);
@@ -471,7 +471,7 @@ DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes_and_waits_for_what_n
         send_notice(&end_type, 0);
         if (waits)
             send_notice(&begin_type, 0); /* no receive takes this message */
-        domt_do(&world, agents[0], stop_after_mail, NULL);
+        domt_do(&world, agents[0], send_three_notices_and_stop_after_mail, NULL);
         ck_assert_uint_eq(steps, 12333);
         ck_assert_uint_eq(DOMT_SUM(&world, stops), !waits);
         if (!waits) {

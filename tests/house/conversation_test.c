@@ -88,7 +88,7 @@ static const domus_behaviour framed = {
                              {&begin_none, begin_without, 0},
                              {0}}};
 
-static int reply_double(domus_stack *stack, void *self, const void *number)
+static int reply_twice_the_number(domus_stack *stack, void *self, const void *number)
 {
     uint64_t doubled = *(const uint64_t *)number * 2;
 
@@ -96,7 +96,7 @@ static int reply_double(domus_stack *stack, void *self, const void *number)
 }
 
 static const domus_behaviour doubling = {
-    .name = "doubling", .on = (const domus_on[]){{&number_type, reply_double, 0}, {0}}};
+    .name = "doubling", .on = (const domus_on[]){{&number_type, reply_twice_the_number, 0}, {0}}};
 
 DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
 {

@@ -33,7 +33,7 @@ typedef struct request {
 } request;
 
 static const domus_type question = {
-    .name = "question", .size = sizeof(request), .release = domt_release_ask};
+    .name = "question", .size = sizeof(request), .release = domt_count_release_of_ask};
 static const domus_type number_type = {.name = "number", .size = 8, .release = domt_release_reply};
 
 static int reply_later(domus_stack *stack, void *self, const domus_answer *answer)

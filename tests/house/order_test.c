@@ -95,7 +95,7 @@ DOMT_TEST(replies_are_taken_before_all_of_it)
     domt_pick_close();
 }
 
-static int ask_asker_often(domus_stack *stack, void *number)
+static int ask_other_actor_100_times(domus_stack *stack, void *number)
 {
     domt_call call = {answer_at_once, number};
 
@@ -110,7 +110,7 @@ DOMT_TEST(places_of_a_run_are_kept_for_it_behind_replies)
     static const int64_t number = 99;
 
     domt_ordered_open(0);
-    domt_begin(ask_asker_often, &number);
+    domt_begin(ask_other_actor_100_times, &number);
     domt_ordered_run();
     (void)domt_iterate(domt_pick.world.managers[1]);
     (void)domt_iterate(domt_pick.world.managers[1]);

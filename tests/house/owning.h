@@ -34,7 +34,9 @@ typedef struct domt_owning {
     int (*handle)(domus_stack *stack, const domt_owner *payload);
     int (*hear)(domus_stack *stack, const domus_answer *answer);
     unsigned handled, heard;
-    const domt_owner *kept; /* a payload that a test remembers */
+    /* the payload that `handle` was given, for a later look at its text; the test does not own
+     * it */
+    const domt_owner *kept;
     char *text;
     domus_kept ask;
 } domt_owning;

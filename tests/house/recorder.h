@@ -44,7 +44,8 @@ extern const domus_type domt_tick;     /* payload: int64_t */
 
 extern const domus_behaviour domt_recording;
 
-/* Spawn a recorder and settle; the second function spawns one that fails questions with -EIO. */
+/* Spawn a recorder on `home`, and run all homes until none has anything to do. The one of
+ * domt_recorder_failing() answers each domt_question with -EIO. */
 domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log);
 domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *log);
 

@@ -56,7 +56,7 @@ DOMT_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
     domt_kin_close();
 }
 
-DOMT_TEST(restart_runs_on_restart_instead_once_with_the_error)
+DOMT_TEST(restart_runs_on_restart_once_with_the_error_and_neither_stop_nor_mount)
 {
     domt_kin_open(2);
     boss = domt_kin_boss(&restarts);

@@ -38,7 +38,7 @@ DOMT_TEST(ask_resumes_with_the_reply)
     domt_talk_close();
 }
 
-DOMT_TEST(ask_resumes_with_what_the_handler_returned)
+DOMT_TEST(ask_whose_handler_did_not_reply_resumes_with_an_error)
 {
     static const struct {
         int (*function)(domus_stack *, void *);
@@ -262,7 +262,7 @@ static int reply_twice(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domt_reply_hello(stack, context), 0);
     ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
-    /* the sender is still known */
+    /* after its reply a handler still knows the sender */
     ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
     return 0;
 }

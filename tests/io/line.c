@@ -185,7 +185,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_watch(domus_stack *stack, void *self, const void *payload)
+static int watch_given_actor(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
     domus_watch watch;
@@ -199,7 +199,7 @@ const domus_type domt_watch_type = {.name = "watch", .size = sizeof(domus_addres
 static const domus_behaviour watching = {
     .name = "watching",
     .kind = DOMUS_CHANNELS, /* a channels actor, so that it runs in the turns of the bed */
-    .on = (const domus_on[]){{&domt_watch_type, on_watch, 0},
+    .on = (const domus_on[]){{&domt_watch_type, watch_given_actor, 0},
                              {&domus_down_type, on_down, 0},
                              {NULL, NULL, 0}},
 };

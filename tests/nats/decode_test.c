@@ -132,7 +132,8 @@ static size_t make_line(char *bytes, const char *begin, size_t size)
 static const size_t steps[] = {0, 1, 7, 1000, 65536};
 #define STEPS (sizeof steps / sizeof steps[0])
 
-/* Check the result of a line in pieces of each size, and also of the line without its end. */
+/* Check how the trace of a line begins, which has `size` bytes and its end, decoded whole and in
+ * pieces of each size. */
 static void check_line(const domus_nats_stage_options *options, const char *begin, size_t size,
                        const char *expected)
 {

@@ -17,7 +17,7 @@
 
 static domt_nats_server servers[SERVERS];
 static uint16_t routes[SERVERS];
-static domt_js_server js; /* only its user is used */
+static domt_js_server js; /* all but `js.server` is used: the servers are those of `servers` */
 
 static void start_server(int i, uint16_t port)
 {

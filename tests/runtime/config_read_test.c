@@ -73,7 +73,8 @@ DOMT_TEST(word_for_zero_is_the_only_way_to_write_it)
     expect_number(&count_or_auto, "3", 3);
     expect_number(&share, "auto", 0);
     expect_refusal(&count_or_all, "4294967295",
-                   "'%s' is too large"); /* this number stands for a word */
+                   /* UINT32_MAX stands for `all`, so it cannot be written as a number */
+                   "'%s' is too large");
     expect_number(&count_or_all, "all", UINT32_MAX);
     expect_refusal(&count_or_auto, "0", "expected auto or a count such as 8, found '%s'");
     expect_refusal(&count_or_auto, "Auto", "expected auto or a count such as 8, found '%s'");

@@ -257,7 +257,8 @@ DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
     domt_tree_remove(&tree);
 }
 
-/* Blocking work is code of the user, too, and its helper thread has a stack of its own. */
+/* Blocking work is code of the user, too, so a helper thread has an alternate stack, on which the
+ * handler of crashes runs when the thread's own stack overflows. */
 DOMT_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
 {
     make_tree();

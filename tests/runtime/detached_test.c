@@ -334,14 +334,14 @@ static const domus_pattern done = {.types = done_types};
 
 /* --- the detached actor ----------------------------------------------------------------------- */
 
-static int on_part_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_error_of_part_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
 
 static int on_work(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_ask(stack, detached, &part_type, NULL, on_part_answered);
+    return domus_ask(stack, detached, &part_type, NULL, return_error_of_part_ask);
 }
 
 static int on_part(domus_stack *stack, void *self, const void *nothing)

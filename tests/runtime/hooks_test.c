@@ -85,7 +85,7 @@ static void bank_open(bank *opened)
     atomic_store(&opened->passes, -1);
 }
 
-static bool is_even(bank *one)
+static bool has_bank_everything_back(bank *one)
 {
     return atomic_load(&one->blocks) == 0 && atomic_load(&one->bytes) == 0 &&
            atomic_load(&one->maps) == 0 && atomic_load(&one->mapped_bytes) == 0;
@@ -220,9 +220,9 @@ DOMT_TEST(allocated_memory_comes_back)
     ck_assert_int_eq(atomic_load(&in_vain), 0);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_ge(domus_system_stop(systems[i]), 0);
-        ck_assert(i == 2 || !is_even(&banks[i]));
+        ck_assert(i == 2 || !has_bank_everything_back(&banks[i]));
         domus_system_free(systems[i]);
-        ck_assert(i == 2 || is_even(&banks[i]));
+        ck_assert(i == 2 || has_bank_everything_back(&banks[i]));
     }
 }
 
@@ -235,12 +235,12 @@ DOMT_TEST(system_that_never_started_gives_its_memory_back)
 
     bank_open(&only);
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
-    ck_assert(!is_even(&only));
+    ck_assert(!has_bank_everything_back(&only));
     domus_system_free(system);
-    ck_assert(is_even(&only));
+    ck_assert(has_bank_everything_back(&only));
     config.scheduler.io_ratio = 0;
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), -EINVAL);
-    ck_assert(is_even(&only));
+    ck_assert(has_bank_everything_back(&only));
 }
 
 /* Run a system with these hooks. Returns true when nothing failed in it. */
@@ -277,7 +277,7 @@ DOMT_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
         bank_open(&only);
         atomic_store(&only.passes, passes);
         clean = run_scenario(&config, &hooks);
-        ck_assert_msg(is_even(&only), "after %d", passes);
+        ck_assert_msg(has_bank_everything_back(&only), "after %d", passes);
         ck_assert_int_eq(atomic_load(&unexpected), 0);
         ck_assert_int_lt(passes, 400);
         /* Each allocation before the first actor fails once, and later ones in steps. */

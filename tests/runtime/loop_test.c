@@ -276,8 +276,8 @@ DOMT_TEST(home_looks_after_16_houses_or_64_messages)
     ck_assert_uint_eq(messages_most, 64);
 }
 
-/* If thieves may come, the first look is early. Later ones are not more frequent, because each look
- * reads the clock. */
+/* If there are houses for thieves, the first look comes after one house, and each next one after
+ * twice as many, up to the usual 16, because each look reads the clock. */
 DOMT_TEST(looks_are_no_more_frequent_where_there_are_thieves)
 {
     look_with(2, 500, 1);

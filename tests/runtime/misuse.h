@@ -18,8 +18,10 @@ typedef struct domt_misuse {
     domus_endpoint found;       /* endpoint of the last listener; read after `listening` */
     _Atomic uint32_t opened;    /* calls of on_open and on_close */
     _Atomic uint32_t closed;
-    _Atomic int last_error;     /* error of the last on_close */
-    domus_address last_channel; /* read after `opened` */
+    _Atomic int last_error; /* error of the last on_close */
+    /* channel of the last on_open; written before `opened` grows, so it is valid for a test that
+     * has seen `opened` grow */
+    domus_address last_channel;
     _Atomic uint32_t cancelled; /* sleeps that were cancelled, and sleeps that were not */
     _Atomic uint32_t slept;
 } domt_misuse;

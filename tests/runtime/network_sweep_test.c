@@ -24,14 +24,14 @@ static const domus_type ask_type = {.name = "ask"};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int give_back(domus_stack *stack, void *self, const void *payload)
+static int echo_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 /* Send the bytes back in buffers of their own, piece by piece. */
-static int give_copies(domus_stack *stack, void *self, const void *payload)
+static int echo_copies(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const char *data = domus_buffer_data(event->bytes);
@@ -167,8 +167,8 @@ static const domus_on hoard_rows[] = {{&wake_type, hoard_free, 0}, {0}};
 static const domus_on slow_rows[] = {{&wake_type, go_on, 0}, {0}};
 
 static const domus_behaviour services[] = {
-    {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = {give_back, 0}},
-    {.name = "copies", .kind = DOMUS_CHANNELS, .on_read = {give_copies, 0}},
+    {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes, 0}},
+    {.name = "copies", .kind = DOMUS_CHANNELS, .on_read = {echo_copies, 0}},
     {.name = "slow", .kind = DOMUS_CHANNELS, .on_read = {give_slowly, 0}, .on = slow_rows},
     {.name = "asks", .kind = DOMUS_CHANNELS, .on_read = {ask_first, sizeof(domus_buffer *)}},
     {.name = "hoards",
@@ -180,7 +180,7 @@ static const domus_behaviour services[] = {
      .on = hoard_rows},
     {.name = "both",
      .kind = DOMUS_CHANNELS,
-     .on_read = {give_back, 0},
+     .on_read = {echo_bytes, 0},
      .on_end = {finish_channel, 0}}};
 #define SERVICES (sizeof services / sizeof services[0])
 
@@ -224,7 +224,7 @@ int domt_proxy_main(int argc, char **argv);
 /* --- the echo --------------------------------------------------------------------------------- */
 
 static const domus_behaviour echo = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {give_back, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes, 0}};
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 

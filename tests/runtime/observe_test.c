@@ -149,7 +149,8 @@ DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_SPANS), 0);
     DOMT_WAIT_FOR(10,
-                  /* the threads look at the level once a second */
+                  /* each thread follows the profile level at its next tick; a sleeping one when it
+                   * wakes, within a second */
                   domt_port_ask("GET /trace") == 200);
     for (n = 0; n < ALLOCATIONS; n += step) {
         domi_memory_fail_after(n, 0);

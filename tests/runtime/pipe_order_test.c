@@ -77,7 +77,8 @@ static void add_request(talk *dialogue, domi_random *random, bool is_framed, uin
                                                 "%s\n", way->answer != NULL ? way->answer : text);
 }
 
-/* Send the dialogue in pieces, with steps between. */
+/* Send the requests of the dialogue in pieces of random sizes, with steps of the kit between, and
+ * now and then 2 ms. */
 static void send_in_pieces(domus_peer *peer, const talk *dialogue, domi_random *random)
 {
     for (size_t at = 0; at < dialogue->asked_size;) {

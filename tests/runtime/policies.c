@@ -144,7 +144,7 @@ bool domt_job_claim(domt_job *job)
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
-static void count_put(domt_stand *stand, domt_job *job)
+static void prepare_and_count_put(domt_stand *stand, domt_job *job)
 {
     domus_job_link(&job->house, NO_LINK);
     atomic_fetch_add_explicit(&stand->puts, 1, memory_order_relaxed);
@@ -152,19 +152,19 @@ static void count_put(domt_stand *stand, domt_job *job)
 
 void domt_put_central(domt_stand *stand, domt_job *job)
 {
-    count_put(stand, job);
+    prepare_and_count_put(stand, job);
     stand->pool->policy->central_enqueue(stand->pool, &job->house);
 }
 
 void domt_put_internal(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
-    count_put(stand, job);
+    prepare_and_count_put(stand, job);
     stand->pool->policy->internal_enqueue(runner, &job->house);
 }
 
 void domt_put_resumed(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
-    count_put(stand, job);
+    prepare_and_count_put(stand, job);
     atomic_store_explicit(&job->state, DOMT_JOB_QUEUED, memory_order_relaxed);
     stand->pool->policy->resume_later(runner, &job->house);
 }

@@ -206,7 +206,9 @@ DOMT_TEST(thief_goes_around_behind_its_last_victim)
     put_jobs(0, 0, 4);
     put_jobs(1, 4, 4);
     put_jobs(2, 8, 4);
-    for (uint32_t i = 0; i < 3; i++) { /* each runner has two jobs, one of which is taken at once */
+    /* runner 3 steals two of the four jobs of runner i: it gets one at once, and the other by
+     * its next take */
+    for (uint32_t i = 0; i < 3; i++) {
         expect_taken(3, 4 * i, 2);
         ck_assert_uint_eq(count_events(i, DOMUS_RUNNER_STOLEN), 2);
     }

@@ -246,7 +246,7 @@ static const domus_behaviour serving = {
 static const domus_behaviour calling = {.name = "calling", .kind = DOMUS_CHANNELS, .on = rows};
 static domus_address actor;
 
-static void begin_changing(const domus_behaviour *behaviour)
+static void open_kit_with_actor(const domus_behaviour *behaviour)
 {
     kit = domt_kit_new(NULL, 5);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, behaviour, NULL, &actor),
@@ -280,7 +280,7 @@ DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
     domus_peer_listener *listener;
 
     usual = (domus_channel_options){.linger_ns = SECOND};
-    begin_changing(&calling);
+    open_kit_with_actor(&calling);
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), actor, &connect_type, NULL),
                      0);
@@ -300,7 +300,7 @@ DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
     const domus_channel_options two = {.requests_max = 2}, one = {.requests_max = 1};
 
     usual = one;
-    begin_changing(&serving);
+    open_kit_with_actor(&serving);
     domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
     send_request(peer, "x");
     send_request(peer, "x");
@@ -322,7 +322,7 @@ DOMT_TEST(channel_that_is_too_old_no_more_stays)
                                           .age_jitter_percent = DOMUS_NONE};
 
     usual = (domus_channel_options){.age_max_ns = SECOND, .age_jitter_percent = DOMUS_NONE};
-    begin_changing(&serving);
+    open_kit_with_actor(&serving);
     domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
     send_request(peer, "x");
     pass_time(2 * SECOND); /* the connection is too old now, and waits for the end of the request */

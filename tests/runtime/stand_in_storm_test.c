@@ -96,7 +96,7 @@ static int send_ask(domus_stack *stack, member *self, uint32_t to, uint32_t dept
 {
     large_numbered message = make_message(self, to, ASKS, depth);
 
-    atomic_fetch_add(&under_way, 2); /* counts the ask and its answer */
+    atomic_fetch_add(&under_way, 2); /* 2: the ask, and the answer that will come */
     int error = domus_ask_add(stack, crowd[to], &question, &message, 0, 0);
     if (error != 0) {
         atomic_fetch_sub(&under_way, 2);

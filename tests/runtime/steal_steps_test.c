@@ -25,7 +25,7 @@ static domi_thread *thief_thread(void)
     return domt_stepped_thread(&world, 1);
 }
 
-static domi_queue *victim_queue(void)
+static domi_queue *get_state_queue_of_victim(void)
 {
     return &victim_thread()->manager.schedule.ready[DOMUS_STATE];
 }
@@ -57,7 +57,7 @@ static void make_ready(void)
     for (int i = 0; i < HOUSES; i++)
         domt_notice(world.system, actors[i], &poke, NULL);
     (void)domi_manager_take_arrivals(&victim_thread()->manager);
-    ck_assert_uint_eq(victim_queue()->count, HOUSES);
+    ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES);
 }
 
 /* Let the victim look, `after_ns` later. */
@@ -65,7 +65,7 @@ static void let_victim_look(uint64_t after_ns)
 {
     domt_stepped_advance(&world, after_ns);
     domi_thread_stamp(victim_thread(), DOMI_SPAN_OTHER);
-    domi_thread_adjust_exposed(victim_thread(), victim_queue());
+    domi_thread_adjust_exposed(victim_thread(), get_state_queue_of_victim());
 }
 
 DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
@@ -108,7 +108,7 @@ DOMT_TEST(exposed_house_that_nobody_takes_is_taken_back)
     ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), FLOOR);
     let_victim_look(2 * DOMT_MS);
     ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
-    ck_assert_uint_eq(victim_queue()->count, HOUSES);
+    ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES);
     let_victim_look(DOMT_MS); /* these houses are not exposed again for a while */
     ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
     atomic_store(&victim_thread()->manager.loans.thieves, 0);
@@ -121,8 +121,8 @@ DOMT_TEST(exposed_house_counts_as_ready)
     make_ready();
     atomic_store(&victim_thread()->manager.loans.thieves, 1);
     let_victim_look(0);
-    ck_assert_uint_eq(victim_queue()->count, HOUSES - FLOOR);
-    domi_thread_publish_depth(victim_thread(), victim_queue()->count);
+    ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES - FLOOR);
+    domi_thread_publish_depth(victim_thread(), get_state_queue_of_victim()->count);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.lendable), HOUSES);
     atomic_store(&victim_thread()->manager.loans.thieves, 0);
@@ -135,8 +135,8 @@ DOMT_TEST(thread_without_ready_houses_says_so)
 {
     open_world();
     make_ready();
-    (void)domi_loans_expose(&victim_thread()->manager, victim_queue(), HOUSES);
-    domi_thread_publish_depth(victim_thread(), victim_queue()->count);
+    (void)domi_loans_expose(&victim_thread()->manager, get_state_queue_of_victim(), HOUSES);
+    domi_thread_publish_depth(victim_thread(), get_state_queue_of_victim()->count);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
     for (int i = 0; i < HOUSES; i++) {
         domi_loan *loan = domi_loan_take(&thief_thread()->manager, &victim_thread()->manager);
@@ -176,7 +176,7 @@ static void open_contention(void)
     for (int i = 0; i < 2 * FLOOR; i++)
         domt_notice(world.system, ready[i], &poke, NULL);
     (void)domi_manager_take_arrivals(manager_of(2));
-    ck_assert_uint_eq(domi_loans_expose(manager_of(0), victim_queue(), FLOOR), FLOOR);
+    ck_assert_uint_eq(domi_loans_expose(manager_of(0), get_state_queue_of_victim(), FLOOR), FLOOR);
     ck_assert_uint_eq(
         domi_loans_expose(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE], FLOOR),
         FLOOR);
@@ -190,7 +190,7 @@ static void open_contention(void)
 static void close_contention(void)
 {
     domi_spinlock_unlock(&manager_of(0)->loans.shared_lock);
-    (void)domi_loans_take_back(manager_of(0), victim_queue());
+    (void)domi_loans_take_back(manager_of(0), get_state_queue_of_victim());
     (void)domi_loans_take_back(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE]);
     domt_stepped_fini(&world);
 }
@@ -287,7 +287,8 @@ DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
     atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     for (int i = 0; i < 3; i++)
         ck_assert(domi_thread_steal(thief_thread()));
-    ck_assert_uint_eq(domi_loans_expose(&victim_thread()->manager, victim_queue(), 1), 1);
+    ck_assert_uint_eq(domi_loans_expose(&victim_thread()->manager, get_state_queue_of_victim(), 1),
+                      1);
     ck_assert(domi_thread_steal(thief_thread()));
     ck_assert_ptr_nonnull(thief_thread()->stealing.loan);
     domi_thread_run_loan(thief_thread(), false);
@@ -335,7 +336,7 @@ DOMT_TEST(long_houses_are_shown_after_the_first_one)
         domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(offered_ns, LONG_NS);
     atomic_store(&victim_thread()->manager.loans.thieves, 0);
-    (void)domi_loans_take_back(&victim_thread()->manager, victim_queue());
+    (void)domi_loans_take_back(&victim_thread()->manager, get_state_queue_of_victim());
     domt_stepped_fini(&world);
 }
 

@@ -105,7 +105,7 @@ DOMT_TEST(path_at_its_limit)
     url[7 + PATH_MAX - 1] = '\0';
     ck_assert_int_eq(domi_sqlite_read_url(url, error, sizeof error, &place), 0);
     /* the path is too long with its directory */
-    ck_assert_int_eq(domi_sqlite_settle_place(&place), -ENAMETOOLONG);
+    ck_assert_int_eq(domi_sqlite_make_path_absolute(&place), -ENAMETOOLONG);
     url[7 + PATH_MAX - 1] = 'a';
     url[7 + PATH_MAX] = '\0';
     ck_assert_int_eq(domi_sqlite_read_url(url, error, sizeof error, &place), -EINVAL);

@@ -15,7 +15,7 @@ enum {
     DOMT_H2_CLOSED = 1u << 0,       /* the connection is closed */
     DOMT_H2_GOES_AWAY = 1u << 1,    /* GOAWAY with one of the codes */
     DOMT_H2_RESETS = 1u << 2,       /* RST_STREAM with one of the codes */
-    DOMT_H2_ANSWERS = 1u << 3,      /* HEADERS on stream 1 */
+    DOMT_H2_ANSWERS = 1u << 3,      /* the server sends HEADERS on stream 1 */
     DOMT_H2_PONG = 1u << 4,         /* the answer to the ping of DOMT_H2_PING_OURS */
     DOMT_H2_SETS = 1u << 5,         /* SETTINGS without the flag ACK */
     DOMT_H2_ACKNOWLEDGES = 1u << 6, /* SETTINGS with the flag ACK */

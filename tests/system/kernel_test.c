@@ -126,7 +126,7 @@ DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
         int status = 0;
         snprintf(path, sizeof path, DOMT_BIN_DIR "/tests/%s", programs[i]);
         if (access(path, X_OK) != 0)
-            continue; /* this test was not built */
+            continue; /* the program of the list was not built, so it is left out */
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {

@@ -83,7 +83,9 @@ DOMT_TEST(samples_come_four_times_a_second)
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     begin_viewer(&viewers[0]);
     await_text(&viewers[0], "]}\n\n", 2);
-    uint32_t shards = 0; /* shards of both threads */
+    /* living actors of the behaviour `shard` of the key-value store (web.kv.shards), on both
+     * threads together */
+    uint32_t shards = 0;
     const char *row = strstr(viewers[0].text, "[\"shard\",\"state\",");
     ck_assert_ptr_nonnull(row);
     (void)sscanf(row, "[\"shard\",\"state\",%*u,%*u,%*u,%*u,%*u,%*u,%u,", &shards);

@@ -248,7 +248,7 @@ DOMT_TEST(litmus_tests_hold_where_herd7_is)
                "there is no herd7; ./dev litmus gets it");
 }
 
-DOMT_TEST(compilers_emit_what_litmus_tests_have)
+DOMT_TEST(compilers_emit_the_instructions_of_the_litmus_tests)
 {
     run_litmus("--mapping", "there is no compiler for AArch64");
 }

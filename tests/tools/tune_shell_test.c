@@ -34,7 +34,7 @@ DOMT_TEST(commands_that_drop_words_are_seen)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *why = tune_shell_drops_words(cases[i].command);
+        const char *why = tune_shell_why_words_are_dropped(cases[i].command);
         ck_assert_msg((why == NULL) == (cases[i].why == NULL), "%s: %s", cases[i].command, why);
         if (why != NULL)
             ck_assert_str_eq(why, cases[i].why);

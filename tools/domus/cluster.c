@@ -37,7 +37,7 @@ static void read_text(const json_t *object, const char *name, cell ret_text)
 {
     const json_t *value = json_object_get(object, name);
 
-    say_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
+    escape_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
 }
 
 static void read_columns(const json_t *list, table *to)
@@ -63,7 +63,7 @@ static void read_cell(const json_t *row, const json_t *column, cell ret_text)
 
     read_text(column, "kind", kind);
     if (json_is_string(value))
-        say_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
+        escape_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
     else if (json_is_integer(value) && strcmp(kind, "time") == 0)
         snprintf(ret_text, CELL_SIZE, "%.3fms", (double)json_integer_value(value) / 1e6);
     else if (json_is_number(value))
@@ -189,7 +189,7 @@ static int print_cluster(port *at, bool as_json, long most)
     port_text answer;
     char path[64], endpoint[256];
 
-    say_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
+    escape_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     snprintf(path, sizeof path, "/cluster?count=%ld", most);
     if (!port_get(at, path, ANSWER_MS, &answer)) {
         if (at->status == 404)

@@ -263,8 +263,8 @@ static void report_failure(const child *one)
     const char *line = said->text != NULL ? said->text : "it says nothing";
     char name[NAME_SHOWN], shown[NAME_SHOWN];
 
-    say_name(one->path, strlen(one->path), name, sizeof name);
-    say_name(line, strcspn(line, "\n"), shown, sizeof shown);
+    escape_name(one->path, strlen(one->path), name, sizeof name);
+    escape_name(line, strcspn(line, "\n"), shown, sizeof shown);
     bool is_not_run = WIFEXITED(one->status) && WEXITSTATUS(one->status) == NOT_RUN;
     if (one->trouble != NULL || is_not_run)
         say_error("%s: %s", name, one->trouble != NULL ? one->trouble : shown);

@@ -109,7 +109,7 @@ static void read_cell(const json_t *row, int column, char cell[PATH_SIZE])
 
     if (text == NULL)
         text = "";
-    say_name(text, strlen(text), cell, PATH_SIZE);
+    escape_name(text, strlen(text), cell, PATH_SIZE);
     if (cell[0] == '\0')
         memcpy(cell, "\"\"", 3);
 }

@@ -304,7 +304,7 @@ static void print_similar_keys(const json_t *keys, const char *word)
     size_t count = call_for_wanted_keys(keys, last != NULL && last[1] != '\0' ? last + 1 : word,
                                         has_part, print_similar_name, names);
 
-    say_name(word, strlen(word), shown, sizeof shown);
+    escape_name(word, strlen(word), shown, sizeof shown);
     if (count > 0 && count <= NEAR_MAX)
         say_error("there is no key '%s'; there is %s", shown, names);
     else

@@ -20,7 +20,7 @@ static int print_text(const char *text)
 {
     static char shown[TEXT_SIZE];
 
-    say_name(text, strlen(text), shown, sizeof shown);
+    escape_name(text, strlen(text), shown, sizeof shown);
     return printf("%s", shown[0] != '\0' ? shown : "\"\"");
 }
 

@@ -49,7 +49,7 @@ static json_t *ask_port(port *at)
     }
     json_t *rows = take_rows(json_loadb(text.at, text.size, 0, NULL));
     free(text.at);
-    say_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
+    escape_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     if (rows == NULL)
         say_error("%s: its configuration is not to be read", endpoint);
     return rows;

@@ -37,7 +37,7 @@ static const char *find_text(part line, const char *text)
 
 static void copy_text(const char *from, const char *end, char *ret_text, size_t size)
 {
-    say_name(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
+    escape_name(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
 }
 
 /* Read a line such as "actor 0/2.1 shard "main": WAITING, channels actor". */

@@ -19,7 +19,7 @@ static int print_level(port *at)
         return STATUS_FAILED;
     }
     bool is_known = now.level[0] != '\0';
-    say_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
+    escape_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     if (is_known)
         (void)puts(now.level);
     else

@@ -24,7 +24,7 @@ static int run_list(const command *self, int argc, char **argv)
     if (count > 0)
         (void)printf("%8s %-20s %s\n", "PID", "PROGRAM", "ENDPOINT");
     for (size_t i = 0; i < count; i++) {
-        say_name(each[i].endpoint, strlen(each[i].endpoint), endpoint, sizeof endpoint);
+        escape_name(each[i].endpoint, strlen(each[i].endpoint), endpoint, sizeof endpoint);
         (void)printf("%8ld %-20s %s\n", each[i].pid, each[i].name, endpoint);
     }
     free(each);

@@ -200,7 +200,7 @@ bool look_load(const char *name, domi_look *ret_look)
     }
     if (why == NULL)
         return true;
-    say_name(name, strlen(name), shown, sizeof shown);
+    escape_name(name, strlen(name), shown, sizeof shown);
     say_error("%s: %s", shown, why);
     return false;
 }

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     }
     const command *chosen = find_command(argv[1]);
     if (chosen == NULL) {
-        say_name(argv[1], strlen(argv[1]), shown, sizeof shown);
+        escape_name(argv[1], strlen(argv[1]), shown, sizeof shown);
         say_error("there is no command '%s' (domus --help)", shown);
         return STATUS_USAGE;
     }

@@ -20,7 +20,7 @@ int options_wrong(const options *all, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    say_name(text, strlen(text), shown, sizeof shown);
+    escape_name(text, strlen(text), shown, sizeof shown);
     say_error("%s: %s (domus %s --help)", all->self->name, shown, all->self->name);
     return STATUS_USAGE;
 }
@@ -137,7 +137,7 @@ static const program *choose_program(const program *each, size_t count, const ch
         say_error("no program with an observation port was found: its configuration needs the key "
                   "observe.listen, such as unix:/run/NAME.sock; or name its port by -s");
     } else if (chosen == NULL) {
-        say_name(wanted, strlen(wanted), shown, sizeof shown);
+        escape_name(wanted, strlen(wanted), shown, sizeof shown);
         say_error("no program '%s' with an observation port (key observe.listen) was found: see "
                   "domus list",
                   shown);

@@ -16,7 +16,7 @@ static void report_output_error(const char *name)
     int error = errno;
     char shown[512];
 
-    say_name(name, strlen(name), shown, sizeof shown);
+    escape_name(name, strlen(name), shown, sizeof shown);
     say_error("%s: %s", shown, strerror(error));
 }
 

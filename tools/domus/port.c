@@ -28,7 +28,7 @@ static void fail_request(port *to, const char *why)
 {
     char shown[sizeof to->error / 2];
 
-    say_name(to->endpoint, strlen(to->endpoint), shown, sizeof shown);
+    escape_name(to->endpoint, strlen(to->endpoint), shown, sizeof shown);
     snprintf(to->error, sizeof to->error, "%s: %s", shown, why);
 }
 
@@ -127,7 +127,7 @@ static void fail_refused(port *to, const request *asked)
 {
     char line[REFUSAL_MAX], why[REFUSAL_MAX + 64];
 
-    say_name(asked->refusal, strcspn(asked->refusal, "\r\n"), line, sizeof line);
+    escape_name(asked->refusal, strcspn(asked->refusal, "\r\n"), line, sizeof line);
     snprintf(why, sizeof why, "it answered %ld%s%s", to->status, line[0] != '\0' ? ": " : "", line);
     if (to->status == 404)
         snprintf(why, sizeof why, "this program's port does not have that (404)");

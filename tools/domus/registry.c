@@ -174,7 +174,7 @@ static bool read_process_file(found *all, int directory, const char *name, uid_t
             return false;
     }
     one->pid = pid;
-    say_name(raw, (size_t)length, one->name, sizeof one->name);
+    escape_name(raw, (size_t)length, one->name, sizeof one->name);
     all->count++;
     return false;
 }

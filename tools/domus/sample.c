@@ -56,7 +56,7 @@ static void name_of(const json_t *object, const char *name, char *ret_name)
 {
     const json_t *value = json_object_get(object, name);
 
-    say_name(json_string_value(value), json_string_length(value), ret_name, NAME_SIZE);
+    escape_name(json_string_value(value), json_string_length(value), ret_name, NAME_SIZE);
 }
 
 static void read_counts(const json_t *counters, uint64_t *counts)

@@ -19,7 +19,7 @@ void say_error(const char *format, ...)
     va_end(arguments);
 }
 
-void say_name(const char *name, size_t length, char *ret_text, size_t size)
+void escape_name(const char *name, size_t length, char *ret_text, size_t size)
 {
     size_t used = 0;
 

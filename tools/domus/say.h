@@ -21,7 +21,7 @@ void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Write a name as printable ASCII with a zero at its end, cut at `size` bytes, so that each byte is
  * a column. `length` bytes are read. */
-void say_name(const char *name, size_t length, char *ret_text, size_t size);
+void escape_name(const char *name, size_t length, char *ret_text, size_t size);
 
 /* Print text: lines, tabs, and printable UTF-8 characters unchanged, everything else escaped. */
 void say_text(FILE *out, const char *text, size_t size);

@@ -170,7 +170,7 @@ typedef struct domi_look_settings {
     DOMI_LOOK_SETTINGS(DOMI_LOOK_KEY_)
 } domi_look_settings;
 
-/* The names of a group, in the order of its members, followed by NULL. */
+/* For each struct of figures above, the names of its members in their order, followed by NULL. */
 extern const char *const domi_look_counter_names[];
 extern const char *const domi_look_phase_names[];
 extern const char *const domi_look_time_names[];

@@ -473,7 +473,7 @@ void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t 
         read->error = (int)llhttp_finish(&parser);
 }
 
-void domt_http_check_judged(const domt_http_read *read, const domt_http_read *judged)
+void domt_http_check_llhttp_has_read_same(const domt_http_read *read, const domt_http_read *judged)
 {
     uint32_t count = judged->excused && judged->count < read->count ? judged->count : read->count;
 
@@ -493,7 +493,7 @@ void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t 
 {
 }
 
-void domt_http_check_judged(const domt_http_read *read, const domt_http_read *judged)
+void domt_http_check_llhttp_has_read_same(const domt_http_read *read, const domt_http_read *judged)
 {
 }
 #endif

@@ -41,7 +41,7 @@ void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t 
 void domt_http_check_same(const domt_http_read *one, const domt_http_read *other);
 
 /* Check that llhttp has read the same as the stage. */
-void domt_http_check_judged(const domt_http_read *read, const domt_http_read *judged);
+void domt_http_check_llhttp_has_read_same(const domt_http_read *read, const domt_http_read *judged);
 
 void domt_http_read_clear(domt_http_read *read);
 

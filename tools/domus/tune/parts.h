@@ -123,7 +123,8 @@ typedef struct tune_scale {
     double least[2], most[2];
 } tune_scale;
 
-/* Make the scale. Returns whether at least two candidates have figures for both sides. */
+/* Make the scale of a picture of these candidates. Returns false if fewer than two of them have a
+ * rate and a p99, and fewer than two have a rate and a cpu. */
 bool tune_scale_make(const tune_spot *spots, size_t count, tune_scale *ret_scale);
 
 /* Get the place of a candidate: to the right, and upwards. Returns whether it has one. */
@@ -140,6 +141,6 @@ void tune_scatter_print(const tune_records *records, const tune_spot *spots, siz
 /* Returns why words behind a command would not reach its program, such as a comment, a pipe in the
  * last command, or an operator like `;` or `&` at the end; NULL if no reason is found. Only the
  * text is read, so a script may still ignore its words. */
-const char *tune_shell_drops_words(const char *line);
+const char *tune_shell_why_words_are_dropped(const char *line);
 
 #endif

@@ -216,7 +216,7 @@ static bool complete_request(const options *all, tune_request *request)
         (void)options_wrong(all, "needs --service and --load");
         return false;
     }
-    const char *why = tune_shell_drops_words(request->setup.service);
+    const char *why = tune_shell_why_words_are_dropped(request->setup.service);
     if (why != NULL) {
         (void)options_wrong(all,
                             "--service %s, so the words behind it would not reach the program: "

@@ -24,7 +24,7 @@ static bool is_end(const char *at, char before)
            (*at == '&' && before != '>' && before != '<' && at[1] != '>');
 }
 
-const char *tune_shell_drops_words(const char *line)
+const char *tune_shell_why_words_are_dropped(const char *line)
 {
     bool has_pipe = false, is_ended = true;
     char before = ' ';
