@@ -55,11 +55,12 @@ static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
 
 /* --- the way in (receive.c) ------------------------------------------------------------------- */
 
-/* Implement receive, take, receive_failed and note_end of domi_channel_ways. */
+/* Implement receive, take, receive_failed and note_end of domi_channel_ways. The last one asks the
+ * kernel how many datagrams it has thrown away, and counts those that are new. */
 void domi_datagrams_receive(const domus_channel *channel);
 void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size);
 void domi_datagrams_handle_failure(domus_channel *channel, int error);
-void domi_datagrams_count_last_losses(domus_channel *channel);
+void domi_datagrams_count_lost(domus_channel *channel);
 
 /* Copy the head of a received datagram. Returns false if the buffer is not a received datagram. */
 bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head);

@@ -21,7 +21,7 @@ static const domi_channel_ways ways = {
     .send = domi_datagrams_send,
     .be_late = domi_datagrams_handle_timeout,
     .forget_outbound = domi_datagrams_forget_outbound,
-    .note_end = domi_datagrams_count_last_losses,
+    .note_end = domi_datagrams_count_lost,
 };
 
 /* --- the socket ------------------------------------------------------------------------------- */

@@ -23,8 +23,7 @@ void domi_datagrams_receive(const domus_channel *channel)
         domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot));
 }
 
-/* Ask the kernel how many datagrams it has thrown away, and count those that are new. */
-static void count_lost_datagrams(domus_channel *channel)
+void domi_datagrams_count_lost(domus_channel *channel)
 {
     domi_io *io = channel->io;
     domi_datagrams *datagrams = domi_datagrams_of(channel);
@@ -39,11 +38,6 @@ static void count_lost_datagrams(domus_channel *channel)
     datagrams->lost_seen = figures[SK_MEMINFO_DROPS];
     datagrams->counts.lost += lost;
     domi_counter_add(&io->counters.datagrams_lost, lost);
-}
-
-void domi_datagrams_count_last_losses(domus_channel *channel)
-{
-    count_lost_datagrams(channel);
 }
 
 static void drop_datagram(domus_channel *channel, domus_buffer *buffer, uint64_t *counter)
@@ -77,7 +71,7 @@ void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer
         return;
     }
     if (io->manager->now_ns - datagrams->looked_ns >= LOOK_NS)
-        count_lost_datagrams(channel);
+        domi_datagrams_count_lost(channel);
     channel->silent_ns = 0;
     channel->active_ns = io->manager->now_ns;
     datagrams->counts.received++;

@@ -12,8 +12,7 @@
 
 /* ---- encoding.c -------------------------------------------------------------------------------*/
 
-/* Encodings of bodies: which one a client accepts, and which one a body has (encoding.c). Any
- * thread. */
+/* Encodings of bodies: which one a client accepts, and which one a body has. Any thread. */
 
 /* Returns whether the fields of a request prefer gzip to plain bytes, or accept both equally. */
 bool domi_http_wants_gzip(domus_slice fields);
@@ -27,7 +26,7 @@ bool domi_http_lists_weakly(domus_slice fields, const char *etag);
 
 /* ---- inflater.c -------------------------------------------------------------------------------*/
 
-/* The state of zlib while the body of a response is decompressed (inflater.c, unzip.c). */
+/* The state of zlib while the body of a response is decompressed. */
 
 struct domi_http_inflater {
     z_stream zlib;
@@ -46,7 +45,7 @@ void domi_http_unzip_end(domi_http_state *state);
 
 /* ---- unzip.c ----------------------------------------------------------------------------------*/
 
-/* Decompresses the body of a response while it is gathered (unzip.c). */
+/* Decompresses the body of a response while it is gathered. */
 
 /* Compressed bytes that are decompressed in one step, at most: a hostile peer can make them 1 MiB,
  * and normally they become some KiB. */
@@ -58,7 +57,7 @@ int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size);
 
 /* ---- deflate.c --------------------------------------------------------------------------------*/
 
-/* Streams of zlib that compress, taken from the pool of a domus_http_gzip (deflate.c). A stream is
+/* Streams of zlib that compress, taken from the pool of a domus_http_gzip. A stream is
  * used by one thread at a time. */
 
 #define DOMI_HTTP_WHOLE_MOST    (UINT32_C(1) << 20)

@@ -23,7 +23,7 @@ int domi_http_read_number(const char *text, int64_t least, int64_t most, int64_t
 
 /* Compares names of parameters in queries and forms. Any thread. */
 
-/* Returns whether `encoded`, a name from a query or a form, is the given name (query.c). */
+/* Returns whether `encoded`, a name from a query or a form, is the given name. */
 bool domi_http_is_encoded_name(domus_slice encoded, const char *name);
 
 /* ---- json_text.c ------------------------------------------------------------------------------*/
