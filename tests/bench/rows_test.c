@@ -1,11 +1,20 @@
-/* The rows of the actor benches on domus, with small sizes; each row checks its own result. */
+/* The rows of the actor benches with small sizes, the ring on plain threads, and the page that the
+ * ring bench writes. */
+#include "bench/ring_report.h"
+#include "bench/support/command.h"
+#include "bench/support/thread_limits.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
-#include "bench/support/command.h"
-
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The rows of the actor benches on domus, with small sizes; each row checks its own result. */
 
 #define PROGRAM DOMT_BIN_DIR "/actors_domus"
 
@@ -81,6 +90,163 @@ DOMT_TEST(row_that_is_not_there_is_a_failure)
     struct command_result result;
 
     ck_assert_int_lt(command_run(&command, &result), 0);
+}
+
+/* --- ring report ------------------------------------------------------------------------------ */
+
+/* The page that the ring bench writes. */
+
+static char directory[] = "/tmp/domt-ring-XXXXXX";
+
+static struct ring_point make_point(uint64_t size)
+{
+    struct ring_point made = {.size = size};
+
+    for (int order = 0; order < RING_ORDERS; order++) {
+        for (int who = 0; who < CONTENDERS; who++)
+            made.of[order][who] = (struct ring_figures){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    }
+    return made;
+}
+
+static void read_page(char *text, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "%s/ring.md", directory);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    unlink(path);
+}
+
+DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
+{
+    static char text[16384];
+    struct ring_point points[] = {make_point(10), make_point(1000000)};
+
+    points[0].of[0][CONTENDER_DOMUS] =
+        (struct ring_figures){51.26e6, 13.04e-6, 1.9e-6, 11e-6, 4.5e-6, 1.185, 2048};
+    points[1].of[0][CONTENDER_DOMUS] =
+        (struct ring_figures){4.2e6, 1.25, 0.139, 0.8, 0.33, 1.5, 241.6};
+    points[1].of[0][CONTENDER_CAF].passes_s = 1.26e6;
+    points[1].of[0][CONTENDER_CAF].startup_s = 3.47;
+    points[0].of[0][CONTENDER_THREADS].passes_s = 77.86e3;
+    points[0].of[0][CONTENDER_THREADS].startup_s = 0.25;
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    /* If gnuplot or its script is missing, the page is written anyway, and an error is returned. */
+    ck_assert_int_lt(ring_report(directory, "/nonexistent.gp", points, 2, 5, true, "A note.\n"), 0);
+    read_page(text, sizeof text);
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 10 | 51.3 | - | - | 77.9 k | 13.0 us | - | - | 250 ms |\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 1,000,000 | 4.20 | 1.26 | - | - | 1.25 s | 3.47 s | - | - |\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 10 | 2048 | 13.0 us | 11.0 us | 1.19 | 4.50 us | 1.90 us |\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 1,000,000 | 242 | 1.25 s | 800 ms | 1.50 | 330 ms | 139 ms |\n"));
+    ck_assert_ptr_nonnull(strstr(text, "median of 5,"));
+    ck_assert_ptr_nonnull(strstr(text, " a stack of 64 KiB,"));
+    ck_assert_ptr_nonnull(strstr(text, "`./dev bench ring --long --out docs` wrote"));
+    ck_assert_str_eq(text + strlen(text) - strlen("\nA note.\n"), "\nA note.\n");
+    rmdir(directory);
+}
+
+DOMT_TEST(ring_page_that_cannot_be_written_is_an_error)
+{
+    struct ring_point one = make_point(10);
+
+    ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, false, ""), -ENOENT);
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+/* The ring bench on plain threads, and the number of threads that the bench can make. */
+
+#define THREADS_PROGRAM DOMT_BIN_DIR "/actors_threads"
+
+static int run_ring(const char *row, const char *size, uint64_t memory_max_bytes,
+                    struct command_result *ret_result)
+{
+    char words[2][32];
+    char *const arguments[] = {(char[]){THREADS_PROGRAM}, words[0], words[1], (char[]){"1"}, NULL};
+    struct command command = {
+        .arguments = arguments,
+        .cpus = 1,
+        .seconds_max = 60,
+        .memory_max_bytes = memory_max_bytes,
+    };
+
+    snprintf(words[0], sizeof words[0], "%s", row);
+    snprintf(words[1], sizeof words[1], "%s", size);
+    return command_run(&command, ret_result);
+}
+
+/* The program itself checks where the tokens end. The rings have fewer processes than tokens, as
+ * many, and more. */
+DOMT_TEST(ring_of_threads_passes_all_tokens)
+{
+    static const char *const rows[] = {"ring", "ring_shuffled"};
+    static const char *const sizes[] = {"1", "7", "10", "33"};
+
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            struct command_result result;
+            ck_assert_msg(run_ring(rows[i], sizes[j], 0, &result) == 0, "%s of %s", rows[i],
+                          sizes[j]);
+            ck_assert(command_figure(&result, "passes") == 100000);
+            ck_assert(command_figure(&result, "seconds") > 0);
+            ck_assert(command_figure(&result, "startup_seconds") > 0);
+        }
+    }
+}
+
+/* The address space has room for some hundred stacks, so further threads cannot be made. */
+DOMT_TEST(ring_of_threads_ends_when_no_more_can_be_made)
+{
+    struct command_result result;
+
+    if (!DOMT_SANITIZED) /* a sanitizer needs more address space than 64 MiB */
+        ck_assert_int_eq(run_ring("ring", "4000", UINT64_C(64) << 20, &result), -ECHILD);
+    ck_assert_int_eq(run_ring("ring", "0", 0, &result), -ECHILD);
+    ck_assert_int_eq(run_ring("none", "10", 0, &result), -ECHILD);
+}
+
+DOMT_TEST(limits_of_threads_leave_some_to_others)
+{
+    struct thread_limits limits = {.user = THREAD_LIMIT_NONE,
+                                   .system = THREAD_LIMIT_NONE,
+                                   .group = THREAD_LIMIT_NONE,
+                                   .maps = THREAD_LIMIT_NONE,
+                                   .used = 300};
+
+    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 32000);
+    limits.system = 32768;
+    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 32768 - 4096 - 300);
+    limits.user = 8000;
+    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 7000 - 300);
+    limits.group = 800;
+    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 700 - 300);
+    limits.maps = 512 + 601;
+    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 300);
+    limits.maps = 100;
+    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 0);
+    limits.maps = THREAD_LIMIT_NONE;
+    limits.used = 900;
+    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 0);
+}
+
+DOMT_TEST(limits_of_threads_of_this_machine_can_be_read)
+{
+    struct thread_limits limits;
+
+    thread_limits_read(&limits);
+    /* the largest value that the kernel allows */
+    ck_assert(limits.system > 0 && limits.system <= UINT64_C(4194304));
+    ck_assert(limits.used > 0 && limits.used < limits.system);
+    ck_assert(limits.maps > 0 && limits.user > 0 && limits.group > 0);
+    ck_assert(thread_limits_bear(&limits, 32000) <= 32000);
 }
 
 DOMT_SUITE(120)

@@ -1,11 +1,16 @@
-/* Wrong tables are refused, and correct tables are accepted. Most rows are written without the
- * macros, because these do not compile for members of another type. */
+/* Tables of members: which are refused, and the schema and the description of OpenAPI that are
+ * made from them. */
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
+#include <domus/json_openapi.h>
+#include <domus/json_writer.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Wrong tables are refused, and correct tables are accepted. Most rows are written without the
+ * macros, because these do not compile for members of another type. */
 
 static const char *const words[] = {"a", "b", NULL};
 static const char *const twice[] = {"a", "b", "a", NULL};
@@ -133,6 +138,227 @@ DOMT_TEST(tables_have_a_bound_of_rows)
     table.count = DOMUS_JSON_FIELDS_MAX;
     ck_assert_int_eq(domus_json_read(&table, NULL, text, strlen(text), value, NULL, NULL), 0);
     ck_assert_uint_eq(value[63], 63);
+}
+
+/* --- schema ----------------------------------------------------------------------------------- */
+
+/* The schema of a table: each kind and shape in it, and a table that leads to itself. */
+
+static const char *const words_schema[] = {"a", "b\"", NULL};
+
+typedef struct tree {
+    int8_t number;
+    bool has_word;
+    uint8_t word;
+    struct tree *trees;
+    uint32_t tree_count;
+    double reals[3];
+    uint32_t real_count;
+    domus_json_raw raw;
+    char name[5];
+} tree;
+
+static const domus_json_table tree_table;
+static const domus_json_field tree_fields[] = {
+    {DOMUS_JSON_INT("number", tree, number, -5, 5), .required = true},
+    {DOMUS_JSON_WORD("word", tree, word, words_schema), DOMUS_JSON_HAS(tree, has_word)},
+    {DOMUS_JSON_ARRAY("trees", tree, trees, tree_count, 7, OBJECT(tree_table)), .required = true},
+    {DOMUS_JSON_LIST("reals", tree, reals, real_count, REAL(0, 0.5))},
+    {DOMUS_JSON_RAW("raw", tree, raw, 9)},
+    {DOMUS_JSON_TEXT("name", tree, name), .nullable = true},
+};
+static const domus_json_table tree_table = DOMUS_JSON_TABLE(tree, tree_fields);
+
+static const char wanted[] =
+    "{\"type\":\"object\",\"properties\":{\"number\":{\"type\":\"integer\",\"minimum\":-5,"
+    "\"maximum\":5},\"word\":{\"anyOf\":[{\"type\":\"null\"},{\"enum\":[\"a\",\"b\\\"\"]}]},"
+    "\"trees\":{\"type\":\"array\",\"maxItems\":7,\"items\":{\"type\":\"object\"}},"
+    "\"reals\":{\"type\":\"array\",\"maxItems\":3,\"items\":{\"type\":\"number\",\"minimum\":0.0,"
+    "\"maximum\":0.5}},\"raw\":{},\"name\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\","
+    "\"maxLength\":4}]}},\"required\":[\"number\",\"trees\"],\"additionalProperties\":false}";
+
+DOMT_TEST(schema_has_each_kind_and_shape)
+{
+    domus_appender appender = {0};
+    domus_json_writer writer = {.to = &appender};
+    domus_slice bytes;
+
+    ck_assert_int_eq(domus_json_put_schema(&writer, &tree_table), 0);
+    ck_assert_int_eq(domus_json_finish(&writer), 0);
+    ck_assert_int_eq(domus_append_end(&appender, &bytes), 0);
+    ck_assert_msg(domus_slice_equals(bytes, wanted, sizeof wanted - 1), "%.*s", (int)bytes.size,
+                  domus_slice_data(bytes));
+    domus_slice_free(bytes);
+}
+
+DOMT_TEST(schema_is_a_value_like_any_other)
+{
+    domus_appender appender = {0};
+    domus_json_writer writer = {.to = &appender};
+    domus_slice bytes;
+
+    domus_json_put_object(&writer);
+    domus_json_put_key(&writer, "thing");
+    ck_assert_int_eq(domus_json_put_schema(&writer, &loose_table), 0);
+    ck_assert_int_eq(domus_json_put_schema(&writer, &loose_table), -EINVAL);
+    domus_append_drop(&appender);
+    writer = (domus_json_writer){.to = &appender};
+    ck_assert_int_eq(domus_json_put_schema(&writer, &loose_table), 0);
+    ck_assert_int_eq(domus_append_end(&appender, &bytes), 0);
+    ck_assert_int_eq(domus_json_check(NULL, domus_slice_data(bytes), bytes.size, NULL), 0);
+    ck_assert_ptr_nonnull(
+        memmem(domus_slice_data(bytes), bytes.size, "\"required\":[\"u8\"]}", 18));
+    domus_slice_free(bytes);
+}
+
+/* --- openapi ---------------------------------------------------------------------------------- */
+
+/* protocols/json/openapi.c: the description made of rows and notes, the parts that are left out,
+ * and the rows that are refused. (A validator of OpenAPI 3.1 has accepted the same text.) */
+
+/* Handlers, which are never called here: the test only needs their addresses. */
+#define HANDLER(name)                                                                              \
+    static int name(domus_stack *stack, void *self, const domus_http_request *request,             \
+                    const domus_http_match *match)                                                 \
+    {                                                                                              \
+        (void)stack, (void)self, (void)request, (void)match;                                       \
+        return 0;                                                                                  \
+    }
+
+HANDLER(show_list)
+HANDLER(make_one)
+HANDLER(show_one)
+HANDLER(serve_file)
+HANDLER(show_page)
+
+struct query {
+    uint8_t limit;
+    char word[4];
+    int64_t id;
+};
+
+static const domus_json_field query_fields[] = {
+    {DOMUS_JSON_UINT("limit", struct query, limit, 1, 100)},
+    {DOMUS_JSON_TEXT("word", struct query, word), .required = true},
+};
+static const domus_json_table query_table = DOMUS_JSON_TABLE(struct query, query_fields);
+static const domus_json_field id_fields[] = {
+    {DOMUS_JSON_INT("id", struct query, id, 1, INT64_MAX)}};
+static const domus_json_table id_table = DOMUS_JSON_TABLE(struct query, id_fields);
+
+#define GET    DOMUS_HTTP_ON(GET)
+#define POST   DOMUS_HTTP_ON(POST)
+#define DELETE DOMUS_HTTP_ON(DELETE)
+
+static const domus_http_row rows[] = {
+    {{GET, "/things", 0}, show_list, NULL},
+    {{DELETE, "/things/{id}", 0}, show_page, NULL},
+    {{GET | DELETE, "/things/{id}", 0}, show_one, NULL},
+    {{POST, "/things", 0}, make_one, NULL},
+    {{GET, "/files/{path*}", 0}, serve_file, NULL},
+    {{GET, "/{path*}", 0}, show_page, NULL},
+    {{0, NULL, 0}, NULL, NULL},
+};
+static const domus_openapi_note notes[] = {
+    {show_list, .summary = "Many", .query = &query_table, .answer = &id_table},
+    {make_one, .body = &id_table, .status = 201},
+    {show_one, .summary = "One \"thing\"", .path = &id_table, .answer_media = "text/plain"},
+    {serve_file, .body_media = "multipart/form-data", .status = 204},
+    {.handle = NULL},
+};
+
+#define ID      "\"id\",\"in\":\"path\",\"required\":true,\"schema\":" INTEGER
+#define INTEGER "{\"type\":\"integer\",\"minimum\":1,\"maximum\":9223372036854775807}"
+#define TABLE                                                                                      \
+    "{\"type\":\"object\",\"properties\":{\"id\":" INTEGER "},\"additionalProperties\":false}"
+#define FAILURE                                                                                    \
+    "\"default\":{\"description\":\"A failure\",\"content\":{\"application/problem+json\":{"       \
+    "\"schema\":{\"type\":\"object\",\"properties\":{\"type\":{\"type\":\"string\"},"              \
+    "\"title\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},"                           \
+    "\"detail\":{\"type\":\"string\"},\"instance\":{\"type\":\"string\"}}}}}}}"
+
+static const char wanted_openapi[] =
+    "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"things\",\"version\":\"1\",\"description\":"
+    "\"All\"},"
+    "\"paths\":{\"/things\":{"
+    "\"get\":{\"summary\":\"Many\",\"parameters\":["
+    "{\"name\":\"limit\",\"in\":\"query\",\"required\":false,"
+    "\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100}},"
+    "{\"name\":\"word\",\"in\":\"query\",\"required\":true,"
+    "\"schema\":{\"type\":\"string\",\"maxLength\":3}}],"
+    "\"responses\":{\"200\":{\"description\":\"No failure\","
+    "\"content\":{\"application/json\":{\"schema\":" TABLE "}}}," FAILURE "},"
+    "\"post\":{\"parameters\":[],\"requestBody\":{\"required\":true,"
+    "\"content\":{\"application/json\":{\"schema\":" TABLE "}}},"
+    "\"responses\":{\"201\":{\"description\":\"No failure\"}," FAILURE "}},"
+    "\"/things/{id}\":{\"get\":{\"summary\":\"One \\\"thing\\\"\","
+    "\"parameters\":[{\"name\":" ID "}],"
+    "\"responses\":{\"200\":{\"description\":\"No "
+    "failure\",\"content\":{\"text/plain\":{}}}," FAILURE "}},"
+    "\"/files/{path}\":{\"get\":{\"parameters\":[{\"name\":\"path\",\"in\":\"path\","
+    "\"required\":true,\"schema\":{\"type\":\"string\"}}],"
+    "\"requestBody\":{\"required\":true,\"content\":{\"multipart/form-data\":{}}},"
+    "\"responses\":{\"204\":{\"description\":\"No failure\"}," FAILURE "}}}}";
+
+DOMT_TEST(description_has_the_rows_with_a_note)
+{
+    const domus_openapi_info info = {"things", "1", "All"};
+    domus_appender bytes = {0};
+    domus_slice text;
+
+    ck_assert_int_eq(domus_openapi_write(&info, rows, notes, &bytes), 0);
+    ck_assert_int_eq(domus_append_end(&bytes, &text), 0);
+    ck_assert_msg(domus_slice_equals(text, wanted_openapi, sizeof wanted_openapi - 1), "%.*s",
+                  (int)text.size, domus_slice_data(text));
+    ck_assert_int_eq(domus_json_check(NULL, domus_slice_data(text), text.size, NULL), 0);
+    domus_slice_free(text);
+}
+
+#define LONG "0123456789012345678901234567890123456789012345678901234567890123"
+
+/* Rows that are refused: the paths of one or two rows, and the note of their handler. */
+static const struct wrong_openapi {
+    const char *one, *other;
+    domus_openapi_note note;
+    int error;
+} wrongs_openapi[] = {
+    {"/{id}", NULL, {show_one, .path = &id_table}, 0},
+    {"/{number}", NULL, {show_one, .path = &id_table}, -EINVAL},
+    {"/", NULL, {show_one, .path = &id_table}, -EINVAL},
+    {"/a{b}", NULL, {.handle = show_one}, -EINVAL},
+    {"/{a}b", NULL, {.handle = show_one}, -EINVAL},
+    {"/{a/b}", NULL, {.handle = show_one}, -EINVAL},
+    {"/{a", NULL, {.handle = show_one}, -EINVAL},
+    {"{a}", NULL, {.handle = show_one}, -EINVAL},
+    {"/{a}/b", "/{a}", {.handle = show_one}, 0},
+    {"/{a}/b", "/{c}/b", {.handle = show_one}, -EINVAL},
+    {"/", NULL, {show_one, .status = 199}, -EINVAL},
+    {"/", NULL, {show_one, .status = 399}, 0},
+    {"/", NULL, {show_one, .status = 400}, -EINVAL},
+    {"/", NULL, {show_one, .summary = "\xff"}, -EILSEQ},
+    {"/{" LONG "}", NULL, {.handle = show_one}, -EINVAL},
+};
+
+DOMT_TEST(what_cannot_be_told_is_refused)
+{
+    static const domus_openapi_info infos[] = {{NULL, "1", NULL}, {"a", NULL, NULL}};
+    const domus_openapi_info info = {"a", "1", NULL};
+    domus_appender bytes = {0};
+
+    for (size_t i = 0; i < sizeof wrongs_openapi / sizeof wrongs_openapi[0]; i++) {
+        const domus_openapi_note some[] = {wrongs_openapi[i].note, {.handle = NULL}};
+        const domus_http_row two[] = {{{GET, wrongs_openapi[i].one, 0}, show_one, NULL},
+                                      {{POST, wrongs_openapi[i].other, 0}, show_one, NULL},
+                                      {{0, NULL, 0}, NULL, NULL}};
+        int error = domus_openapi_write(&info, two, some, &bytes);
+        ck_assert_msg(error == wrongs_openapi[i].error, "row %zu: %d", i, error);
+        domus_append_drop(&bytes);
+    }
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_int_eq(domus_openapi_write(&infos[i], rows, notes, &bytes), -EINVAL);
+    bytes = (domus_appender){.size_max = 100};
+    ck_assert_int_eq(domus_openapi_write(&info, rows, notes, &bytes), -EMSGSIZE);
+    domus_append_drop(&bytes);
 }
 
 DOMT_SUITE(20)

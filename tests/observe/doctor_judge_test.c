@@ -1,11 +1,18 @@
-/* The rules of the doctor just below and just above their thresholds, with made-up looks at a
- * program. */
+/* The rules of the doctor: at their thresholds, with looks and spans that say nothing, and in
+ * docs/doctor.md. */
+#include "protocols/observe/doctor/lasting.h"
+#include "protocols/observe/doctor/report.h"
 #include "tests/observe/advice.h"
 #include "tests/observe/cases.h"
 #include "tests/observe/looks.h"
 #include "tests/support/suite.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The rules of the doctor just below and just above their thresholds, with made-up looks at a
+ * program. */
 
 static domi_finding findings[DOMI_RULES_MAX];
 
@@ -97,6 +104,309 @@ DOMT_TEST(the_worst_is_told_first)
     ck_assert_str_eq(findings[0].rule->name, "mailbox-full");
     ck_assert_str_eq(findings[3].rule->name, "epoll");
     domt_looks_free(&looks);
+}
+
+/* --- doctor span ------------------------------------------------------------------------------ */
+
+/* Looks from which the doctor makes no span, and spans with absurd figures. */
+
+/* --- looks that are no span ------------------------------------------------------------------- */
+
+static void another_pid(domt_looks *looks)
+{
+    looks->after.pid = 8;
+}
+
+static void another_name(domt_looks *looks)
+{
+    looks->after.program[0] = 'c';
+}
+
+static void fewer_threads(domt_looks *looks)
+{
+    looks->after.thread_count = 1;
+}
+
+static void fewer_runners(domt_looks *looks)
+{
+    looks->before.runner_count = 0;
+}
+
+static void a_restart(domt_looks *looks)
+{
+    looks->before.uptime_ns = looks->after.uptime_ns + 1;
+}
+
+/* The process in a container has the same pid after each start, and its uptime may be larger at the
+ * second look. */
+static void another_start(domt_looks *looks)
+{
+    looks->before.uptime_ns = 1000000;
+    looks->after.uptime_ns += 12000000;
+}
+
+static void no_time(domt_looks *looks)
+{
+    looks->after.now_ns = looks->before.now_ns;
+}
+
+static void a_moment(domt_looks *looks)
+{
+    looks->after.now_ns = looks->before.now_ns + 99999999;
+}
+
+static void the_past(domt_looks *looks)
+{
+    looks->before.now_ns = looks->after.now_ns + 1;
+}
+
+static void for_ever(domt_looks *looks)
+{
+    looks->after.now_ns = UINT64_MAX;
+}
+
+static void no_level(domt_looks *looks)
+{
+    domi_look_copy_name(looks->after.level, DOMI_LOOK_NAME, "off");
+}
+
+static void no_machine(domt_looks *looks)
+{
+    looks->before.machine.cpus = 0;
+}
+
+DOMT_TEST(looks_that_do_not_belong_together_are_refused)
+{
+    static const struct {
+        void (*make)(domt_looks *looks);
+        const char *why;
+    } wrong[] = {
+        {another_pid, "different programs"},
+        {another_name, "different programs"},
+        {fewer_threads, "threads"},
+        {fewer_runners, "threads"},
+        {a_restart, "anew"},
+        {another_start, "anew"},
+        {no_time, "100 ms"},
+        {a_moment, "100 ms"},
+        {the_past, "older"},
+        {for_ever, "year"},
+        {no_level, "profile.level"},
+        {no_machine, "machine=1"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domt_looks looks;
+        domi_span span;
+        domt_looks_make(&looks);
+        wrong[i].make(&looks);
+        const char *why = domi_span_init(&looks.before, &looks.after, &span);
+        ck_assert_msg(why != NULL && strstr(why, wrong[i].why) != NULL, "%zu: %s", i,
+                      why != NULL ? why : "a span");
+        domt_looks_free(&looks);
+    }
+}
+
+/* The behaviours of a pool may be listed in another order at the second look. */
+DOMT_TEST(behaviours_are_found_in_any_order)
+{
+    domt_looks looks;
+    domi_span span;
+
+    domt_looks_make(&looks);
+    for (int way = 0; way < 2; way++) {
+        domi_look_actors *actors = way == 0 ? looks.before.actors : looks.after.actors;
+        for (int i = 0; i < 2; i++) {
+            actors[i].thread = DOMI_LOOK_POOL;
+            domi_look_copy_name(actors[i].pool, DOMI_LOOK_NAME, "work");
+            domi_look_copy_name(actors[i].name, DOMI_LOOK_NAME, way == i ? "a" : "b");
+            actors[i].counts = (domi_look_behaviour){.runs = way == i ? 10 : 20};
+        }
+    }
+    ck_assert_ptr_null(domi_span_init(&looks.before, &looks.after, &span));
+    ck_assert_uint_eq(span.actors_count, 2);
+    ck_assert_uint_eq(span.actors[0].runs + span.actors[1].runs, 0);
+    domi_span_fini(&span);
+    domt_looks_free(&looks);
+}
+
+/* Counters that all went back, and figures that all have their largest value: no rule divides by
+ * zero, and the words of each are a sentence. */
+DOMT_TEST(absurd_figures_do_no_harm)
+{
+    for (int way = 0; way < 3; way++) {
+        domt_looks looks;
+        domt_looks_make(&looks);
+        domi_look *to = way == 0 ? &looks.before : &looks.after;
+        memset(to->threads, 0xff, 2 * sizeof *to->threads);
+        memset(&to->outside, 0xff, sizeof to->outside);
+        memset(&to->memory, 0xff, sizeof to->memory);
+        memset(&to->usage, 0xff, sizeof to->usage);
+        memset(&to->settings, way == 2 ? 0 : 0xff, sizeof to->settings);
+        memset(&to->machine, 0xff, sizeof to->machine);
+        memset(&to->actors[0].counts, 0xff, sizeof to->actors[0].counts);
+        memset(&to->runners[0].times, 0xff, sizeof to->runners[0].times);
+        memset(&to->ports[0].counts, 0xff, sizeof to->ports[0].counts);
+        to->actors[1].thread = INT64_MAX;
+        uint32_t count = domt_looks_judge(&looks, findings);
+        for (uint32_t i = 0; i < count; i++) {
+            ck_assert_ptr_null(strstr(findings[i].sentence, "nan"));
+            ck_assert_ptr_null(strstr(findings[i].sentence, "inf"));
+        }
+        domt_looks_free(&looks);
+    }
+}
+
+DOMT_TEST(nothing_is_said_of_looks_that_tell_nothing)
+{
+    domt_looks looks = {0};
+
+    looks.after.now_ns = looks.after.uptime_ns = UINT64_C(1000000000);
+    looks.before.machine.cpus = looks.after.machine.cpus = 1;
+    uint32_t count = domt_looks_judge(&looks, findings);
+    ck_assert_msg(count == 0, "%s", findings[0].rule->name);
+}
+
+/* `looks` has a 1 for each look at which a rule finds something; `said` has the report for each
+ * look: b the finding begins, e it ends. */
+DOMT_TEST(what_comes_and_goes_neither_begins_nor_ends)
+{
+    static const struct {
+        const char *looks, *said;
+    } rows[] = {
+        {"1", "."},
+        {"11", ".b"},
+        {"101", "..b"},
+        {"1001001", "......."},
+        {"1101001000", ".b.......e"},
+        {"110001", ".b..e."},
+        {"11100111", ".b......"},
+        {"1100011", ".b..e.b"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domi_lasting lasting = {0};
+        for (size_t k = 0; rows[i].looks[k] != '\0'; k++) {
+            domi_lasting_change change = domi_lasting_note(&lasting, rows[i].looks[k] == '1');
+            ck_assert_msg(rows[i].said[k] == ".be"[change], "%s: %zu", rows[i].looks, k);
+        }
+    }
+}
+
+/* --- doctor pages ----------------------------------------------------------------------------- */
+
+/* docs/doctor.md has a section for each rule of the doctor, made from the same table. DOMT_WRITE=1
+ * build/dev/bin/tests/observe_doctor_pages writes the sections anew. */
+
+#define PAGE     DOMT_SOURCE_DIR "/docs/doctor.md"
+#define BEGIN    "## The rules\n"
+#define TEXT_MAX (1u << 18)
+#define COLUMNS  118u
+
+static char page[TEXT_MAX], made[TEXT_MAX];
+static size_t size;
+
+static void append_bytes(const char *text, size_t length)
+{
+    ck_assert_uint_lt(size + length, TEXT_MAX);
+    memcpy(made + size, text, length);
+    size += length;
+    made[size] = '\0';
+}
+
+static void append_text(const char *text)
+{
+    append_bytes(text, strlen(text));
+}
+
+/* Append a paragraph, broken into lines. */
+static void append_paragraph(const char *head, const char *text)
+{
+    size_t column = strlen(strrchr(head, '\n') + 1);
+    bool begins = true;
+
+    append_text(head);
+    for (; *text != '\0'; begins = false) {
+        size_t word = strcspn(text, " ");
+        if (!begins && column + 1 + word > COLUMNS) {
+            append_text("\n");
+            column = 0;
+        } else if (!begins) {
+            append_text(" ");
+            column++;
+        }
+        append_bytes(text, word);
+        column += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    append_text("\n");
+}
+
+/* Append a list of keys, each as code. */
+static void append_keys(const char *keys)
+{
+    append_text("\nKeys: ");
+    while (*keys != '\0') {
+        size_t length = strcspn(keys, ",");
+        append_text("`");
+        append_bytes(keys, length);
+        append_text("`");
+        keys += length;
+        if (*keys == ',')
+            append_text(", ");
+        keys += strspn(keys, ", ");
+    }
+    append_text("\n");
+}
+
+static void append_rule(const domi_rule *rule)
+{
+    char head[256];
+
+    snprintf(head, sizeof head, "\n### `%s`\n\n**%s** (%s). ", rule->name, rule->title,
+             domi_harm_name(rule->harm));
+    append_paragraph(head, rule->cause);
+    append_paragraph("\nWhy it is a limit: ", rule->limit);
+    append_paragraph("\nWhat helps: ", rule->remedy);
+    if (rule->keys[0] != '\0')
+        append_keys(rule->keys);
+}
+
+static void read_page(void)
+{
+    FILE *file = fopen(PAGE, "r");
+
+    ck_assert_msg(file != NULL, "there is no " PAGE);
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    (void)fclose(file);
+}
+
+static void write_page(void)
+{
+    FILE *file = fopen(PAGE, "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(made, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+DOMT_TEST(the_page_has_all_rules_as_they_are)
+{
+    const domi_rule *rule;
+
+    read_page();
+    const char *begin = strstr(page, BEGIN);
+    ck_assert_ptr_nonnull(begin);
+    append_bytes(page, (size_t)(begin - page) + strlen(BEGIN));
+    for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL; i++)
+        append_rule(rule);
+    if (getenv("DOMT_WRITE") != NULL)
+        write_page();
+    else
+        ck_assert_msg(strcmp(page, made) == 0,
+                      "docs/doctor.md is not as the rules are: write it anew by "
+                      "DOMT_WRITE=1 build/dev/bin/tests/observe_doctor_pages");
 }
 
 DOMT_SUITE(60)

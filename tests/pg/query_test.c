@@ -1,12 +1,18 @@
-/* Queries of a real server: values of each type are sent and come back, failures have their
- * SQLSTATE, and each statement is prepared once. */
+/* protocols/pg with a real server: queries of each type of value, and the tests that all databases
+ * have to pass. */
 #include "tests/pg/user.h"
+#include "tests/support/postgres.h"
+#include "tests/support/sql_cases.h"
 #include "tests/support/suite.h"
 
+#include <domus/pg.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Queries of a real server: values of each type are sent and come back, failures have their
+ * SQLSTATE, and each statement is prepared once. */
 
 static domt_postgres server;
 static domt_pg_user user;
@@ -337,6 +343,56 @@ DOMT_TEST(large_results_behind_small_ones_come)
         domt_pg_user_stop(&user);
     }
     domt_postgres_stop(&server);
+}
+
+/* --- common ----------------------------------------------------------------------------------- */
+
+/* protocols/pg: the tests that all databases have to pass, with a real server. */
+
+typedef void run_cases(const domus_sql_driver *driver, const char *url);
+
+static void run(run_cases *cases)
+{
+    domt_postgres cluster;
+
+    domt_postgres_start(&cluster, NULL);
+    cases(&domus_pg_driver, cluster.url);
+    domt_postgres_stop(&cluster);
+}
+
+DOMT_TEST(statements_have_their_results_and_errors)
+{
+    run(domt_sql_statements);
+}
+
+DOMT_TEST(values_return_as_they_went)
+{
+    run(domt_sql_values_return);
+}
+
+DOMT_TEST(transactions_are_whole)
+{
+    run(domt_sql_transactions);
+}
+
+DOMT_TEST(failures_of_the_library_fail_their_transaction)
+{
+    run(domt_sql_failures);
+}
+
+DOMT_TEST(ends_that_come_too_late_roll_back)
+{
+    run(domt_sql_late_ends);
+}
+
+DOMT_TEST(rows_come_in_pieces)
+{
+    run(domt_sql_pieces);
+}
+
+DOMT_TEST(bounds_hold)
+{
+    run(domt_sql_bounds);
 }
 
 DOMT_SUITE(120)

@@ -1,10 +1,14 @@
-/* Answers that change the connection: replies are switched off, or the peer is known from then
- * on. */
+/* A connection that changes: replies are switched off, the peer is known from then on, and each
+ * allocation fails in turn. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+/* Answers that change the connection: replies are switched off, or the peer is known from then on.
+ */
 
 static domt_codec resp;
 
@@ -133,6 +137,161 @@ DOMT_TEST(strangers_have_limits_of_their_own)
     CONVERSES("stranger\n", "+changed\r\n");
     CONVERSES(refused[0].bytes, refused[0].sent);
     tear_down();
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* Each allocation fails in turn: the stage returns -ENOMEM, leaks no memory, and goes on when
+ * there is memory again. And memory is only allocated for bytes that have come. */
+
+static void sweep(const domus_resp_options *options, const char *bytes, size_t size, size_t step)
+{
+    domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, size, step};
+
+    domt_fail_allocations(domt_codec_decode, &work);
+}
+
+static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
+
+DOMT_TEST(each_failure_while_decoding_is_returned)
+{
+    static char bytes[100000];
+    static const char many[] =
+        "*10\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\n"
+        "f\r\n$1\r\ng\r\n$1\r\nh\r\n$1\r\ni\r\n$1\r\nj\r\n";
+    static const char quoted[] = "SET 'a b' \"c\" d e f g h i j k l\r\n";
+    size_t size = (size_t)snprintf(bytes, sizeof bytes, "*2\r\n$3\r\nGET\r\n$80000\r\n") + 80002;
+
+    memcpy(bytes + size - 2, "\r\n", 2);
+    sweep(NULL, many, sizeof many - 1, 1000);
+    sweep(NULL, many, sizeof many - 1, 7);
+    sweep(NULL, quoted, sizeof quoted - 1, 1000);
+    sweep(NULL, bytes, size, 3000);
+    sweep(NULL, bytes, size, sizeof bytes);
+    sweep(&client, bytes, size, 3000);
+    sweep(&client, "*2\r\n:1\r\n:2\r\n>0\r\n", 16, 3);
+}
+
+static int build_and_encode(void *context)
+{
+    domus_pipeline_stage stages[2] = {{&domus_resp_stage, NULL}, {NULL, NULL}};
+    domus_pipeline pipeline = {.stages = stages};
+    domus_resp_builder b = {0};
+    domus_resp_reply reply;
+    domus_stage_kit *kit;
+    int result = domus_stage_kit_new(&pipeline, &kit);
+
+    if (result != 0)
+        return result;
+    domus_resp_add_map(&b, 20);
+    for (int i = 0; i < 20; i++) {
+        domus_resp_add_bulk(&b, "a key of some bytes", 19);
+        domus_resp_add_double(&b, i);
+    }
+    result = domus_resp_end(&b, &reply);
+    if (result == 0) {
+        result = domus_stage_kit_encode(kit, 0, &domus_resp_reply_type, &reply);
+        domus_slice_free(reply.bytes);
+    }
+    domus_stage_kit_free(kit);
+    return result;
+}
+
+static int make_command(void *context)
+{
+    domus_resp_bytes words[10];
+    domus_resp_command command;
+
+    for (int i = 0; i < 10; i++)
+        words[i] = (domus_resp_bytes){"0123456789012345678901234567890123456789", 40};
+    int result = domus_resp_command_make(words, 10, &command);
+    if (result == 0)
+        domus_resp_command_type.release(&command);
+    return result;
+}
+
+DOMT_TEST(each_failure_while_encoding_is_returned)
+{
+    domt_fail_allocations(build_and_encode, NULL);
+    domt_fail_allocations(make_command, NULL);
+}
+
+static size_t measure_greatest_block(const domus_resp_options *options, const char *bytes)
+{
+    domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, strlen(bytes), 1000};
+
+    return domt_greatest_block(domt_codec_decode, &work);
+}
+
+DOMT_TEST(nothing_is_taken_for_what_is_announced)
+{
+    ck_assert_uint_lt(measure_greatest_block(NULL, "*1048576\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(measure_greatest_block(NULL, "*1048576\r\n$1\r\na\r\n$536870912\r\nabc"),
+                      4096);
+    ck_assert_uint_lt(measure_greatest_block(&client, "*2147483647\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(measure_greatest_block(&client, "%2147483647\r\n%1000000\r\n"), 4096);
+}
+
+DOMT_TEST(commands_in_part_share_a_bound)
+{
+    static const char body[400002] = {[400000] = '\r', [400001] = '\n'};
+    domus_budget budget = {0};
+    const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
+
+    domt_gathered_share_a_bound(&(domt_gathered){.stage = {&domus_resp_stage, &options},
+                                                 .budget = &budget,
+                                                 .head = "*2\r\n$3\r\nSET\r\n$400000\r\n",
+                                                 .body = body,
+                                                 .size = sizeof body,
+                                                 /* the budget is in use until the command is
+                                                  * released */
+                                                 .whole_least = 400000,
+                                                 .refused = "-OOM out of memory\r\n"});
+}
+
+/* Feed a command, and return the used bytes of the budget after the command was decoded. */
+static uint64_t read_used_budget(const domus_pipeline *pipeline, const domus_budget *budget,
+                                 const char *bytes, size_t size, size_t step)
+{
+    domus_stage_message message;
+    domus_stage_kit *kit;
+    int result = 0;
+
+    ck_assert_int_eq(domus_stage_kit_new(pipeline, &kit), 0);
+    for (size_t at = 0; at < size; at += step) {
+        ck_assert_int_eq(domus_stage_kit_feed(kit, bytes + at, size - at < step ? size - at : step),
+                         0);
+        result = domus_stage_kit_next(kit, &message);
+    }
+    ck_assert_int_eq(result, 1);
+    uint64_t charge = budget->used_bytes;
+    domus_stage_kit_free(kit);
+    ck_assert_uint_eq(budget->used_bytes, 0);
+    return charge;
+}
+
+DOMT_TEST(whole_commands_share_the_bound_until_they_are_released)
+{
+    domus_budget budget = {.bytes_max = 300000};
+    const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
+    const domus_pipeline_stage stages[2] = {{&domus_resp_stage, &options}, {NULL, NULL}};
+    const domus_pipeline pipeline = {.stages = stages};
+    static const size_t sizes[] = {1, 500, 513, 4000, 4200, 16000, 40000, 100000};
+    static char bytes[110000];
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int head = snprintf(bytes, sizeof bytes, "*2\r\n$4\r\nECHO\r\n$%zu\r\n", sizes[i]);
+        memset(bytes + head, 'a', sizes[i]);
+        memcpy(bytes + head + sizes[i], "\r\n", 2);
+        size_t size = (size_t)head + sizes[i] + 2;
+        for (size_t step = size; step > 100; step /= 3) {
+            uint64_t charge = read_used_budget(&pipeline, &budget, bytes, size, step);
+            if (sizes[i] > 4096)
+                ck_assert_uint_ge(charge, sizes[i]);
+            else
+                ck_assert_uint_eq(charge, 0);
+        }
+    }
 }
 
 DOMT_SUITE(60)

@@ -1,13 +1,17 @@
-/* Results are built in order and within their limit, and read back; requests keep the values that
- * they were made from. */
+/* Results are built in order and within their limit, and read back; requests keep their values;
+ * and reals have a point in every locale. */
+#include "tests/support/comma.h"
 #include "tests/support/suite.h"
 
 #include <domus/sql_driver.h>
-
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Results are built in order and within their limit, and read back; requests keep the values that
+ * they were made from. */
 
 static domus_sql_result build_result(uint32_t bytes_max, const domus_sql_value *cells,
                                      uint32_t count, uint32_t columns, int *ret_error)
@@ -315,6 +319,47 @@ DOMT_TEST(a_request_refuses_what_cannot_be_one)
     ck_assert_int_eq(domus_sql_request_make(sql, NULL, "SELECT 2", NULL, 0, &request), 0);
     ck_assert_str_eq(domus_sql_request_text(&request), "SELECT 2");
     domus_sql_query_type.release(&request);
+}
+
+/* --- real ------------------------------------------------------------------------------------- */
+
+/* Reals as texts for databases: as few digits as identify the number, and a point in every locale.
+ */
+
+static const struct {
+    double real;
+    const char *text;
+} rows[] = {
+    {0, "0"},
+    {-0.0, "-0"},
+    {0.1, "0.1"},
+    {-2.5, "-2.5"},
+    {1.0 / 3, "0.3333333333333333"},
+    {0.1 + 0.2, "0.30000000000000004"},
+    {DBL_MAX, "1.7976931348623157e+308"},
+    {DBL_TRUE_MIN, "4.94065645841247e-324"},
+    {INFINITY, "inf"},
+    {-INFINITY, "-inf"},
+    {NAN, "nan"},
+};
+
+DOMT_TEST(reals_have_a_point_in_every_locale)
+{
+    char text[DOMUS_SQL_REAL_SIZE], locales[8], *end;
+
+    for (int round = 0; round < 2; round++) {
+        if (round == 1)
+            domt_use_comma();
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            domus_sql_real_write(rows[i].real, text);
+            ck_assert_str_eq(text, rows[i].text);
+            double read = domus_sql_real_read(text, &end);
+            ck_assert(*end == '\0' && (read == rows[i].real || (isnan(read) && i == 10)));
+        }
+        /* check that the program's locale is unchanged */
+        snprintf(locales, sizeof locales, "%.1f", 1.5);
+        ck_assert_str_eq(locales, round == 1 ? "1,5" : "1.5");
+    }
 }
 
 DOMT_SUITE(20)

@@ -1,10 +1,17 @@
-/* The manual page of the program `domus` and its completion know each command with each of its
- * options, and no other option. Without the program nothing is tested. */
+/* The texts that users read are right: the manual page of `domus`, the pages of all names, and the
+ * listings and outputs of the guide. */
+#include "tests/support/postgres.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* The manual page of the program `domus` and its completion know each command with each of its
+ * options, and no other option. Without the program nothing is tested. */
 
 static char output[32768];
 
@@ -79,4 +86,165 @@ DOMT_TEST(judges_find_nothing_in_the_manual)
     ck_assert_str_eq(output, "");
 }
 
-DOMT_SUITE(60)
+/* --- manual pages ----------------------------------------------------------------------------- */
+
+/* The manual that this build has made has a page for each name. tests/tidy/manual.py collects the
+ * names without the generator: from the compiler, its debugging information, nm, and the schema of
+ * the configuration. A build with a sanitizer makes no manual, so nothing is tested there. */
+
+/* Run the judges named in `names` on the manual of the build or, if `change` is given, on a copy
+ * that these shell commands have changed: its folder is `manual`. Returns the exit status. */
+static int judge_manual(const char *names, const char *change)
+{
+    return domt_shell(
+        output, sizeof output,
+        "exec 2>&1; scratch=$(mktemp -d) && trap 'rm -rf \"$scratch\"' EXIT || exit 2\n"
+        "build='" DOMT_BIN_DIR "/..'\n"
+        "if [ -n '%s' ]; then\n"
+        "    cp -R \"$build/manual\" \"$scratch/manual\" || exit 2\n"
+        "    ln -s \"$(realpath \"$build/lib\")\" \"$scratch/lib\"\n"
+        "    ln -s \"$(realpath \"$build/bin\")\" \"$scratch/bin\"\n"
+        "    build=$scratch\n"
+        "    (cd \"$build/manual\" && %s) || exit 2\n"
+        "fi\n"
+        "python3 -B '" DOMT_SOURCE_DIR "/tests/tidy/manual.py' '" DOMT_SOURCE_DIR "' \"$build\" %s",
+        change, *change != '\0' ? change : ":", names);
+}
+
+static bool is_made(void)
+{
+    bool is_there = access(DOMT_BIN_DIR "/../manual/made", R_OK) == 0;
+
+    if (!is_there)
+        printf("this build has made no manual, so it is not looked at\n");
+    return is_there;
+}
+
+/* Changes to a copy of the manual, and the message that the judge then prints. */
+static const struct {
+    const char *name;
+    const char *change;
+    const char *expected;
+} rows[] = {
+    {"names", "rm man/man3/domus_ask.3 man/man3/DOMUS_PARKED.3 man/man3/domus_kept_fail.3",
+     "DOMUS_PARKED, a macro, has no page"},
+    {"fields", "sed -i /on_restart/d man/man3/domus_behaviour.3",
+     "the page of domus_behaviour has no field on_restart"},
+    {"libraries", "sed -i s/ldomus-sql/ldomus/ man/man3/domus_sql_error_make.3",
+     "the page of domus_sql_error_make does not say -ldomus-sql"},
+    {"keys", "sed -i /mailboxMax/d man/man5/domus.yaml.5",
+     "the key scheduler.mailboxMax is not in domus.yaml(5)"},
+    {"counters", "sed -i /domus_belted/d man/man7/domus_counters.7",
+     "the metric domus_belted is not in domus_counters(7)"},
+    {"links", "rm man/man3/domus_keep.3", "domus_keep(3) is nowhere"},
+    {"links", "rm man/man7/domus_actors.7", "README.md: man 7 domus_actors shows nothing"},
+    {"links", "rm html/domus_keep.3.html", "there is no domus_keep.3.html"},
+    {"lint", "echo .Xx >>man/man3/domus_keep.3", "domus_keep.3"},
+    {"texts", "sed -i \"s/^.Nd read.*/.Nd read and/\" man/man3/domus_http_read_basic.3",
+     "domus_http_read_basic.3: its line is cut"},
+    {"texts", "sed -i s/blocking.queueMax/Blocking.queueMax/ man/man3/domus_blocking.3",
+     "there is no key Blocking.queueMax"},
+    {"texts", "sed -i \"/Er EMSGSIZE/d\" man/man3/domus_append.3",
+     "domus_append.3: EMSGSIZE is returned, and not among the errors"},
+    {"texts", "sed -i \"s/[\\\\]%//\" man/man3/domus_file_type.3",
+     "domus_file_type.3: a hyphen may divide"},
+    {"same", "echo x >>man/man3/domus_keep.3", "domus_keep.3 differs from run to run"},
+};
+
+DOMT_TEST(manual_is_whole)
+{
+    if (!is_made())
+        return;
+    int status = judge_manual("names fields libraries keys counters links lint texts", "");
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+}
+
+/* A second run of the generator and copies of the manual take time, so they are tested in the long
+ * form only. */
+DOMT_TEST(second_run_makes_the_same_bytes)
+{
+    if (!is_made() || getenv("DOMT_LONG") == NULL)
+        return;
+    int status = judge_manual("same", "");
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+}
+
+DOMT_TEST(judges_see_what_is_missing)
+{
+    if (!is_made() || getenv("DOMT_LONG") == NULL)
+        return;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int status = judge_manual(rows[i].name, rows[i].change);
+        ck_assert_msg(status == 1 && strstr(output, rows[i].expected) != NULL, "%s: status %d: %s",
+                      rows[i].change, status, output);
+    }
+}
+
+/* --- guide ------------------------------------------------------------------------------------ */
+
+/* The guide (docs/guide) is what a newcomer reads first: each listing in it is part of a file that
+ * is compiled and run with an installed tree, and each output is what that program prints.
+ * tests/tidy/guide.py checks this, and says how the blocks of a chapter are marked. Builds with a
+ * sanitizer are left out, as in install_test.c. */
+
+static char output_guide[65536];
+
+/* Install this build to $scratch/domus, apply `change` to a copy of the guide, and run guide.py on
+ * the copy. Returns its exit status. */
+static int judge_guide(const char *change, const char *chapters)
+{
+    return domt_shell(output_guide, sizeof output_guide,
+                      "scratch=$(mktemp -d) && trap 'rm -r \"$scratch\"' EXIT && "
+                      "unset CC CFLAGS LDFLAGS DESTDIR && "
+                      "cmake --install '" DOMT_BIN_DIR "/..' --prefix \"$scratch/domus\" "
+                      ">\"$scratch/log\" && cp -r '" DOMT_SOURCE_DIR "/docs/guide' \"$scratch\" && "
+                      "cd \"$scratch\" && { %s; } && timeout -k 5 250 /usr/bin/python3 "
+                      "'" DOMT_SOURCE_DIR "/tests/tidy/guide.py' guide domus %s 2>&1",
+                      change, chapters);
+}
+
+DOMT_TEST(listings_are_files_and_outputs_are_what_is_printed)
+{
+    if (DOMT_SANITIZED)
+        return;
+    int status = judge_guide(":", "");
+    printf("%s", status == 0 ? output_guide : ""); /* the parts that were left out */
+    ck_assert_msg(status == 0, "status %d: %s", status, output_guide);
+}
+
+DOMT_TEST(a_listing_and_an_output_that_are_wrong_are_named)
+{
+    static const struct {
+        const char *change, *named;
+    } chapters[] = {
+        {"sed -i 's/^static int start.*/& \\/\\/ /' guide/01-*.md", "these lines are not in"},
+        {"sed -i 's/^hello$/hullo/' guide/01-*.md", "$ printf 'hello\\n'"},
+        {"sed -i 's/argc, argv, &program/argc, argv, 0/' guide/code/01/board.c",
+         "these lines are not in"},
+        {"sed -i 's/^```console.*/```text/' guide/01-*.md", "a block of no kind: text"},
+    };
+
+    for (size_t i = 0; !DOMT_SANITIZED && i < sizeof chapters / sizeof chapters[0]; i++) {
+        int status = judge_guide(chapters[i].change, "01");
+        ck_assert_msg(status == 1 && strstr(output_guide, chapters[i].named) != NULL, "%s: %d, %s",
+                      chapters[i].change, status, output_guide);
+    }
+}
+
+/* Chapter 6 says that PostgreSQL needs one other line of configuration. In the long form its
+ * program is run with PostgreSQL, and prints the same. */
+DOMT_TEST(postgresql_prints_what_sqlite_does)
+{
+    domt_postgres server;
+
+    if (DOMT_SANITIZED || !domt_is_long() || !domt_postgres_is_there())
+        return;
+    domt_postgres_start(&server, NULL);
+    setenv("GUIDE_DATABASE", server.url, 1);
+    int status = judge_guide(":", "06");
+    unsetenv("GUIDE_DATABASE");
+    domt_postgres_stop(&server);
+    ck_assert_msg(status == 0, "status %d: %s", status, output_guide);
+}
+
+DOMT_SUITE(600)

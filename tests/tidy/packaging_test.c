@@ -1,7 +1,5 @@
-/* Packages and the names in them: each installed file is in one package, the lists of symbols are
- * those of the libraries, one version number stands everywhere, and a program that includes the
- * headers gets only names of domus. Each judge is also run on a copy in which one thing is
- * wrong. */
+/* Packages: which file is in which, what they name, and that each program which a script or a test
+ * starts is in one. */
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
@@ -9,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Packages and the names in them: each installed file is in one package, the lists of symbols are
+ * those of the libraries, one version number stands everywhere, and a program that includes the
+ * headers gets only names of domus. Each judge is also run on a copy in which one thing is wrong.
+ */
 
 #define BUILD_DIR DOMT_BIN_DIR "/.."
 
@@ -142,6 +145,46 @@ DOMT_TEST(headers_give_no_names_but_those_of_domus)
         HOLDS("rm '%s/include/domus/planted.h' 2>&1", copy);
     }
     domt_tree_remove(copy);
+}
+
+/* --- packages --------------------------------------------------------------------------------- */
+
+/* Each program that a script or a test starts is on a fresh Debian, or in a list of packages of
+ * `dev`. A run of the tests on a machine where all programs are installed does not show this. */
+
+static char output_packages[32768];
+
+DOMT_TEST(each_program_that_is_started_is_in_a_list_of_packages)
+{
+    int status =
+        domt_shell(output_packages, sizeof output_packages,
+                   "python3 '%s/tests/tidy/packages.py' '%s'", DOMT_SOURCE_DIR, DOMT_SOURCE_DIR);
+
+    ck_assert_msg(status == 0,
+                  "status %d: %sPut its package into one of the lists at the head of `dev`, or do "
+                  "without it",
+                  status, output_packages);
+}
+
+/* A program without a package is found also behind a pipe, in a substitution, and behind
+ * `timeout`. */
+DOMT_TEST(program_without_a_package_is_named)
+{
+    static const char *const texts[] = {"nowhere-to-be-found a", "sort x | nowhere-to-be-found",
+                                        "x=$(nowhere-to-be-found)",
+                                        "if timeout 5 nowhere-to-be-found; then :; fi"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        int status = domt_shell(output_packages, sizeof output_packages,
+                                "python3 '%s/tests/tidy/packages.py' '%s' '%s'", DOMT_SOURCE_DIR,
+                                DOMT_SOURCE_DIR, texts[i]);
+        ck_assert_msg(status == 1 && strstr(output_packages, "nowhere-to-be-found") != NULL,
+                      "%s: %s", texts[i], output_packages);
+    }
+    ck_assert_int_eq(domt_shell(output_packages, sizeof output_packages,
+                                "python3 '%s/tests/tidy/packages.py' '%s' 'sort x | redis-cli'",
+                                DOMT_SOURCE_DIR, DOMT_SOURCE_DIR),
+                     0);
 }
 
 DOMT_SUITE(120)

@@ -1,16 +1,30 @@
-/* TLS: threads connect with the same contexts while their files are read again and the keys of
- * tickets change, and several threads read files again. The thread sanitizer checks that. */
+/* TLS on threads and sockets that are real: HTTPS with other programs, many handshakes at once,
+ * and contexts that several threads use while files are read again. */
 #include "protocols/tls/context.h"
+#include "tests/runtime/running.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
+#include "tests/tls/pki.h"
+#include "tests/tls/raw.h"
 #include "tests/tls/talk.h"
 
+#include <arpa/inet.h>
+#include <domus/http.h>
+#include <domus/tls.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* TLS: threads connect with the same contexts while their files are read again and the keys of
+ * tickets change, and several threads read files again. The thread sanitizer checks that. */
 
 #define THREADS 4
 #define ROUNDS  DOMT_SCALE(40, 10)
@@ -146,6 +160,284 @@ DOMT_TEST(older_read_does_not_replace_a_newer_one)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     domus_tls_free(server_tls);
     domt_pki_free(&pki);
+}
+
+/* --- storm ------------------------------------------------------------------------------------ */
+
+/* TLS: many handshakes at once delay neither timers nor state actors: the time between two ticks
+ * of an actor is at most scheduler.stageTime and a few handshakes. Time is that of the thread's
+ * CPU, but a handshake takes up to twice as much of it beside other programs. */
+
+#define CLIENTS 24
+
+static domus_tls_options secure;
+static _Atomic uint64_t longest_ns; /* longest CPU time between two ticks */
+static _Atomic uint64_t ticks;
+static _Atomic uint64_t used_ns; /* CPU time between the first and the last tick */
+
+static const domus_type tick_type = {.name = "tick"};
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* A state actor that always has a tick due. */
+static int on_tick(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t *before = self;
+    uint64_t now = cpu_ns();
+
+    if (*before != 0 && now - *before > atomic_load(&longest_ns))
+        atomic_store(&longest_ns, now - *before);
+    if (*before != 0)
+        atomic_fetch_add(&used_ns, now - *before);
+    *before = now;
+    atomic_fetch_add(&ticks, 1);
+    return 0;
+}
+
+static int begin_ticks(domus_stack *stack, void *self)
+{
+    return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour clock_actor = {
+    .name = "clock",
+    .state_size = sizeof(uint64_t),
+    .on_mount = begin_ticks,
+    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {NULL, NULL, 0}}};
+
+static const domus_pipeline lines = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_tls_stage, &secure}, {&domus_line_stage, NULL}, {NULL, NULL}}};
+static const domus_behaviour channel = {
+    .name = "lines", .kind = DOMUS_CHANNELS, .pipeline = &lines};
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+typedef struct client {
+    domt_raw raw;
+    int fd;
+} client;
+
+static void open_client(client *one, const domus_endpoint *at)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(at->port)};
+    char *hello;
+
+    memcpy(&address.sin_addr, at->bytes, 4);
+    domt_raw_open(&one->raw, &pki, TLS1_2_VERSION, "a.example");
+    one->fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(one->fd, (struct sockaddr *)&address, sizeof address), 0);
+    (void)SSL_do_handshake(one->raw.ssl);
+    long size = BIO_get_mem_data(one->raw.out, &hello);
+    ck_assert_int_eq(write(one->fd, hello, (size_t)size), size);
+}
+
+/* Wait for the first bytes of the server, which come after it has computed its signature. */
+static void close_client(client *one)
+{
+    char byte;
+
+    ck_assert_int_eq(recv(one->fd, &byte, 1, MSG_WAITALL), 1);
+    ck_assert_int_eq(close(one->fd), 0);
+    domt_raw_close(&one->raw);
+}
+
+static void run_storm(int bits)
+{
+    static client clients[CLIENTS];
+    domus_config config = domt_config(1);
+
+    atomic_store(&longest_ns, 0);
+    atomic_store(&ticks, 0);
+    atomic_store(&used_ns, 0);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example", .is_rsa = bits});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    secure.tls = domt_tls(&settings);
+    domus_system *system = domt_start(&config);
+    domus_endpoint at = domt_serve(system, &channel);
+    (void)domt_spawn(system, 0, &clock_actor, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&ticks) > 1);
+    for (int i = 0; i < CLIENTS; i++)
+        open_client(&clients[i], &at);
+    for (int i = 0; i < CLIENTS; i++)
+        close_client(&clients[i]);
+    /* a further tick ends the span of the last handshakes */
+    uint64_t before = atomic_load(&ticks);
+    DOMT_WAIT_FOR(10, atomic_load(&ticks) > before);
+    uint64_t each_ns = atomic_load(&used_ns) / CLIENTS;
+    /* a sanitizer also lengthens the time between two looks at the clock */
+    uint64_t more_ns = DOMT_SCALE(1, 20) * DOMT_MS;
+    uint64_t most_ns = config.scheduler.stage_time_ns + 4 * each_ns + more_ns;
+    ck_assert_msg(atomic_load(&longest_ns) <= most_ns, "%d bits: %lu us, at most %lu us", bits,
+                  (unsigned long)atomic_load(&longest_ns) / 1000, (unsigned long)most_ns / 1000);
+    domt_end(system);
+    domus_tls_free(secure.tls);
+}
+
+DOMT_TEST(handshakes_hold_up_no_ticks)
+{
+    domt_pki_make(&pki);
+    run_storm(2048);
+    run_storm(4096);
+    domt_pki_free(&pki);
+}
+
+/* --- sockets ---------------------------------------------------------------------------------- */
+
+/* TLS over sockets: a service of HTTPS in a real system, tested by curl and OpenSSL's s_client. */
+
+static _Atomic uint32_t port;
+static char output[65536];
+
+static const domus_pipeline https = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_tls_stage, &secure}, {&domus_http_stage, NULL}, {NULL, NULL}}};
+
+/* Answer with the agreed protocol version and cipher, or with a body of a megabyte. */
+static int answer(domus_stack *stack, void *self, const void *payload)
+{
+    static char large[1 << 20];
+    domus_slice target = domus_http_path(payload);
+    domus_tls_info info;
+    char text[400];
+    domus_http_response response = {.status = 200, .media = "text/plain"};
+
+    int error = domus_tls_info_of(stack, domus_channel_running(stack), &info);
+    if (error != 0)
+        return error;
+    memset(large, 'x', sizeof large);
+    snprintf(text, sizeof text, "%s %s %s\n", info.version, info.alpn, info.name);
+    error = target.size == 1 ? domus_slice_copy(text, strlen(text), &response.body)
+                             : domus_slice_copy(large, sizeof large, &response.body);
+    return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
+}
+
+static const domus_behaviour channel_sockets = {
+    .name = "https",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &https,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = answer},
+                                       {.type = NULL}},
+};
+
+static int serve(domus_stack *stack, void *self)
+{
+    domus_endpoint at, got;
+
+    int error = domus_endpoint_parse("127.0.0.1:0", &at);
+    if (error == 0)
+        error = domus_listen(stack, &at, NULL, NULL, &got);
+    atomic_store(&port, error == 0 ? got.port : 0);
+    return error;
+}
+
+static const domus_behaviour service = {
+    .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel_sockets, .on_mount = serve};
+
+static domus_system *start_service(void)
+{
+    static const char *const alpn[] = {"http/1.1", NULL};
+    static domus_tls_certificate certificate;
+    char error[256];
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:localhost"});
+    certificate.cert_file = domt_pki_path(&pki, "a");
+    const domus_tls_settings settings = {.role = DOMUS_ROLE_SERVER,
+                                         .certificates = &certificate,
+                                         .certificates_count = 1,
+                                         .alpn = alpn};
+    ck_assert_int_eq(domus_tls_new(&settings, error, sizeof error, &secure.tls), 0);
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    atomic_store(&port, 0);
+    (void)domt_spawn(system, 0, &service, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&port) != 0);
+    return system;
+}
+
+static void stop_service(domus_system *system)
+{
+    domt_end(system);
+    domus_tls_free(secure.tls);
+    domt_pki_free(&pki);
+}
+
+/* Run a command, and store its output in `output`. Returns its status. */
+__attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
+{
+    char command[1024];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(command, sizeof command, format, list);
+    va_end(list);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    size_t size = fread(output, 1, sizeof output - 1, pipe);
+    output[size] = '\0';
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Run curl with its usual options, followed by these. Returns its status. */
+static int run_curl(const char *options)
+{
+    return run("curl -sS --max-time 20 --cacert '%s' --resolve localhost:%u:127.0.0.1 %s 2>&1",
+               domt_pki_path(&pki, "ca"), atomic_load(&port), options);
+}
+
+DOMT_TEST(curl_is_answered)
+{
+    char options[256];
+
+    if (run("command -v curl") != 0)
+        return;
+    domus_system *system = start_service();
+    unsigned at = atomic_load(&port);
+    for (int i = 0; i < 2; i++) {
+        snprintf(options, sizeof options, "%s https://localhost:%u/ https://localhost:%u/",
+                 i == 0 ? "--tls-max 1.2" : "--tlsv1.3", at, at);
+        ck_assert_msg(run_curl(options) == 0, "%s", output);
+        ck_assert_str_eq(output, i == 0
+                                     ? "TLSv1.2 http/1.1 localhost\nTLSv1.2 http/1.1 localhost\n"
+                                     : "TLSv1.3 http/1.1 localhost\nTLSv1.3 http/1.1 localhost\n");
+    }
+    snprintf(options, sizeof options,
+             "-o /dev/null -w '%%{size_download}' https://localhost:%u/big", at);
+    ck_assert_msg(run_curl(options) == 0 && strcmp(output, "1048576") == 0, "%s", output);
+    snprintf(options, sizeof options, "https://127.0.0.1:%u/", at);
+    ck_assert_int_eq(run_curl(options), 60); /* the certificate has another name */
+    snprintf(options, sizeof options, "http://localhost:%u/", at);
+    ck_assert_int_ne(run_curl(options), 0);
+    stop_service(system);
+}
+
+DOMT_TEST(s_client_is_answered_and_resumes)
+{
+    if (run("command -v openssl") != 0)
+        return;
+    domus_system *system = start_service();
+    static const char request[] = "printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\n"
+                                  "Connection: close\\r\\n\\r\\n'";
+    for (int i = 0; i < 2; i++) {
+        int status =
+            run("%s | openssl s_client -ign_eof -CAfile '%s' -servername localhost "
+                "-verify_return_error "
+                "-verify_hostname localhost -%s '%s/session' -tls1_2 -connect 127.0.0.1:%u 2>&1",
+                request, domt_pki_path(&pki, "ca"), i == 0 ? "sess_out" : "sess_in", pki.folder,
+                atomic_load(&port));
+        ck_assert_msg(status == 0, "%s", output);
+        ck_assert_msg(strstr(output, "TLSv1.2  localhost") != NULL, "%s", output);
+        ck_assert(strstr(output, i == 0 ? "New, TLSv1.2" : "Reused, TLSv1.2") != NULL);
+    }
+    stop_service(system);
 }
 
 DOMT_SUITE(100)

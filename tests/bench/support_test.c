@@ -1,14 +1,20 @@
-/* bench/support/command.c runs a program, reads the figures it prints, notices its end, enforces
- * its limits, and reports a missing program. */
-#include "tests/support/suite.h"
-
+/* The parts that all benches share: programs that they run, their command lines, and the CPU time
+ * that others use meanwhile. */
 #include "bench/support/contender.h"
 #include "bench/support/measure.h"
+#include "bench/support/options.h"
+#include "bench/support/quiet.h"
+#include "tests/support/suite.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* bench/support/command.c runs a program, reads the figures it prints, notices its end, enforces
+ * its limits, and reports a missing program. */
 
 static int run_shell(const char *script, uint32_t seconds_max, struct command_result *ret_result)
 {
@@ -118,6 +124,94 @@ DOMT_TEST(contenders_that_are_not_there_are_left_out)
         ck_assert(!contender_is_there("actors", (enum contender)who));
         ck_assert_int_eq(contender_run((enum contender)who, &contest, &result), -ENOENT);
     }
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+/* The command lines of benches: names of rows, and the options of those that write a page. */
+
+DOMT_TEST(all_are_wanted_when_none_is_named)
+{
+    ck_assert(options_wanted(0, NULL, "ask"));
+}
+
+DOMT_TEST(only_those_that_are_named_are_wanted)
+{
+    char *names[] = {(char[]){"ask"}, (char[]){"ring"}};
+
+    ck_assert(options_wanted(2, names, "ask"));
+    ck_assert(options_wanted(2, names, "ring"));
+    ck_assert(!options_wanted(2, names, "rin"));
+}
+
+DOMT_TEST(options_of_a_page_are_taken_and_names_are_left)
+{
+    char *argv[] = {(char[]){"bench"}, (char[]){"--long"}, (char[]){"--out"},
+                    (char[]){"docs"},  (char[]){"ask"},    NULL};
+    struct options_page options = {.gnuplot_script = "a.gp"};
+
+    optind = 1;
+    ck_assert(options_page(5, argv, &options));
+    ck_assert(options.is_long);
+    ck_assert_str_eq(options.out, "docs");
+    ck_assert_str_eq(options.gnuplot_script, "a.gp");
+    ck_assert_int_eq(optind, 4);
+}
+
+DOMT_TEST(option_that_no_page_has_is_refused)
+{
+    char *argv[] = {(char[]){"bench"}, (char[]){"--short"}, NULL};
+    struct options_page options = {.out = NULL};
+
+    optind = 1;
+    opterr = 0;
+    ck_assert(!options_page(2, argv, &options));
+}
+
+/* --- quiet ------------------------------------------------------------------------------------ */
+
+/* bench/support/quiet.c reads the first line of /proc/stat, and subtracts the CPU time of the
+ * bench itself from the CPU time of the machine. */
+
+DOMT_TEST(line_of_all_cpus_is_read)
+{
+    struct quiet quiet;
+
+    ck_assert(quiet_parse("cpu  1 20 300 4000 50000 600000 7000000 80000000 9 9\n", &quiet));
+    ck_assert_uint_eq(quiet.busy, 1 + 20 + 300 + 600000 + 7000000 + 80000000);
+    ck_assert_uint_eq(quiet.idle, 4000 + 50000);
+}
+
+DOMT_TEST(line_of_something_else_is_refused)
+{
+    struct quiet quiet;
+
+    ck_assert(!quiet_parse("", &quiet));
+    ck_assert(!quiet_parse("intr 1 2 3 4 5 6 7 8", &quiet));
+    ck_assert(!quiet_parse("cpu0 1 2 3 4 5 6 7 8", &quiet));
+    ck_assert(!quiet_parse("cpu 1 2 3 4 5 6 7", &quiet));
+}
+
+DOMT_TEST(others_took_what_was_used_and_is_not_own)
+{
+    uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct quiet from = {.busy = 1000, .idle = 5000};
+    struct quiet to = {.busy = 1060, .idle = 5040};
+
+    ck_assert(quiet_others(&from, &to, 0) == 0.6);
+    ck_assert(quiet_others(&from, &to, 10 * tick_ns) == 0.5);
+    ck_assert(quiet_others(&from, &to, 60 * tick_ns) == 0);
+    ck_assert(quiet_others(&from, &to, 70 * tick_ns) == 0);
+    ck_assert(quiet_others(&from, &from, 0) == 0);
+}
+
+DOMT_TEST(wait_for_quiet_has_an_end)
+{
+    uint64_t began_ns = measure_now_ns();
+
+    ck_assert(quiet_await(1, began_ns));
+    ck_assert(!quiet_await(-1, measure_now_ns()));
+    ck_assert_uint_lt(measure_now_ns() - began_ns, UINT64_C(10000000000));
 }
 
 DOMT_SUITE(60)

@@ -1,0 +1,365 @@
+/* Parts of `domus tune`: the keys whose values it tries, the summaries of its runs, and the shell
+ * commands of services. */
+#include "tests/support/suite.h"
+#include "tools/domus/tune/keys.h"
+#include "tools/domus/tune/parts.h"
+#include "tools/domus/tune/record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The keys whose values `domus tune` tries: names, values, and how a candidate is written. */
+
+static tune_keys keys;
+
+static const tune_key *find_key(size_t number)
+{
+    ck_assert_uint_lt(number, keys.count);
+    return &keys.each[number];
+}
+
+DOMT_TEST(names_are_ends_of_paths)
+{
+    keys.count = 0;
+    ck_assert_msg(tune_keys_add(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
+                  keys.error);
+    ck_assert_msg(tune_keys_add(&keys, "pools.work.throughput"), "%s", keys.error);
+    ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
+    ck_assert_uint_eq(find_key(0)->count, 4);
+    ck_assert_str_eq(find_key(0)->values[0], "20");
+    ck_assert_str_eq(find_key(1)->path, "scheduler.idle.spin");
+    ck_assert_str_eq(find_key(2)->path, "scheduler.steal.floor");
+    ck_assert_str_eq(find_key(3)->path, "pools.work.throughput");
+    ck_assert_str_eq(find_key(3)->values[3], "256");
+}
+
+DOMT_TEST(own_values_take_the_place_of_the_tables)
+{
+    keys.count = 0;
+    ck_assert(tune_keys_add(&keys, "ioRatio"));
+    ck_assert(tune_keys_set(&keys, "ioRatio=30,70"));
+    ck_assert(tune_keys_set(&keys, "web.shards=1,8"));
+    ck_assert(tune_keys_set(&keys, "pools.work.throughput=9"));
+    ck_assert_uint_eq(keys.count, 3);
+    ck_assert_uint_eq(find_key(0)->count, 2);
+    ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
+    ck_assert_str_eq(find_key(0)->values[1], "70");
+    ck_assert_str_eq(find_key(1)->path, "web.shards");
+    ck_assert_str_eq(find_key(2)->values[0], "9");
+}
+
+DOMT_TEST(all_keys_but_those_of_pools_are_taken_without_names)
+{
+    keys.count = 0;
+    tune_keys_add_all(&keys);
+    ck_assert_uint_eq(keys.count, 13);
+    for (size_t i = 0; i < keys.count; i++)
+        ck_assert_ptr_null(strstr(keys.each[i].path, "pools"));
+}
+
+DOMT_TEST(wrong_keys_and_values_are_refused)
+{
+    static const struct {
+        const char *names, *values, *error;
+    } wrong[] = {
+        {"ratio", NULL, "'ratio' is no key with values of its own: name them by --values"},
+        {"Ratio", NULL, "'Ratio' is no key with values of its own: name them by --values"},
+        {"oRatio", NULL, "'oRatio' is no key with values of its own: name them by --values"},
+        {"", NULL, "'' is no key"},
+        {"ioRatio,", NULL, "'' is no key"},
+        {"a b", NULL, "'a b' is no key"},
+        {"ioRatio,ioRatio", NULL, "'scheduler.ioRatio' is there twice"},
+        {"pools..throughput", NULL, "'pools..throughput' is no key"},
+        {NULL, "ioRatio", "'ioRatio' is not KEY=VALUE,VALUE"},
+        {NULL, "=5", "'=5' is not KEY=VALUE,VALUE"},
+        {NULL, "a.b=", "'' has a value that is empty, too long or there twice"},
+        {NULL, "a.b=1,,2", "'1,,2' has a value that is empty, too long or there twice"},
+        {NULL, "a.b=1,2,1", "'1,2,1' has a value that is empty, too long or there twice"},
+        {NULL, "a.b=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "'a.b' has more than 16 values"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        keys.count = 0;
+        ck_assert(wrong[i].names != NULL ? !tune_keys_add(&keys, wrong[i].names)
+                                         : !tune_keys_set(&keys, wrong[i].values));
+        ck_assert_str_eq(keys.error, wrong[i].error);
+    }
+}
+
+DOMT_TEST(keys_have_a_bound)
+{
+    char text[16];
+
+    keys.count = 0;
+    for (int i = 0; i < 16; i++) {
+        snprintf(text, sizeof text, "a.k%d=1", i);
+        ck_assert(tune_keys_set(&keys, text));
+    }
+    ck_assert(!tune_keys_set(&keys, "a.k16=1"));
+    ck_assert_str_eq(keys.error, "'a.k16' is one key more than 16");
+    ck_assert(tune_keys_set(&keys, "a.k15=2"));
+}
+
+/* Write a candidate with the last value of each key as YAML. */
+static void write_yaml(const char *const *texts, char *ret_text, size_t size)
+{
+    tune_point point = {{0}};
+    FILE *out = fmemopen(ret_text, size, "w");
+
+    keys.count = 0;
+    for (; *texts != NULL; texts++)
+        ck_assert_msg(tune_keys_set(&keys, *texts), "%s", keys.error);
+    for (size_t i = 0; i < keys.count; i++)
+        point.choice[i] = (uint8_t)keys.each[i].count;
+    ck_assert_ptr_nonnull(out);
+    tune_keys_yaml(&keys, &point, out);
+    ck_assert_int_eq(fclose(out), 0);
+}
+
+DOMT_TEST(yaml_has_keys_that_begin_alike_together)
+{
+    char text[512];
+
+    write_yaml((const char *const[]){"ioRatio=30,70", "io.buffers.size=8KiB", "steal.floor=8",
+                                     "io.buffers.count=256", "idle.spin=0", NULL},
+               text, sizeof text);
+    ck_assert_str_eq(text, "scheduler:\n"
+                           "  ioRatio: 70\n"
+                           "  steal:\n"
+                           "    floor: 8\n"
+                           "  idle:\n"
+                           "    spin: 0\n"
+                           "io:\n"
+                           "  buffers:\n"
+                           "    size: 8KiB\n"
+                           "    count: 256\n");
+}
+
+/* A list in one file would replace the whole list of another file. */
+DOMT_TEST(yaml_has_no_elements_of_lists)
+{
+    char text[512];
+
+    write_yaml((const char *const[]){"pools.work.throughput=8", "poolsize.a=1", "ioRatio=30",
+                                     "listeners.web.backlog=9", NULL},
+               text, sizeof text);
+    ck_assert_str_eq(text, "poolsize:\n"
+                           "  a: 1\n"
+                           "scheduler:\n"
+                           "  ioRatio: 30\n");
+    ck_assert(tune_keys_is_element(&keys, 0) && !tune_keys_is_element(&keys, 1));
+    ck_assert(tune_keys_is_element(&keys, 3) && !tune_keys_is_element(&keys, 2));
+}
+
+DOMT_TEST(yaml_quotes_odd_values)
+{
+    char text[512];
+
+    write_yaml((const char *const[]){"a.b=it's: #1", NULL}, text, sizeof text);
+    ck_assert_str_eq(text, "a:\n  b: 'it''s: #1'\n");
+}
+
+DOMT_TEST(candidates_are_shown)
+{
+    char text[128];
+    tune_point point = {{2, 0, 1}};
+
+    keys.count = 0;
+    ck_assert(tune_keys_set(&keys, "ioRatio=30,70") && tune_keys_set(&keys, "a.b=1") &&
+              tune_keys_set(&keys, "io.buffers.size=8KiB"));
+    tune_keys_show(&keys, &point, text, sizeof text);
+    ck_assert_str_eq(text, "ioRatio=70 io.buffers.size=8KiB");
+    tune_keys_show(&keys, &point, text, 10);
+    ck_assert_str_eq(text, "ioRatio=7");
+    tune_keys_assignment(&keys, &point, 2, text, sizeof text);
+    ck_assert_str_eq(text, "io.buffers.size=8KiB");
+    tune_keys_show(&keys, &(tune_point){{0}}, text, sizeof text);
+    ck_assert_str_eq(text, "today's values");
+}
+
+/* --- tune record ------------------------------------------------------------------------------ */
+
+/* Summaries of the runs of `domus tune`: medians of candidates, the Pareto front, and the ratios
+ * of the duel. */
+
+#define RECORDS_MAX 32
+
+static tune_record each[RECORDS_MAX];
+static tune_search search;
+static tune_records records;
+
+static void set_up(void)
+{
+    search = (tune_search){.verdict = TUNE_SAME};
+    records = (tune_records){.search = &search, .goal = "rate", .each = each};
+}
+
+/* Add a run with a value of the only key. Returns the record. */
+static tune_record *add_record(uint8_t value, double rate, double p99)
+{
+    ck_assert_uint_lt(records.count, RECORDS_MAX);
+    tune_record *record = &each[records.count++];
+    *record = (tune_record){.point = {{value}}};
+    ck_assert(tune_figures_set(&record->figures, "rate", rate));
+    if (!isnan(p99))
+        ck_assert(tune_figures_set(&record->figures, "p99", p99));
+    return record;
+}
+
+DOMT_TEST(candidates_have_the_medians_of_their_runs)
+{
+    size_t count;
+
+    set_up();
+    add_record(0, 1, 9)->is_check = true;
+    (void)add_record(0, 10, 3);
+    add_record(1, 20, NAN)->round = 1; /* no other run belongs to this round */
+    (void)add_record(0, 30, 4);
+    (void)add_record(0, 11, 5);
+    add_record(0, 90, 90)->has_failed = true;
+    add_record(2, 90, 90)->has_failed = true;
+    tune_spot *spots = tune_records_spots(&records, &count);
+    ck_assert_ptr_nonnull(spots);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(spots[0].runs, 3);
+    ck_assert_double_eq(spots[0].values[0], 11);
+    ck_assert_double_eq(spots[0].values[1], 4);
+    ck_assert_uint_eq(spots[1].point.choice[0], 1);
+    ck_assert_uint_eq(spots[1].runs, 1);
+    ck_assert(isnan(spots[1].values[1]) && isnan(spots[1].values[2]));
+    free(spots);
+}
+
+/* The machine becomes faster from round to round, and value 2 has only early runs: it still counts
+ * as better than today's value. The best value of key 0 is used while key 1 is tried. */
+DOMT_TEST(figures_are_compared_within_rounds)
+{
+    size_t count;
+
+    set_up();
+    for (size_t round = 0; round < 3; round++) {
+        double drift = (double)(1 + round);
+        add_record(0, 10 * drift, NAN)->round = round;
+        add_record(1, 12 * drift, NAN)->round = round;
+        if (round == 0)
+            add_record(2, 11 * drift, NAN)->round = round;
+    }
+    for (uint8_t value = 0; value < 2; value++) {
+        tune_record *record = add_record(1, 50 + 5 * value, NAN);
+        record->key = 1;
+        record->point.choice[1] = value;
+    }
+    tune_spot *spots = tune_records_spots(&records, &count);
+    ck_assert_ptr_nonnull(spots);
+    ck_assert_uint_eq(count, 4);
+    ck_assert_double_eq_tol(spots[0].values[0], 20, 1e-9);
+    ck_assert_double_eq_tol(spots[1].values[0], 24, 1e-9);
+    ck_assert_double_eq_tol(spots[2].values[0], 22, 1e-9);
+    ck_assert_double_eq_tol(spots[3].values[0], 26.4, 1e-9);
+    free(spots);
+}
+
+/* Value 1 is the fastest, value 2 has the least latency, value 3 is worse than today's in both, and
+ * value 4 is the same as today's. */
+DOMT_TEST(the_front_has_those_that_none_surpasses)
+{
+    static const bool wanted[] = {true, true, true, false, true};
+    size_t count;
+
+    set_up();
+    (void)add_record(0, 10, 5);
+    (void)add_record(1, 12, 6);
+    (void)add_record(2, 8, 4);
+    (void)add_record(3, 9, 6);
+    (void)add_record(4, 10, 5);
+    tune_spot *spots = tune_records_spots(&records, &count);
+    ck_assert_ptr_nonnull(spots);
+    ck_assert_uint_eq(count, 5);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(spots[i].is_front == wanted[i], "value %zu", i);
+    free(spots);
+}
+
+/* The ratio is computed from pairs of runs in either order; runs of earlier stages do not count. */
+DOMT_TEST(effects_are_those_of_the_duel)
+{
+    tune_interval ratio;
+
+    set_up();
+    search.best = (tune_point){{1}};
+    search.pairs = 6;
+    for (size_t pair = 0; pair < 6; pair++) {
+        double drift = (double)(pair + 1);
+        for (int i = 0; i < 2; i++) {
+            bool is_best = (pair % 2 == 0) == (i == 0);
+            tune_record *record =
+                is_best ? add_record(1, 12 * drift, NAN) : add_record(0, 10 * drift, 1);
+            record->is_duel = true;
+            record->round = pair;
+        }
+    }
+    (void)add_record(1, 500, 1);
+    ck_assert(tune_records_effect(&records, "rate", &ratio));
+    ck_assert_double_eq_tol(ratio.low, 1.2, 1e-9);
+    ck_assert_double_eq_tol(ratio.high, 1.2, 1e-9);
+    ck_assert(!tune_records_effect(&records, "p99", &ratio));
+    search.pairs = 5;
+    ck_assert(!tune_records_effect(&records, "rate", &ratio));
+}
+
+DOMT_TEST(the_best_wins_only_if_the_duel_says_so)
+{
+    set_up();
+    search.best = (tune_point){{1}};
+    for (int verdict = TUNE_OPEN; verdict < TUNE_VERDICTS; verdict++) {
+        search.verdict = (tune_verdict)verdict;
+        tune_point winner = tune_records_winner(&records);
+        ck_assert_uint_eq(winner.choice[0], verdict == TUNE_BETTER || verdict == TUNE_KEEPS);
+    }
+}
+
+/* --- tune shell ------------------------------------------------------------------------------- */
+
+/* Shell commands of services to which `domus tune` appends words. */
+
+DOMT_TEST(commands_that_drop_words_are_seen)
+{
+    static const struct {
+        const char *command, *why;
+    } cases[] = {
+        {"./web --config web.yaml", NULL},
+        {"A=1 exec ./web >log 2>&1", NULL},
+        {"./web &>log", NULL},
+        {"./web >&2", NULL},
+        {"./web >|log", NULL},
+        {"cd shop && ./web", NULL},
+        {"cat a | sort >b; ./web", NULL},
+        {"false | true || ./web", NULL},
+        {"./web --name '# | ;' \"a \\\" #\" b#c \\#d", NULL},
+        {"./web --name $(hostname | cut -c1-3) `a | b`", NULL},
+        {"./web --name $(hostname) | tee log", "has a pipe in its last command"},
+        {"./web # for now", "has a comment"},
+        {"#./web", "has a comment"},
+        {"cd shop;#./web", "has a comment"},
+        {"./web | tee log", "has a pipe in its last command"},
+        {"cd shop && ./web 2>&1 |tee log", "has a pipe in its last command"},
+        {"./web;", "ends with ';', '&' or a line break"},
+        {"./web & ", "ends with ';', '&' or a line break"},
+        {"./web\n", "ends with ';', '&' or a line break"},
+        {"", "ends with ';', '&' or a line break"},
+        {"./web 'a", "ends within a quoted part"},
+        {"./web \"a\\\"", "ends within a quoted part"},
+        {"./web \\", "ends within a quoted part"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *why = tune_shell_why_words_are_dropped(cases[i].command);
+        ck_assert_msg((why == NULL) == (cases[i].why == NULL), "%s: %s", cases[i].command, why);
+        if (why != NULL)
+            ck_assert_str_eq(why, cases[i].why);
+    }
+}
+
+DOMT_SUITE(20)
