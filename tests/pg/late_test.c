@@ -247,12 +247,16 @@ DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
         send_query(&hit, 1);
         expect_answer(1, 0);
     }
-    domt_pg_run_script(&user, "ALTER SEQUENCE hits RESTART WITH 2 MINVALUE 1");
-    send_query(&sleeps, 0);
-    send_query(&hit, 1);
-    domt_pg_receive_all(&user, answers, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(answers[i].error, i == 0 ? -ETIMEDOUT : 0);
+    /* On a busy machine the second signal of the real cancel may come so late that it ends the query
+     * that was sent again. */
+    for (int attempt = 0; attempt == 0 || (answers[1].error != 0 && attempt < 5); attempt++) {
+        domt_pg_run_script(&user, "ALTER SEQUENCE hits RESTART WITH 2 MINVALUE 1");
+        send_query(&sleeps, 0);
+        send_query(&hit, 1);
+        domt_pg_receive_all(&user, answers, 2);
+        ck_assert_int_eq(answers[0].error, -ETIMEDOUT);
+    }
+    ck_assert_int_eq(answers[1].error, 0);
     ck_assert_uint_ge(domt_pg_read_status(&user).repeated, 1);
     send_query(&sleeps, 0); /* one of its signals hits no query, and is then forgotten */
     expect_answer(0, -ETIMEDOUT);
