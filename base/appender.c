@@ -15,7 +15,7 @@ static domi_page *get_page_of_appender(const domus_appender *appender)
     return (domi_page *)(void *)appender->page;
 }
 
-static int drop_bytes_and_fail(domus_appender *appender, int error)
+static int drop_appended_bytes_and_set_error(domus_appender *appender, int error)
 {
     uint32_t size_max = appender->size_max;
 
@@ -25,7 +25,7 @@ static int drop_bytes_and_fail(domus_appender *appender, int error)
 }
 
 /* Returns how many bytes an appender may hold. */
-static uint32_t get_size_limit(const domus_appender *appender)
+static uint32_t get_size_limit_of_appender(const domus_appender *appender)
 {
     uint32_t most = appender->size_max;
 
@@ -33,9 +33,9 @@ static uint32_t get_size_limit(const domus_appender *appender)
 }
 
 /* Make room for at least `size` bytes more in an appender. */
-static int reserve_room(domus_appender *appender, uint32_t size)
+static int reserve_room_in_appender(domus_appender *appender, uint32_t size)
 {
-    uint32_t most = get_size_limit(appender);
+    uint32_t most = get_size_limit_of_appender(appender);
     uint64_t room = appender->room == 0 ? ROOM_LEAST : 2 * (uint64_t)appender->room;
 
     if (room < size)
@@ -46,7 +46,7 @@ static int reserve_room(domus_appender *appender, uint32_t size)
                           ? domi_page_grow(get_page_of_appender(appender), (size_t)room)
                           : domi_page_new((size_t)room);
     if (page == NULL)
-        return drop_bytes_and_fail(appender, -ENOMEM);
+        return drop_appended_bytes_and_set_error(appender, -ENOMEM);
     appender->page = &page->face;
     appender->room = (uint32_t)room;
     return 0;
@@ -54,16 +54,16 @@ static int reserve_room(domus_appender *appender, uint32_t size)
 
 char *domus_append_room(domus_appender *appender, size_t size)
 {
-    uint32_t most = get_size_limit(appender);
+    uint32_t most = get_size_limit_of_appender(appender);
 
     if (appender->error != 0)
         return NULL;
     if (size > most || appender->size > most - size) {
-        (void)drop_bytes_and_fail(appender, -EMSGSIZE);
+        (void)drop_appended_bytes_and_set_error(appender, -EMSGSIZE);
         return NULL;
     }
     if ((appender->page == NULL || appender->room - appender->size < size) &&
-        reserve_room(appender, appender->size + (uint32_t)size) != 0)
+        reserve_room_in_appender(appender, appender->size + (uint32_t)size) != 0)
         return NULL;
     return get_page_of_appender(appender)->room + appender->size;
 }
@@ -73,13 +73,13 @@ void domus_append_written(domus_appender *appender, size_t size)
     if (appender->error != 0)
         return;
     if (size > appender->room - appender->size)
-        (void)drop_bytes_and_fail(appender, -EINVAL);
+        (void)drop_appended_bytes_and_set_error(appender, -EINVAL);
     else
         appender->size += (uint32_t)size;
 }
 
-/* Returns the offset at which these bytes begin in the page of an appender; UINT64_MAX: they are
- * not in it. */
+/* Returns the offset at which the bytes at `data` begin in the page of the appender, or UINT64_MAX
+ * if they do not lie in that page. */
 static uint64_t find_offset_in_page(const domus_appender *appender, const void *data)
 {
     uint64_t at = appender->page != NULL
@@ -97,7 +97,7 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
     char *end = domus_append_room(appender, size);
     if (end == NULL)
         return appender->error;
-    if (own != UINT64_MAX) /* the appender may have moved to another page */
+    if (own != UINT64_MAX) /* room for the new bytes may have moved the appender to another page */
         memmove(end, appender->page->data + own, size);
     else
         memcpy(end, data, size);
@@ -112,7 +112,7 @@ static int append_long_text(domus_appender *appender, int size, const char *form
     char *text = domi_memory_new_bytes((size_t)size + 1);
 
     if (text == NULL)
-        return drop_bytes_and_fail(appender, -ENOMEM);
+        return drop_appended_bytes_and_set_error(appender, -ENOMEM);
     vsnprintf(text, (size_t)size + 1, format, list);
     int error = domus_append(appender, text, (size_t)size);
     domi_memory_free(text);
@@ -130,7 +130,7 @@ int domus_append_text(domus_appender *appender, const char *format, ...)
     int size = vsnprintf(text, sizeof text, format, list);
     va_end(list);
     if (size < 0)
-        return drop_bytes_and_fail(appender, -EINVAL);
+        return drop_appended_bytes_and_set_error(appender, -EINVAL);
     if ((size_t)size < sizeof text)
         return domus_append(appender, text, (size_t)size);
     va_start(list, format);
@@ -144,7 +144,8 @@ int domus_append_end(domus_appender *appender, domus_slice *ret_slice)
     int error = appender->error;
 
     if (error != 0) {
-        domus_append_drop(appender); /* a user who has set the error may have appended before */
+        /* free what a user has appended before setting the appender's error */
+        domus_append_drop(appender);
         return error;
     }
     *ret_slice = (domus_slice){NULL, 0, 0};

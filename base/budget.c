@@ -7,7 +7,8 @@ int domus_budget_charge(domus_budget *budget, uint64_t *charged, uint64_t bytes)
 {
     if (budget == NULL || bytes == *charged)
         return 0;
-    uint64_t more = bytes - *charged; /* sums are modulo 2^64, so this also takes bytes off */
+    /* The sum counts modulo 2^64, so a charge of a negative number takes bytes off the budget. */
+    uint64_t more = bytes - *charged;
     uint64_t used = __atomic_add_fetch(&budget->used_bytes, more, __ATOMIC_RELAXED);
 
     if (bytes > *charged && used > budget->bytes_max) {

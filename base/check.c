@@ -20,11 +20,12 @@
 #define FRAMES_MAX 64 /* most frames of a backtrace that are printed */
 
 #define READER_MS 1000 /* milliseconds to wait until standard error can be written */
-#define TRIES_MAX 16   /* most further waits, each of which a signal has interrupted */
+/* most times that a wait for standard error is begun again because a signal ended it */
+#define TRIES_MAX 16
 
-/* Write where poll() is refused by a filter. Other processes may share the pipe or terminal, so
- * O_NONBLOCK is taken away afterwards. If fcntl() is refused, too, the write may block: the text is
- * worth more than an end for certain. */
+/* Write to standard error where a filter of system calls forbids poll(). O_NONBLOCK is set only for
+ * this write, because other processes may share the pipe or terminal. If fcntl() is forbidden, too,
+ * the write may block: the text is worth more than a certain end of the process. */
 static bool write_without_poll(const char *text)
 {
     int flags = fcntl(STDERR_FILENO, F_GETFL);
@@ -48,8 +49,8 @@ static bool write_to_stderr(const char *text)
         ready = poll(&reader, 1, READER_MS);
     if (ready < 0)
         return write_without_poll(text);
-    /* poll() says that a pipe is writable only if it has room for such a line, so write()
-     * does not block. */
+    /* poll() says that a pipe is writable only if it has room for a whole line of a failed check,
+     * so write() does not block. */
     return ready > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;
 }
 
@@ -75,7 +76,8 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
     sigset_t pipe;
 
     sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE); /* the process has to end by SIGABRT, even if the pipe is closed */
+    /* a failed check has to end the process by SIGABRT, even if standard error is a closed pipe */
+    sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, NULL);
     snprintf(text, sizeof text, "domus: check failed: %.256s (%s:%d, %s)\n", expression, file, line,
              function);

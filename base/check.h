@@ -15,7 +15,8 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
 /* hint to the compiler: the condition is false nearly always */
 #define DOMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Force the inlining of a function, for the few of the message path that must not become calls. */
+/* Force the inlining of a function, for the few functions on the path of every message that must
+ * not become calls. */
 #define DOMI_INLINE __attribute__((always_inline)) static inline
 
 /* The stack protector puts a canary into each function that hands out the address of a local. This
@@ -33,11 +34,12 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
     (DOMI_LIKELY(expression) ? (void)0                                                             \
                              : domi_check_failed(#expression, __FILE__, __LINE__, __func__))
 
-/* End the process where only a bug can lead; `what` says what has come about. */
+/* End the process at a place that only a bug in domus can reach; `what` is the text that says what
+ * happened. */
 #define DOMI_NEVER(what) domi_check_failed(what, __FILE__, __LINE__, __func__)
 
-/* Do the same as DOMI_CHECK(), but only in dev, asan and tsan builds: for what costs more than
- * a comparison. */
+/* Check `expression` as DOMI_CHECK() does, but only in dev, asan and tsan builds: for what costs
+ * more than a comparison. */
 #ifdef DOMI_SLOW_CHECKS
 #define DOMI_CHECK_SLOW(expression) DOMI_CHECK(expression)
 #else

@@ -15,29 +15,31 @@
 #include <cpuid.h>
 #endif
 
-#define NS_PER_S UINT64_C(1000000000) /* nanoseconds of a second */
+#define NS_PER_S UINT64_C(1000000000) /* number of nanoseconds in a second */
 
 static uint64_t read_monotonic_clock(void)
 {
     struct timespec time;
 
-    /* This call fails only for a bad pointer or an unknown clock. */
+    /* clock_gettime() fails only for a bad pointer or an unknown clock. */
     DOMI_CHECK(clock_gettime(CLOCK_MONOTONIC, &time) == 0);
     return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
 #if defined(__x86_64__)
 
-/* leaf of the CPUID instruction about power and clocks */
-#define CPUID_POWER                   0x80000007u
-#define CPUID_POWER_EDX_INVARIANT_TSC (1u << 8) /* bit: the TSC counts at one rate */
-/* time over which the rate of the TSC is measured */
-#define CALIBRATION_NS  UINT64_C(2000000)
-#define SAMPLE_ATTEMPTS 16 /* pairs of reads, of which the closest is used */
+/* number of the CPUID leaf that tells of power management and clocks */
+#define CPUID_POWER 0x80000007u
+/* bit of the CPUID leaf about clocks: the TSC counts at one rate */
+#define CPUID_POWER_EDX_INVARIANT_TSC (1u << 8)
+/* nanoseconds over which the rate of the TSC is measured */
+#define CALIBRATION_NS UINT64_C(2000000)
+/* pairs of reads of the TSC that one sample tries; the pair with the smallest gap is used */
+#define SAMPLE_ATTEMPTS 16
 
 struct sample {
-    uint64_t ticks; /* TSC in the middle between its two reads before and after `ns` */
-    uint64_t ns;    /* time of the system's monotonic clock */
+    uint64_t ticks; /* value of the TSC in the middle between the two reads of it around `ns` */
+    uint64_t ns;    /* CLOCK_MONOTONIC time of this sample, in ns */
 };
 
 static bool is_tsc_invariant(void)

@@ -16,12 +16,13 @@
 #include <time.h>
 
 typedef struct domi_clock {
-    bool is_virtual;     /* whether the time is `virtual_ns`, which a test kit moves */
-    bool has_tsc;        /* whether the TSC is invariant: a read costs about 10 ns instead of 25 */
-    uint64_t tsc_start;  /* value of the TSC at `start_ns` */
-    uint64_t start_ns;   /* time of the system's monotonic clock when the TSC was read */
+    bool is_virtual; /* whether the time is `virtual_ns`, which a test kit moves */
+    /* whether the TSC is invariant and used: a read then costs about 10 ns instead of 25 */
+    bool has_tsc;
+    uint64_t tsc_start;  /* value of the TSC (the CPU's time stamp counter) at `start_ns` */
+    uint64_t start_ns;   /* CLOCK_MONOTONIC time in ns at which the TSC was `tsc_start` */
     uint64_t scale;      /* nanoseconds per TSC count, as a 32.32 fixed-point number */
-    uint64_t virtual_ns; /* time of a virtual clock */
+    uint64_t virtual_ns; /* time in ns that a virtual clock shows */
 } domi_clock;
 
 /* Make a real clock. The calibration takes about 2 ms where the TSC is invariant. */
@@ -34,7 +35,8 @@ void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns);
 void domi_clock_advance(domi_clock *clock, uint64_t by_ns);
 
 #if defined(__x86_64__)
-/* factor of the TSC alone; clock_gettime() needs none */
+/* 128-bit type for multiplying a TSC value by the clock's factor; clock_gettime() needs no
+ * factor */
 __extension__ typedef unsigned __int128 domi_uint128;
 #endif
 

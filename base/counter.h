@@ -23,9 +23,9 @@ static inline uint64_t domi_counter_read(const domi_counter *counter)
     return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_relaxed);
 }
 
-/* Add to a counter. Compilers make three instructions of an atomic load, an addition and an atomic
- * store, where one does the same: without a lock it is no atomic addition, but it tears no value.
- * ThreadSanitizer has to see the accesses. */
+/* Add `by` to a counter that the calling thread owns. On x86-64 this is one addition in memory, of
+ * which compilers would make three instructions; it is not atomic, but no reader sees a torn value.
+ * ThreadSanitizer has to see the accesses, so for it they are written out. */
 static inline void domi_counter_add(domi_counter *counter, uint64_t by)
 {
 #if defined(__x86_64__) && !defined(DOMI_SEES_COUNTERS)

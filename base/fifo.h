@@ -21,7 +21,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* The arguments are names of types and of a field, so they cannot stand in parentheses. */
+/* The arguments of these macros are names of types and of a field, so they cannot stand in
+ * parentheses. */
 /* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define DOMI_FIFO(line_type, item_type, next)                                                      \
     DOMI_FIFO_TYPE(line_type, item_type);                                                          \

@@ -1,4 +1,5 @@
-/* Reading of histograms; the headers have their form. */
+/* Reading of histograms; domus/histogram.h and base/histogram.h say how a histogram lies in
+ * memory. */
 #include "base/histogram.h"
 
 uint64_t domus_histogram_bound_ns(uint32_t place)
@@ -17,7 +18,7 @@ uint64_t domus_histogram_quantile_ns(const domus_histogram *histogram, double sh
 {
     double wanted = share * (double)histogram->count;
     uint64_t count = 0;
-    uint32_t last = 0; /* last place so far that has times */
+    uint32_t last = 0; /* last place of the histogram so far that has times in it */
 
     for (uint32_t place = 0; place < DOMUS_HISTOGRAM_PLACES; place++) {
         if (histogram->places[place] == 0)

@@ -9,7 +9,7 @@
 
 #include <domus/histogram.h>
 
-/* The times between two powers of two have 2^6 places. */
+/* A histogram has 2^6 places for the times between two powers of two. */
 #define DOMI_HISTOGRAM_BITS 6u
 
 typedef struct domi_histogram {
@@ -28,7 +28,8 @@ static inline uint32_t domi_histogram_place(uint64_t time_ns)
     return place < DOMUS_HISTOGRAM_PLACES ? place : DOMUS_HISTOGRAM_PLACES - 1;
 }
 
-/* Add a time that stands for `weight` times of about that length. Called by the owner. */
+/* Add a time to a histogram that stands for `weight` times of about that length. Called by the
+ * owner. */
 static inline void domi_histogram_add_many(domi_histogram *histogram, uint64_t time_ns,
                                            uint32_t weight)
 {
@@ -36,13 +37,14 @@ static inline void domi_histogram_add_many(domi_histogram *histogram, uint64_t t
     domi_counter_add(&histogram->places[domi_histogram_place(time_ns)], weight);
 }
 
-/* Add a time. Called by the owner. */
+/* Add one time to a histogram. Called by its owner. */
 static inline void domi_histogram_add(domi_histogram *histogram, uint64_t time_ns)
 {
     domi_histogram_add_many(histogram, time_ns, 1);
 }
 
-/* Add all times of a histogram to `to`. Called by any thread. */
+/* Add all times of a histogram, which its owner may be writing, to the copy `to`. Called by any
+ * thread. */
 void domi_histogram_read(const domi_histogram *histogram, domus_histogram *to);
 
 #endif

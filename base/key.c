@@ -1,4 +1,4 @@
-/* The kinds of values, their units and their ranges. */
+/* The kinds of values that keys of the configuration have, their units and their ranges. */
 #include "base/key.h"
 
 #include <errno.h>
@@ -50,9 +50,9 @@ void domi_key_store(const domus_config_key *key, void *holder, uint64_t number, 
         memcpy(field, &wide, sizeof wide);
 }
 
-/* Print `number` in the largest unit of which it is a whole multiple. */
-static void print_in_units(uint64_t number, const uint64_t *units, const char *const *names,
-                           char *text)
+/* Print `number` with the largest of the `units` of which it is a whole multiple. */
+static void print_number_in_largest_unit(uint64_t number, const uint64_t *units,
+                                         const char *const *names, char *text)
 {
     size_t unit = 0;
 
@@ -71,9 +71,9 @@ void domi_key_print_number(const domus_config_key *key, uint64_t number,
     static const char *const size_names[] = {"B", "KiB", "MiB", "GiB"};
 
     if (key->kind == DOMUS_CONFIG_DURATION && number != 0)
-        print_in_units(number, times, time_names, text);
+        print_number_in_largest_unit(number, times, time_names, text);
     else if (key->kind == DOMUS_CONFIG_SIZE && number != 0)
-        print_in_units(number, sizes, size_names, text);
+        print_number_in_largest_unit(number, sizes, size_names, text);
     else if (key->kind == DOMUS_CONFIG_SHARE)
         snprintf(text, DOMI_KEY_TEXT_SIZE, "%" PRIu64 "%%", number);
     else if (key->kind == DOMUS_CONFIG_WORD && number <= key->maximum)

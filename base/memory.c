@@ -15,19 +15,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LINE_BYTES 64u   /* bytes of a cache line */
-#define ALIGNMENT  16u   /* alignment of every block, in bytes */
-#define PAGE       4096u /* bytes of a page */
-#define BYTES_BITS 56    /* bits of a header that hold the size of a block */
-/* mask of the bits of a header that hold the size */
+#define LINE_BYTES 64u   /* number of bytes in a cache line */
+#define ALIGNMENT  16u   /* alignment in bytes of every block from the heap */
+#define PAGE       4096u /* number of bytes in a page of memory */
+#define BYTES_BITS 56    /* number of bits of a block's header that hold the size of the block */
+/* mask of the bits of a block's header that hold the size */
 #define BYTES_MASK ((UINT64_C(1) << BYTES_BITS) - 1)
-/* the largest block: half of what the bits hold, or of the addresses */
+/* The largest size of a block: half of what the header's bits can hold, or half of the address
+ * space where pointers have 32 bits. */
 #define BYTES_MAX ((size_t)1 << (DOMI_POINTER_BITS == 64 ? BYTES_BITS - 1 : 31))
 
 /* The header in front of each block of the heap. */
 typedef struct block {
-    const domus_allocator *allocator; /* the allocator of the block; NULL: the C library */
-    /* bytes with this header; the upper byte: those between their start and the payload */
+    /* the allocator from which the block was taken; NULL: the C library */
+    const domus_allocator *allocator;
+    /* size of the block with this header; the upper byte has the distance from its start to the
+     * payload */
     DOMI_KEEP_PLACE(8) uint64_t bytes;
 } block;
 
@@ -35,13 +38,14 @@ static_assert(sizeof(block) == ALIGNMENT, "what follows is aligned as the block 
 static_assert(sizeof(block) == DOMI_MEMORY_HEAD, "what domi_memory_bytes() counts besides");
 static_assert(LINE_BYTES % ALIGNMENT == 0 && LINE_BYTES <= UINT8_MAX, "what the upper byte holds");
 
-/* Relaxed: only a test writes these, before the threads that it concerns allocate. */
+/* `passes` (allocations until one fails) and `stays` (whether all later ones fail, too) are
+ * relaxed: only a test writes them, before the threads that it concerns allocate. */
 static _Atomic int64_t passes = -1;
 static atomic_int stays;
 
 static _Thread_local const domus_allocator *current;
 
-static bool must_allocation_fail(void)
+static bool must_allocation_fail_for_test(void)
 {
     if (__builtin_expect(atomic_load_explicit(&passes, memory_order_relaxed) < 0, 1))
         return false;
@@ -55,7 +59,7 @@ static bool must_allocation_fail(void)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* most bytes that a thread keeps uncounted before it tells the meter */
+/* most bytes by which a thread's use of memory changes before it reports the change to its meter */
 #define COUNT_STEP (64 * 1024)
 
 static _Thread_local domi_meter *meter;
@@ -137,20 +141,23 @@ const domus_allocator *domi_memory_set_allocator(const domus_allocator *allocato
     return before;
 }
 
-static void *allocate_zeroed(size_t bytes)
+static void *allocate_zeroed_by_c_library(size_t bytes)
 {
     return calloc(1, bytes);
 }
 
-/* Allocate `bytes` at a multiple of `alignment`, which is a multiple of ALIGNMENT and at most
- * LINE_BYTES. `source` is the function of the C library. */
-DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_t bytes))
+/* Allocate a block of `bytes` at a multiple of `alignment`, which is a multiple of ALIGNMENT and at
+ * most LINE_BYTES. `source` is the function of the C library. */
+DOMI_INLINE void *allocate_block_with_header(size_t bytes, size_t alignment,
+                                             void *(*source)(size_t bytes))
 {
     const domus_allocator *allocator = current;
 
-    if (must_allocation_fail() || bytes > BYTES_MAX)
+    if (must_allocation_fail_for_test() || bytes > BYTES_MAX)
         return NULL;
-    bytes += alignment; /* leaves room for the header, because `start` is aligned to ALIGNMENT */
+    /* room for the header and for the alignment of the payload: `start` is aligned to ALIGNMENT
+     * only */
+    bytes += alignment;
     if (!count_bytes_before_allocation(bytes))
         return NULL;
     char *start =
@@ -169,7 +176,7 @@ DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_
 int domus_memory_count(uint64_t *counted, uint64_t bytes)
 {
     if (bytes > *counted &&
-        (must_allocation_fail() || !count_bytes_before_allocation(bytes - *counted)))
+        (must_allocation_fail_for_test() || !count_bytes_before_allocation(bytes - *counted)))
         return -ENOMEM;
     if (bytes < *counted)
         subtract_counted_bytes(*counted - bytes);
@@ -179,17 +186,17 @@ int domus_memory_count(uint64_t *counted, uint64_t bytes)
 
 void *domi_memory_new(size_t bytes)
 {
-    return allocate(bytes, ALIGNMENT, allocate_zeroed);
+    return allocate_block_with_header(bytes, ALIGNMENT, allocate_zeroed_by_c_library);
 }
 
 void *domi_memory_new_bytes(size_t bytes)
 {
-    return allocate(bytes, ALIGNMENT, malloc);
+    return allocate_block_with_header(bytes, ALIGNMENT, malloc);
 }
 
 /* Grow a block as domi_memory_grow() does, but by a copy, because an allocator of the user cannot
  * make blocks larger. */
-static void *grow_by_copy(void *memory, size_t bytes)
+static void *grow_block_by_copy(void *memory, size_t bytes)
 {
     void *grown = domi_memory_new_bytes(bytes);
 
@@ -207,8 +214,8 @@ void *domi_memory_grow(void *memory, size_t bytes)
 
     DOMI_CHECK(made->bytes >> BYTES_BITS == ALIGNMENT && bytes >= before - ALIGNMENT);
     if (made->allocator != NULL || current != NULL)
-        return grow_by_copy(memory, bytes);
-    if (must_allocation_fail() || bytes > BYTES_MAX ||
+        return grow_block_by_copy(memory, bytes);
+    if (must_allocation_fail_for_test() || bytes > BYTES_MAX ||
         !count_bytes_before_allocation(bytes + ALIGNMENT - before))
         return NULL;
     block *grown = realloc(made, bytes + ALIGNMENT);
@@ -222,8 +229,8 @@ void *domi_memory_grow(void *memory, size_t bytes)
 
 void *domi_memory_new_lines(size_t bytes)
 {
-    return allocate((bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES, LINE_BYTES,
-                    allocate_zeroed);
+    return allocate_block_with_header((bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES,
+                                      LINE_BYTES, allocate_zeroed_by_c_library);
 }
 
 void domi_memory_free(void *memory)
@@ -269,7 +276,7 @@ static void *map_kernel_pages(size_t bytes)
 
 void *domi_memory_map(size_t bytes)
 {
-    if (must_allocation_fail() || !count_bytes_before_allocation(round_up_to_pages(bytes)))
+    if (must_allocation_fail_for_test() || !count_bytes_before_allocation(round_up_to_pages(bytes)))
         return NULL;
     void *memory = current != NULL ? map_pages_by_allocator(bytes) : map_kernel_pages(bytes);
     if (memory == NULL)
@@ -277,7 +284,8 @@ void *domi_memory_map(size_t bytes)
     return memory;
 }
 
-/* Map twice as much, and unmap the parts before and behind the aligned half. */
+/* Map a huge page at its alignment: map twice as much memory, and unmap what lies before and behind
+ * the aligned half. */
 static void *map_aligned_huge_page(void)
 {
     char *memory = map_kernel_pages(2 * DOMI_MEMORY_HUGE);
@@ -294,7 +302,7 @@ static void *map_aligned_huge_page(void)
 
 void *domi_memory_map_huge(void)
 {
-    if (must_allocation_fail() || domi_memory_is_tight() ||
+    if (must_allocation_fail_for_test() || domi_memory_is_tight() ||
         !count_bytes_before_allocation(DOMI_MEMORY_HUGE))
         return NULL;
     void *memory =

@@ -19,11 +19,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Allocate from the heap. Returns NULL when there is no memory. */
+/* Allocate zeroed memory from the heap. Returns NULL when there is no memory. */
 void *domi_memory_new(size_t bytes);
 
-/* Do the same as domi_memory_new() for bytes that are written before they are read: they
- * are not zeroed. */
+/* Allocate from the heap as domi_memory_new() does, but without zeroing, for bytes that are written
+ * before they are read. */
 void *domi_memory_new_bytes(size_t bytes);
 
 /* Let a block of domi_memory_new_bytes() have `bytes`, which are more than it has. The block may
@@ -31,7 +31,8 @@ void *domi_memory_new_bytes(size_t bytes);
  * then the old block is as it was. */
 void *domi_memory_grow(void *memory, size_t bytes);
 
-/* Do the same as domi_memory_new(), but aligned to a cache line (64 bytes). */
+/* Allocate zeroed memory from the heap as domi_memory_new() does, but aligned to a cache line (64
+ * bytes). */
 void *domi_memory_new_lines(size_t bytes);
 
 /* Free a block from the heap, on any thread. NULL is allowed. */
@@ -60,11 +61,13 @@ const domus_allocator *domi_memory_set_allocator(const domus_allocator *allocato
  * adds its count to `held` when that has grown or shrunk by 64 KiB. So `held` is only about right,
  * which is enough to decide when to measure. */
 typedef struct domi_meter {
-    _Atomic int64_t held;    /* bytes that threads with this meter have taken and not given back */
-    _Atomic int64_t look_at; /* value of `held` at which `grown` is called */
-    _Atomic uint32_t tight;  /* not 0: no huge pages, and `grown` is called each 64 KiB */
-    _Atomic uint32_t scarce; /* not 0: slabs that keep their chunks for ever do not grow */
-    _Atomic uint32_t full;   /* not 0: every allocation fails */
+    _Atomic int64_t held; /* bytes that the threads with this meter have taken and not given back */
+    _Atomic int64_t look_at; /* value of the meter's `held` at which `grown` is called */
+    /* not 0: memory is tight, so no huge pages are made, and `grown` is called each 64 KiB */
+    _Atomic uint32_t tight;
+    /* not 0: memory is scarce, so slabs that keep their chunks for ever do not grow */
+    _Atomic uint32_t scarce;
+    _Atomic uint32_t full; /* not 0: memory is full, so every allocation fails */
     /* A function that is called by the thread that is about to take `bytes`; that thread may hold a
      * spinlock, so this function allocates nothing. */
     void (*grown)(struct domi_meter *meter, size_t bytes);
@@ -84,7 +87,7 @@ bool domi_memory_is_scarce(void);
 /* True if the meter of this thread says `full`: every allocation of this thread fails then. */
 bool domi_memory_is_full(void);
 
-#define DOMI_MEMORY_HEAD 16u /* bytes of the header that a block from the heap has */
+#define DOMI_MEMORY_HEAD 16u /* bytes of the header in front of each block from the heap */
 
 /* Returns the bytes that a block from the heap takes, with its header and its alignment. */
 size_t domi_memory_bytes(const void *memory);

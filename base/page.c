@@ -9,20 +9,22 @@
 #include <stddef.h>
 #include <string.h>
 
-#define KEPT_MAX    256u   /* most pages that a thread keeps */
-#define COPIED_MAX  16384u /* most bytes of a part of a page that is copied instead of kept */
-#define COPIED_PART 8u     /* a part is copied if it is less than 1/8 of its page */
+#define KEPT_MAX 256u /* most small pages that a thread keeps for later use */
+/* most bytes of a slice that is copied instead of keeping its whole page */
+#define COPIED_MAX  16384u
+#define COPIED_PART 8u /* a slice is copied if it is less than 1/8 of its page */
 
 static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for its lender");
 
 /* Bounds of the larger pages that a thread keeps. A service that sends files takes one page after
  * the other: for some KiB the C library would look through its lists, and 128 KiB, a piece of a
  * large file, it would give back to the kernel and take again, with a page fault for each 4 KiB. */
-#define LARGE_SUM   (512u * 1024) /* most bytes of such pages that a thread keeps in all */
-#define LARGE_BYTES (136u * 1024) /* most bytes of a larger page that is kept */
-#define SPARE_PART  8u            /* the next user may leave at most 1/8 of a page unused */
+#define LARGE_SUM   (512u * 1024) /* most bytes of larger pages that a thread keeps in all */
+#define LARGE_BYTES (136u * 1024) /* most bytes of one larger page that a thread keeps */
+/* a kept page is used again if the new user leaves at most 1/8 of it unused */
+#define SPARE_PART 8u
 
-/* The pages that this thread keeps, linked by `memory`. */
+/* The small pages that this thread keeps for later, linked by `memory`. */
 static _Thread_local domi_page *kept;
 /* number of further small pages that the thread may keep */
 static _Thread_local uint32_t kept_room;
@@ -33,14 +35,15 @@ static _Thread_local size_t large_room;
 
 void domi_pages_keep(void)
 {
-#ifndef __SANITIZE_ADDRESS__ /* with a sanitizer no page is kept, so it sees a use after free */
+/* under AddressSanitizer no page is kept, so that it sees a use after free */
+#ifndef __SANITIZE_ADDRESS__
     kept_room = KEPT_MAX;
     large_room = LARGE_SUM;
 #endif
 }
 
-/* Take the first page out of a list. */
-static domi_page *take_first_page(domi_page **list)
+/* Take the first page out of a list of kept pages. */
+static domi_page *take_first_page_of_list(domi_page **list)
 {
     domi_page *page = *list;
 
@@ -59,9 +62,9 @@ void domi_pages_free(void)
     kept_room = 0;
     large_room = 0;
     while (kept != NULL)
-        domi_memory_free(take_first_page(&kept));
+        domi_memory_free(take_first_page_of_list(&kept));
     while (large != NULL)
-        domi_memory_free(take_first_page(&large));
+        domi_memory_free(take_first_page_of_list(&large));
 }
 
 static domi_page *make_small_page(void)
@@ -69,7 +72,7 @@ static domi_page *make_small_page(void)
     domi_page *page;
 
     if (kept != NULL) {
-        page = take_first_page(&kept);
+        page = take_first_page_of_list(&kept);
         kept_room++;
         page->memory = NULL;
     } else {
@@ -84,10 +87,12 @@ static domi_page *make_small_page(void)
     return page;
 }
 
-/* Returns memory for a page with `size` bytes. Only the last one of the kept pages is looked at. */
+/* Returns memory for a page with `size` bytes, from the larger pages that the thread keeps or from
+ * the heap. Only the page that was kept last is looked at. */
 static domi_page *make_large_page(size_t size)
 {
-    /* exactly `size` bytes, for the bounds of a sanitizer */
+    /* exactly `size` bytes of the page are usable, so that a sanitizer sees an access behind
+     * them */
     size_t bytes = offsetof(domi_page, room) + size;
     size_t least = bytes + DOMI_MEMORY_HEAD;
 
@@ -95,7 +100,7 @@ static domi_page *make_large_page(size_t size)
         domi_memory_bytes(large) > least + least / SPARE_PART)
         return domi_memory_new_bytes(bytes);
     large_room += domi_memory_bytes(large);
-    return take_first_page(&large);
+    return take_first_page_of_list(&large);
 }
 
 domi_page *domi_page_new(size_t size)
@@ -119,7 +124,7 @@ domi_page *domi_page_new(size_t size)
     return page;
 }
 
-/* Returns a new page that is not a small one, with the first bytes of a small page. */
+/* Returns a new page of the larger kind, with the first bytes of a small page copied into it. */
 static domi_page *grow_small_page(domi_page *page, size_t size)
 {
     domi_page *grown = domi_page_new(size > DOMI_PAGE_ROOM ? size : DOMI_PAGE_ROOM);
@@ -150,13 +155,15 @@ domi_page *domi_page_borrower(void)
     return page;
 }
 
-/* Returns what a page has to call when it does not borrow bytes any more. */
+/* Returns the lender of a page: what the page has to call when it no longer borrows the lender's
+ * bytes. */
 static domi_lender get_lender_of_page(const domi_page *page)
 {
     domi_lender lender = {NULL, NULL};
 
     if (page->holds)
-        memcpy(&lender, page->room, sizeof lender); /* a copy, because `room` is not aligned */
+        /* read by a copy, because the page's `room` is not aligned for a lender */
+        memcpy(&lender, page->room, sizeof lender);
     return lender;
 }
 
@@ -224,8 +231,9 @@ void domi_page_drop(domi_page *page)
         page->holds = false;
     } else if (atomic_load_explicit(&page->count, memory_order_acquire) != 1 &&
                atomic_fetch_sub_explicit(&page->count, 1, memory_order_acq_rel) != 1) {
-        /* The last owner needs no exchange, because nobody else can make another one. acquire: what
-         * other threads did with the bytes happens before they are freed. */
+        /* A caller that reads a count of 1 is the last owner, and needs no exchange, because nobody
+         * else can add an owner. acquire: what other threads did with the bytes happens before they
+         * are freed. */
         return;
     }
     domi_memory_free(page->memory);

@@ -12,25 +12,27 @@
 
 #include <stdatomic.h>
 
-/* Bytes for which a borrowing page has room of its own, so that to own a small message takes no
- * further allocation. */
+/* Bytes for which a borrowing page has room of its own, so that it can own the bytes of a small
+ * message without a further allocation. */
 #define DOMI_PAGE_ROOM 216u
 
 typedef struct domi_page {
     domus_page face;        /* pointer to the bytes of the page */
-    _Atomic uint32_t count; /* slices that own the page, and one for a borrower */
-    uint32_t size;          /* number of bytes that slices of a borrowed page may show */
-    char *memory;           /* bytes of the page, if they are a block of their own; else NULL */
+    _Atomic uint32_t count; /* number of slices that own the page, plus one while it borrows */
+    uint32_t size; /* number of the borrowed bytes that slices of a borrowed page may show */
+    /* block of the heap with the page's bytes, if they have one of their own; else NULL */
+    char *memory;
     bool borrowed;
     bool holds; /* whether `room` of a borrowed page contains a domi_lender */
-    /* whether `room` has DOMI_PAGE_ROOM bytes, so the page may be kept for the next message */
+    /* whether `room` has DOMI_PAGE_ROOM bytes, so that the page may be kept for a later message */
     bool small;
     /* bytes of a page that was made with them; DOMI_PAGE_ROOM bytes of a page that began as a
      * borrower */
     char room[];
 } domi_page;
 
-/* Memory that a borrowed page gives back with its last slice (domi_page_hold()). */
+/* The lender of a borrowed page, to which it gives memory back with its last slice
+ * (domi_page_hold()). */
 typedef struct domi_lender {
     void (*give_back)(void *bytes);
     void *bytes;
@@ -54,7 +56,7 @@ domi_page *domi_page_grow(domi_page *page, size_t size);
  * memory. */
 domi_page *domi_page_borrower(void);
 
-/* Let the page own its bytes, if it borrows them. Returns 0; -ENOMEM. */
+/* Let a page own its bytes, by a copy if it borrows them. Returns 0; -ENOMEM. */
 int domi_page_own(domi_page *page);
 
 /* Let a page that borrows its bytes keep them where they lie, because there is no memory for a
@@ -62,20 +64,22 @@ int domi_page_own(domi_page *page);
  * happen on the thread that has made the page. */
 void domi_page_hold(domi_page *page, domi_lender lender);
 
-/* Let a page that borrows its bytes own the block of the heap in which they lie. */
+/* Make a page that borrows its bytes the owner of the block of the heap in which these bytes
+ * lie. */
 void domi_page_adopt(domi_page *page, char *memory);
 
-/* Returns the memory of a page that owns its bytes. Any owner's thread. */
+/* Returns how many bytes of memory a page that owns its bytes takes. Any owner's thread. */
 size_t domi_page_bytes(const domus_page *page);
 
-/* True if a slice that owns its bytes is so small a part of its page that a copy of it is better
- * than the page, which it would keep as a whole. */
+/* True if the slice, which owns its bytes, is so small a part of its page that a copy of the slice
+ * is better than keeping the whole page. */
 bool domi_page_is_mostly_others(domus_slice slice);
 
-/* Give back one count. The last one frees the page. */
+/* Give back one count of a page, which then has one owner fewer. The last count frees the page. */
 void domi_page_drop(domi_page *page);
 
-/* Let the page of a borrower, of which no slices are left, show `size` bytes at `data`. */
+/* Let a page that only its borrower counts on (no slice owns it) show the `size` bytes at
+ * `data`. */
 static inline void domi_page_show(domi_page *page, const char *data, uint32_t size)
 {
     page->face.data = data;
@@ -99,7 +103,7 @@ static inline void domi_page_count(domi_page *page)
         atomic_fetch_add_explicit(&page->count, 1, memory_order_relaxed);
 }
 
-/* True if no slice owns a page that its maker still counts on, so that no other thread can see
+/* True if the page's maker is its only owner: no slice owns the page, so no other thread can see
  * it. */
 static inline bool domi_page_is_unshared(domi_page *page)
 {

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#define PAUSES 64 /* pauses before the wait yields: about 3 us */
+#define PAUSES 64 /* pauses of the wait before it yields the CPU: about 3 us */
 
 uint32_t domi_park_wait_for_release(_Atomic uint32_t *word)
 {

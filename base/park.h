@@ -80,8 +80,8 @@ enum domi_park {
     DOMI_PARK_DOZING,
 };
 
-/* The first step of an owner that has no stand-ins. It has to look once more after this, and then
- * to call domi_park_end() whether it has slept or not. */
+/* Begin a sleep, as the first step of an owner that has no stand-ins. The owner has to look once
+ * more for work after this, and then to call domi_park_end(), whether it has slept or not. */
 static inline void domi_park_begin(_Atomic uint32_t *word)
 {
     (void)atomic_exchange_explicit(word, DOMI_PARK_SLEEPING, memory_order_seq_cst);
@@ -100,13 +100,13 @@ static inline void domi_park_end_look(_Atomic uint32_t *word, bool dozes)
     uint32_t looking = DOMI_PARK_LOOKING;
     uint32_t asleep = dozes ? DOMI_PARK_DOZING : DOMI_PARK_SLEEPING;
 
-    /* release: pairs with the acquire of domi_park_try_hold(). If this fails, a sender has notified
-     * the owner, and the sleep ends at once. */
+    /* release: pairs with the acquire of domi_park_try_hold(). If the exchange fails, a sender has
+     * notified the owner, and the sleep ends at once. */
     (void)atomic_compare_exchange_strong_explicit(word, &looking, asleep, memory_order_release,
                                                   memory_order_relaxed);
 }
 
-/* Wait until no stand-in holds the word. Returns what the word was then. */
+/* Wait until no stand-in holds the park word. Returns the value that the word had then. */
 uint32_t domi_park_wait_for_release(_Atomic uint32_t *word);
 
 static inline bool domi_park_is_held(uint32_t word)
@@ -120,9 +120,9 @@ static inline uint32_t domi_park_end(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_relaxed);
 
-    /* seq_cst: it also pairs with the monitor, which looks at all park words before it sleeps
-     * (runtime/system/monitor.c). Its acquire pairs with domi_park_release(), so the owner sees
-     * what the stand-in did. */
+    /* seq_cst: the exchange also pairs with the monitor, which looks at all park words before it
+     * sleeps (runtime/system/monitor.c). Its acquire pairs with domi_park_release(), so the owner
+     * sees what the stand-in did. */
     do {
         if (__builtin_expect(domi_park_is_held(was), 0))
             was = domi_park_wait_for_release(word);
@@ -131,14 +131,14 @@ static inline uint32_t domi_park_end(_Atomic uint32_t *word)
     return was;
 }
 
-/* True if an owner whose word is `word` sleeps, and has neither been notified nor is held. */
+/* True if an owner whose park word is `word` sleeps, and has been neither notified nor held. */
 static inline bool domi_park_is_at_rest(uint32_t word)
 {
     return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_DOZING;
 }
 
-/* True if the owner sleeps, or is about to. A sender asks this after it has put something; if so,
- * it has to call domi_park_try_notify() before it sleeps itself. */
+/* True if the owner of the park word sleeps, or is about to. A sender asks this after it has put
+ * something for the owner; if so, it has to call domi_park_try_notify() before it sleeps itself. */
 static inline bool domi_park_is_asleep(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_seq_cst);
@@ -146,8 +146,8 @@ static inline bool domi_park_is_asleep(const _Atomic uint32_t *word)
     return domi_park_is_at_rest(now) || now == DOMI_PARK_LOOKING || now == DOMI_PARK_HELD;
 }
 
-/* Notify an owner that may sleep, after something was put for it. If this returns true, the caller
- * has to end the owner's sleep. It costs one load if the owner is awake. */
+/* Notify the owner of a park word, which may sleep, after something was put for it. If this returns
+ * true, the caller has to end the owner's sleep. It costs one load if the owner is awake. */
 static inline bool domi_park_try_notify(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_seq_cst);
@@ -162,8 +162,8 @@ static inline bool domi_park_try_notify(_Atomic uint32_t *word)
     return false;
 }
 
-/* True if a sender may put the wake-up of such an owner off, because its sleep ends soon by itself,
- * or its holder is about to let go. */
+/* True if a sender may put off waking the owner whose word is `word`, because the owner's sleep
+ * ends soon by itself, or a stand-in that holds the word is about to let go. */
 static inline bool domi_park_may_wait(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
@@ -187,7 +187,8 @@ static inline bool domi_park_release(_Atomic uint32_t *word, bool left)
 {
     uint32_t held = DOMI_PARK_HELD;
 
-    /* release: the owner, or the next holder, sees what this holder did. */
+    /* release: the owner, or the next stand-in that holds the word, sees what the releasing
+     * stand-in did. */
     if (!left && atomic_compare_exchange_strong_explicit(
                      word, &held, DOMI_PARK_DOZING, memory_order_seq_cst, memory_order_relaxed))
         return false;
@@ -195,15 +196,15 @@ static inline bool domi_park_release(_Atomic uint32_t *word, bool left)
     return true;
 }
 
-/* Set whether an owner that is awake spins. Relaxed: this is a hint for others, and nobody else
- * writes the word of a thread that is awake. */
+/* Set in the park word whether an owner that is awake spins. Relaxed: this is a hint for others,
+ * and nobody else writes the word of a thread that is awake. */
 static inline void domi_park_set_spinning(_Atomic uint32_t *word, bool spins)
 {
     atomic_store_explicit(word, spins ? DOMI_PARK_SPINNING : DOMI_PARK_RUNNING,
                           memory_order_relaxed);
 }
 
-/* Returns what the word is just now, as a hint: the owner may change it at any time. */
+/* Returns what the park word is just now, as a hint: the owner may change it at any time. */
 static inline uint32_t domi_park_peek(const _Atomic uint32_t *word)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);

@@ -4,10 +4,11 @@
 
 #include <errno.h>
 
-#define ANSWER_TIMEOUT_MOST UINT64_C(3600000000000) /* 1 h */
-#define STATE_MAX           65536u                  /* most bytes of the state of a stage */
+/* ns in 1 h: the largest answer_timeout_ns of a pipeline */
+#define ANSWER_TIMEOUT_MOST UINT64_C(3600000000000)
+#define STATE_MAX           65536u /* most bytes of the state that one stage of a pipeline has */
 
-static int check_stage(const domus_pipeline_stage *entry, bool is_last)
+static int check_stage_of_pipeline(const domus_pipeline_stage *entry, bool is_last)
 {
     const domus_stage *stage = entry->stage;
     bool is_right = is_last ? stage->encode != NULL && stage->wrap == NULL
@@ -19,7 +20,7 @@ static int check_stage(const domus_pipeline_stage *entry, bool is_last)
     return error <= 0 ? error : -EINVAL;
 }
 
-/* Count the stages of a table, up to one more than it may have. */
+/* Count the stages of a table, but count no further than one more than a table may have. */
 static uint32_t count_stages(const domus_pipeline_stage *stages, uint32_t most)
 {
     uint32_t count = 0;
@@ -47,7 +48,7 @@ int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *b
     if (count > DOMUS_FRONT_MAX || (count != 0 && channel->pipeline == NULL))
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {
-        int error = check_stage(&front[i], false);
+        int error = check_stage_of_pipeline(&front[i], false);
         if (error != 0)
             return error;
     }
@@ -71,8 +72,8 @@ int domi_pipeline_check(const domus_pipeline *pipeline)
     if (count == 0 || count > DOMUS_STAGES_MAX)
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {
-        int error = check_stage(&pipeline->stages[i], i + 1 == count);
-        /* stages with bodies need answers in the order of the requests */
+        int error = check_stage_of_pipeline(&pipeline->stages[i], i + 1 == count);
+        /* a stage whose messages have bodies needs answers in the order of the requests */
         if (error == 0 && pipeline->by_id && pipeline->stages[i].stage->has_bodies)
             error = -EINVAL;
         if (error != 0)

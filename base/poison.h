@@ -1,5 +1,6 @@
-/* Marks memory that must not be touched, for AddressSanitizer; without it these do nothing. The
- * memory is part of a block of the heap or of pages, and is unpoisoned before that is freed. */
+/* Marks memory that must not be touched, for AddressSanitizer; without that sanitizer these
+ * functions do nothing. The memory is part of a block of the heap or of pages, and is unpoisoned
+ * before that is freed. */
 #ifndef DOMI_BASE_POISON_H
 #define DOMI_BASE_POISON_H
 

@@ -14,7 +14,7 @@ static inline void domi_prefetch_write(const volatile void *line)
 #endif
 }
 
-/* Prefetch a cache line before it is needed for reading. */
+/* Ask for a cache line before it is needed for reading. */
 static inline void domi_prefetch_read(const void *line)
 {
     __builtin_prefetch(line, 0);

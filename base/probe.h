@@ -1,7 +1,8 @@
 /* Probes: places at which a tracer of the kernel (bpftrace, perf, SystemTap) may stop a program and
  * read some values, as user-level statically defined tracing (USDT). A program that nobody traces
- * runs a nop at each; where the values lie is in a note of the file, and nothing is computed for
- * them. So they may only be values that are there anyway.
+ * runs one nop instruction at each probe, and a note in its executable file says where the probe's
+ * values lie. Nothing is computed for a probe, so its values may only be ones that are there
+ * anyway.
  *
  * The names and values are listed in examples/trace/README.md. Without sys/sdt.h, or with the
  * option DOMUS_USDT off, there are no probes. */

@@ -1,4 +1,5 @@
-/* Seeding, and drawing below a bound so that each number is equally likely. */
+/* Seeds the random source, and draws a number below a bound so that each number is equally
+ * likely. */
 #include "base/random.h"
 
 #include "base/check.h"
@@ -23,9 +24,9 @@ uint64_t domi_random_below(domi_random *random, uint64_t n)
 {
     DOMI_CHECK(n > 0);
 
-    /* The 2^64 possible draws do not divide evenly by n. The lowest 2^64 mod n of them are surplus:
-     * if one of these comes, it is thrown away and drawn again, which happens less than once on
-     * average for every n. */
+    /* The 2^64 possible draws do not divide evenly by n, so the lowest 2^64 mod n of them are
+     * surplus: such a draw is thrown away and drawn again, which happens less than once on average
+     * for every n. */
     uint64_t surplus = (UINT64_MAX - n + 1) % n;
     uint64_t drawn;
 

@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 typedef struct domi_random {
-    uint64_t state[4]; /* the state of the generator, never zero in all four words */
+    uint64_t state[4]; /* the state of the random generator, never zero in all four words */
 } domi_random;
 
-/* Start the sequence of `seed`, which is the same on every machine. */
+/* Start the random sequence of `seed`, which is the same on every machine. */
 void domi_random_init(domi_random *random, uint64_t seed);
 
-/* Returns 64 random bits. */
+/* Returns the next 64 random bits of the sequence. */
 static inline uint64_t domi_random_next(domi_random *random)
 {
     uint64_t *state = random->state;
@@ -35,7 +35,7 @@ static inline uint64_t domi_random_next(domi_random *random)
     return result;
 }
 
-/* Returns a number from 0 to n-1, each equally likely; n is at least 1. */
+/* Returns a random number from 0 to n-1, each equally likely; n is at least 1. */
 uint64_t domi_random_below(domi_random *random, uint64_t n);
 
 #endif

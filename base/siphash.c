@@ -25,7 +25,7 @@ static void run_sip_rounds(uint64_t state[4], unsigned count)
     }
 }
 
-/* Mix the next word of the message into the state. */
+/* Mix the next 8-byte word of the message into the state of SipHash. */
 static void mix_word_into_state(uint64_t state[4], uint64_t word)
 {
     state[3] ^= word;
@@ -48,7 +48,8 @@ uint64_t domi_siphash(const uint64_t key[2], const void *bytes, size_t length)
         memcpy(&word, at, sizeof word);
         mix_word_into_state(state, word);
     }
-    /* last word: the bytes that are left, and the length in its uppermost byte */
+    /* last word of SipHash: the message's bytes that are left, and its length in the uppermost
+     * byte */
     word = 0;
     memcpy(&word, at, length % sizeof word);
     mix_word_into_state(state, word | (uint64_t)length << 56);

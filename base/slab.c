@@ -5,9 +5,10 @@
 
 #include <stdbool.h>
 
-#define PAGE 4096u /* bytes of a page of memory */
+#define PAGE 4096u /* number of bytes in a page of memory */
 
-#define CHECKED_AT_END 1000u /* most free objects that domi_slab_fini() checks */
+/* most free objects that domi_slab_fini() checks in builds with slow checks */
+#define CHECKED_AT_END 1000u
 
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes, size_t chunk_bytes)
 {
@@ -38,11 +39,12 @@ void domi_slab_fini(domi_slab *slab)
     *slab = (domi_slab){.object_bytes = slab->object_bytes, .keep_bytes = slab->keep_bytes};
 }
 
-/* Small pages are populated in pieces of this size, which costs a third of as many page faults. The
- * first chunk is not populated, because most slabs use only little of it. */
+/* A chunk of small pages is populated in pieces of this size, which costs a third of the page
+ * faults. The first chunk of a slab is not populated, because most slabs use only little of it. */
 #define POPULATE_BYTES (64u * 1024)
 
-/* Have the kernel map the next pages of the newest chunk, POPULATE_BYTES at most. */
+/* Have the kernel map the next pages of the slab's newest chunk in advance, POPULATE_BYTES at
+ * most. */
 static void populate_newest_chunk(domi_slab *slab)
 {
     size_t left = (size_t)(slab->carve_end - slab->populated);
@@ -52,7 +54,7 @@ static void populate_newest_chunk(domi_slab *slab)
     slab->populated += bytes;
 }
 
-/* True if the next chunk is to be made of huge pages. */
+/* True if the slab's next chunk is to be made of huge pages. */
 static bool is_next_chunk_huge(const domi_slab *slab)
 {
     return slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
@@ -68,7 +70,8 @@ static domi_slab_chunk *make_huge_chunk(const domi_slab *slab)
     domi_slab_chunk *chunk = is_next_chunk_huge(slab) ? domi_memory_map_huge() : NULL;
 
     if (chunk == NULL)
-        return NULL; /* no huge page: the caller then tries a small chunk */
+        /* the kernel gave no huge page: the caller then makes a chunk of small pages */
+        return NULL;
     domi_memory_populate(chunk, DOMI_MEMORY_HUGE);
     chunk->bytes = DOMI_MEMORY_HUGE;
     return chunk;
@@ -83,15 +86,15 @@ static domi_slab_chunk *make_small_chunk(const domi_slab *slab)
     return chunk;
 }
 
-/* Returns the number of an object in its chunk, from 0. */
-static uint32_t get_number_in_chunk(const domi_slab *slab, domi_slab_chunk *chunk,
-                                    const char *object)
+/* Returns the number of an object in its chunk; the first object has number 0. */
+static uint32_t get_number_of_object_in_chunk(const domi_slab *slab, domi_slab_chunk *chunk,
+                                              const char *object)
 {
     return (uint32_t)((size_t)(object - domi_slab_get_first_object(slab, chunk)) /
                       slab->object_bytes);
 }
 
-static bool add_chunk(domi_slab *slab)
+static bool add_chunk_to_slab(domi_slab *slab)
 {
     if (slab->lasts && slab->chunks != NULL && domi_memory_is_scarce())
         return false;
@@ -103,8 +106,8 @@ static bool add_chunk(domi_slab *slab)
         return false;
     if (slab->chunks != NULL) {
         slab->chunks->end = slab->carve;
-        chunk->first =
-            slab->chunks->first + get_number_in_chunk(slab, slab->chunks, slab->chunks->end);
+        chunk->first = slab->chunks->first +
+                       get_number_of_object_in_chunk(slab, slab->chunks, slab->chunks->end);
     }
     chunk->next = slab->chunks;
     slab->chunks = chunk;
@@ -125,7 +128,7 @@ void *domi_slab_carve(domi_slab *slab)
             return domi_slab_take_free(slab);
     }
     slab->spare_bytes = 0;
-    if (domi_slab_is_used_up(slab) && !add_chunk(slab))
+    if (domi_slab_is_used_up(slab) && !add_chunk_to_slab(slab))
         return NULL;
 
     char *object = slab->carve;
@@ -141,8 +144,9 @@ uint32_t domi_slab_number(const domi_slab *slab, const void *object)
     domi_slab_chunk *chunk = slab->chunks;
 
     while (at < (uintptr_t)chunk || at >= (uintptr_t)chunk + chunk->bytes)
-        chunk = chunk->next; /* the loop ends, because the object lies in one of the chunks */
-    return chunk->first + get_number_in_chunk(slab, chunk, object);
+        /* the loop over the slab's chunks ends, because the object lies in one of them */
+        chunk = chunk->next;
+    return chunk->first + get_number_of_object_in_chunk(slab, chunk, object);
 }
 
 void *domi_slab_at(const domi_slab *slab, uint32_t number)

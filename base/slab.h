@@ -23,17 +23,17 @@
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
                     size_t chunk_bytes);
 
-/* Give every chunk back, even if objects are still in use. */
+/* Give every chunk of a slab back, even if objects in them are still in use. */
 void domi_slab_fini(domi_slab *slab);
 
-/* Carve one object, from a new chunk if the newest one is used up. Returns NULL when there
- * is no memory. */
+/* Carve one object of a slab, from a new chunk if the newest one is used up. Returns NULL when
+ * there is no memory. */
 void *domi_slab_carve(domi_slab *slab);
 
-/* Returns the size of the next chunk in bytes. */
+/* Returns how many bytes the slab's next chunk will have. */
 size_t domi_slab_next_bytes(const domi_slab *slab);
 
-/* True if the next object that is carved needs a new chunk. */
+/* True if the newest chunk is used up, so that the next object to be carved needs a new chunk. */
 static inline bool domi_slab_is_used_up(const domi_slab *slab)
 {
     return (size_t)(slab->carve_end - slab->carve) < slab->object_bytes;
@@ -44,15 +44,15 @@ static inline bool domi_slab_is_used_up(const domi_slab *slab)
  * that was made at any time when the object existed already. */
 uint32_t domi_slab_number(const domi_slab *slab, const void *object);
 
-/* Returns the object with this number; NULL: no object has it. `slab` may be a copy of a slab from
- * which other threads carve objects meanwhile: objects that were carved before the copy was made
- * are found. */
+/* Returns the object of a slab with the number `number`, or NULL if there is none. `slab` may be a
+ * copy of a slab from which other threads carve objects meanwhile: objects that were carved before
+ * the copy was made are found. */
 void *domi_slab_at(const domi_slab *slab, uint32_t number);
 
-/* Call `visit` for every object that was ever carved, whether used or free. */
+/* Call `visit` for every object of the slab that was ever carved, whether used or free. */
 void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context);
 
-/* Take the object that was freed last. The free list must not be empty. */
+/* Take the object that was freed last from the slab's free list, which must not be empty. */
 static inline void *domi_slab_take_free(domi_slab *slab)
 {
     void *object = slab->free;
@@ -62,8 +62,9 @@ static inline void *domi_slab_take_free(domi_slab *slab)
     return object;
 }
 
-/* Take an object. An object that is used for the first time is zeroed. Any other object is as it
- * was when it was freed, except for its first word. Returns NULL when there is no memory. */
+/* Take an object from a slab. An object that is used for the first time is zeroed. Any other
+ * object is as it was when it was freed, except for its first word. Returns NULL when there is
+ * no memory. */
 static inline void *domi_slab_take(domi_slab *slab)
 {
     if (DOMI_UNLIKELY(slab->free == NULL))

@@ -16,47 +16,51 @@
 typedef struct domi_slab_chunk domi_slab_chunk;
 
 struct domi_slab_chunk {
-    domi_slab_chunk *next; /* the chunk that was made before this one; NULL: none */
+    domi_slab_chunk *next; /* the chunk that the slab made before this chunk; NULL: none was */
     size_t bytes;          /* size of the chunk with its header */
-    /* end of the carved part; `slab->carve` holds that of the newest chunk */
+    /* end of the chunk's carved part; for the newest chunk `slab->carve` is that end instead */
     char *end;
     /* number of the chunk's first object; constant while no chunk is given back */
     uint32_t first;
 
     /* free objects of this chunk that a trim has found so far */
     void *free;
-    void *free_last;     /* last of the objects in `free` */
-    uint32_t free_count; /* number of objects in `free` */
+    void *free_last;     /* last of the objects in the chunk's list `free` */
+    uint32_t free_count; /* number of objects in the chunk's list `free` */
 };
 
-/* A trim that is under way. It first sorts, as long as `rest` is not empty, and then parts the
- * chunks. After that it only gives the chunks of `going` back. slab_check.c states what is
- * true meanwhile. */
+/* A trim of a slab that is under way. While `rest` is not empty, it sorts free objects by their
+ * chunks. Then it parts the chunks into those that stay and those of `going`, and gives the latter
+ * back. slab_check.c states what is true meanwhile. */
 typedef struct domi_slab_trim {
-    void *rest;            /* free objects that are not sorted yet */
-    domi_slab_chunk *last; /* chunk of the object that was sorted last; not used once `parted` */
-    /* whether everything is sorted, and `going` lists the chunks to be given back */
+    void *rest; /* the slab's free objects that the trim has not sorted yet */
+    /* chunk of the object that the trim sorted last; not used once `parted` */
+    domi_slab_chunk *last;
+    /* whether all free objects are sorted, and `going` lists the chunks to be given back */
     bool parted;
-    domi_slab_chunk *going;    /* chunks to be given back; they are no longer in the slab's list */
-    size_t count;              /* number of entries of `chunks` */
-    domi_slab_chunk *chunks[]; /* chunks of the slab, sorted by address */
+    /* chunks that the trim gives back; they are no longer in the slab's list */
+    domi_slab_chunk *going;
+    size_t count;              /* number of entries of the trim's table `chunks` */
+    domi_slab_chunk *chunks[]; /* table of the slab's chunks, sorted by address */
 } domi_slab_trim;
 
 typedef struct domi_slab {
-    void *free;              /* free objects, singly linked through their first word */
-    char *carve;             /* start of the part of the newest chunk that is not carved yet */
-    char *carve_end;         /* end of the newest chunk */
-    char *populated;         /* end of the populated pages of the newest chunk */
-    domi_slab_chunk *chunks; /* all chunks, the newest first */
-    uint32_t object_bytes;   /* size of an object in bytes, a multiple of 64 */
+    void *free;      /* the slab's free objects, singly linked through their first word */
+    char *carve;     /* start of the part of the newest chunk that is not carved yet */
+    char *carve_end; /* end of the newest chunk */
+    char *populated; /* end of the pages of the newest chunk that were populated in advance */
+    domi_slab_chunk *chunks; /* all chunks of the slab, the newest first */
+    uint32_t object_bytes;   /* size of one of the slab's objects in bytes, a multiple of 64 */
     uint32_t keep_bytes;     /* bytes of a free object that stay readable; at least 8 */
-    size_t chunk_bytes;      /* bytes that are mapped for a chunk */
-    uint64_t mapped_bytes;   /* bytes of all chunks */
-    /* free bytes in the chunks that the last trim kept; 0 again once the free list was empty */
+    size_t chunk_bytes;      /* bytes that the slab maps for a chunk */
+    uint64_t mapped_bytes;   /* bytes of all chunks of the slab */
+    /* free bytes in the chunks that the last trim kept; 0 again once the slab's free list was
+     * empty */
     uint64_t spare_bytes;
-    /* whether no chunk is given back; while memory is scarce, only the first chunk is made */
+    /* whether the slab keeps its chunks for ever; while memory is scarce, it then makes its first
+     * chunk only */
     bool lasts;
-    domi_slab_trim *trim;                             /* trim that is under way; NULL: none is */
+    domi_slab_trim *trim; /* the trim of the slab that is under way; NULL: none is */
     uint64_t unused[DOMI_POINTER_BITS == 64 ? 5 : 9]; /* pads the slab to a power of two */
 } domi_slab;
 

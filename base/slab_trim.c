@@ -15,12 +15,13 @@
 
 #include <stdlib.h>
 
-/* Most chunks that one step gives back, at some 20 us each. */
+/* Most chunks that one step of a trim gives back, at some 20 us each. */
 #define RELEASES_PER_STEP 8
 
 typedef domi_slab_trim trim;
 
-#define CHECKED_PER_STEP 64u /* free objects that each step checks in builds with slow checks */
+/* free objects that each step of a trim checks in builds with slow checks */
+#define CHECKED_PER_STEP 64u
 
 static int compare_chunk_addresses(const void *left, const void *right)
 {
@@ -30,9 +31,9 @@ static int compare_chunk_addresses(const void *left, const void *right)
     return (one > other) - (one < other);
 }
 
-/* The table is not counted on the meter, so it can be allocated even if every other allocation
- * fails (`full`). Trimming is the way to get memory back then. */
-static trim *make_trim(size_t count)
+/* The trim's table of chunks is not counted on the meter of memory, so it can be allocated even if
+ * every other allocation fails (`full`): trimming is then the way to get memory back. */
+static trim *allocate_trim_of_slab(size_t count)
 {
     domi_meter *meter = domi_memory_set_meter(NULL);
     trim *made = domi_memory_new(sizeof(trim) + count * sizeof(domi_slab_chunk *));
@@ -60,7 +61,7 @@ bool domi_slab_trim_begin(domi_slab *slab)
         count++;
     if (count < 2 || slab->free == NULL)
         return false;
-    trim *made = make_trim(count);
+    trim *made = allocate_trim_of_slab(count);
     if (made == NULL)
         return false;
     for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
@@ -77,7 +78,7 @@ bool domi_slab_trim_begin(domi_slab *slab)
     return true;
 }
 
-/* True if the object lies in the chunk. */
+/* True if the object lies in the memory of the chunk. */
 static bool lies_in_chunk(const domi_slab_chunk *chunk, const void *object)
 {
     return (uintptr_t)object - (uintptr_t)chunk < chunk->bytes;
@@ -103,7 +104,7 @@ static domi_slab_chunk *find_chunk_of_object(trim *now, const void *object)
     return now->last;
 }
 
-/* Move at most `objects` free objects from `rest` to the lists of their chunks. */
+/* Move at most `objects` free objects from the trim's `rest` to the lists of their chunks. */
 static void sort_objects_by_chunk(trim *now, uint32_t objects)
 {
     for (void *object = now->rest; object != NULL && objects != 0; objects--) {
@@ -119,7 +120,7 @@ static void sort_objects_by_chunk(trim *now, uint32_t objects)
     }
 }
 
-static void splice_free_list(domi_slab *slab, domi_slab_chunk *chunk)
+static void give_free_objects_back_to_slab(domi_slab *slab, domi_slab_chunk *chunk)
 {
     if (chunk->free == NULL)
         return;
@@ -130,14 +131,14 @@ static void splice_free_list(domi_slab *slab, domi_slab_chunk *chunk)
 
 /* True if every object of the chunk is free and the chunk may be given back. The newest chunk is
  * never given back, because objects are still carved from it. */
-static bool may_chunk_be_released(const domi_slab *slab, domi_slab_chunk *chunk)
+static bool may_chunk_be_given_back(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return !slab->lasts && chunk != slab->chunks &&
            (size_t)(chunk->end - domi_slab_get_first_object(slab, chunk)) ==
                (size_t)chunk->free_count * slab->object_bytes;
 }
 
-static void set_whole_chunks_apart(domi_slab *slab)
+static void set_chunks_to_give_back_apart(domi_slab *slab)
 {
     domi_slab_chunk **link = &slab->chunks;
 
@@ -146,19 +147,19 @@ static void set_whole_chunks_apart(domi_slab *slab)
     while (*link != NULL) {
         domi_slab_chunk *chunk = *link;
 
-        if (may_chunk_be_released(slab, chunk)) {
+        if (may_chunk_be_given_back(slab, chunk)) {
             *link = chunk->next;
             chunk->next = slab->trim->going;
             slab->trim->going = chunk;
             continue;
         }
         slab->spare_bytes += (uint64_t)chunk->free_count * slab->object_bytes;
-        splice_free_list(slab, chunk);
+        give_free_objects_back_to_slab(slab, chunk);
         link = &chunk->next;
     }
 }
 
-static void release_whole_chunks(domi_slab *slab)
+static void give_set_apart_chunks_back(domi_slab *slab)
 {
     trim *now = slab->trim;
 
@@ -173,7 +174,7 @@ static void release_whole_chunks(domi_slab *slab)
     }
 }
 
-/* Returns true when the trim has ended. */
+/* Do one step of the slab's trim. Returns true when the trim has ended. */
 static bool run_trim_step(domi_slab *slab, uint32_t objects)
 {
     trim *now = slab->trim;
@@ -185,9 +186,9 @@ static bool run_trim_step(domi_slab *slab, uint32_t objects)
         return false;
     }
     if (!now->parted)
-        set_whole_chunks_apart(slab);
+        set_chunks_to_give_back_apart(slab);
     else
-        release_whole_chunks(slab);
+        give_set_apart_chunks_back(slab);
     if (now->going != NULL)
         return false;
     free_trim(slab);
@@ -204,7 +205,7 @@ bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
 
 /* Put the chunks of the list `going` back into the slab's list, behind its first chunk, which has
  * to stay the newest. */
-static void keep_remaining_chunks(domi_slab *slab)
+static void put_remaining_chunks_back_into_slab(domi_slab *slab)
 {
     trim *now = slab->trim;
 
@@ -214,20 +215,22 @@ static void keep_remaining_chunks(domi_slab *slab)
         now->going = chunk->next;
         chunk->next = slab->chunks->next;
         slab->chunks->next = chunk;
-        splice_free_list(slab, chunk);
+        give_free_objects_back_to_slab(slab, chunk);
     }
 }
 
-/* End the trim: the slab gets all objects that the trim has not given away. */
+/* End the trim: all free objects that it still has, in chunks that are not given back, belong to
+ * the slab again. */
 static void return_all_objects(domi_slab *slab)
 {
     trim *now = slab->trim;
 
     if (now->parted) {
-        keep_remaining_chunks(slab);
+        put_remaining_chunks_back_into_slab(slab);
         return;
     }
-    /* If the slab ran dry, its free list is empty, and this loop costs nothing. */
+    /* The objects that are free now go to the trim, too. If the slab ran dry, its free list is
+     * empty, and this loop costs nothing. */
     for (void *object = slab->free; object != NULL; object = slab->free) {
         slab->free = *(void **)object;
         *(void **)object = now->rest;
@@ -235,7 +238,7 @@ static void return_all_objects(domi_slab *slab)
     }
     slab->free = now->rest;
     for (size_t i = 0; i < now->count; i++)
-        splice_free_list(slab, now->chunks[i]);
+        give_free_objects_back_to_slab(slab, now->chunks[i]);
 }
 
 void domi_slab_trim_stop(domi_slab *slab)

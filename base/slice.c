@@ -1,4 +1,4 @@
-/* The functions of domus/slice.h that treat slices. */
+/* The functions of domus/slice.h that work on slices (the appenders are in appender.c). */
 #include "base/page.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ int domus_slice_split(domus_slice *slice, uint32_t at, domus_slice *ret_rest)
 
     if (at > slice->size)
         return -EINVAL;
-    if (at == 0) { /* `slice` needs no page any more */
+    if (at == 0) { /* the rest is all of `slice`, so its page goes to the rest */
         rest = *slice;
         *slice = (domus_slice){NULL, 0, 0};
     } else if (at < slice->size) {
@@ -88,8 +88,10 @@ static domus_slice find_slice_of_all_pieces(const domus_slice *pieces, uint32_t 
     return whole;
 }
 
-/* Free the pieces, all but one that has `kept` for its page (NULL: all). */
-static void free_pieces(const domus_slice *pieces, uint32_t count, const domus_page *kept)
+/* Free the pieces that were joined, except one that owns the page `kept` (NULL: free all of
+ * them). */
+static void free_pieces_of_joined_slice(const domus_slice *pieces, uint32_t count,
+                                        const domus_page *kept)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (kept != NULL && pieces[i].page == kept)
@@ -111,7 +113,7 @@ int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret
     if (whole.size == size) {
         if (size == 0)
             whole = (domus_slice){NULL, 0, 0};
-        free_pieces(pieces, count, whole.page);
+        free_pieces_of_joined_slice(pieces, count, whole.page);
         *ret_slice = whole;
         return 0;
     }
@@ -123,7 +125,7 @@ int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret
         memcpy(end, domus_slice_data(pieces[i]), pieces[i].size);
         end += pieces[i].size;
     }
-    free_pieces(pieces, count, NULL);
+    free_pieces_of_joined_slice(pieces, count, NULL);
     *ret_slice = (domus_slice){&page->face, 0, (uint32_t)size};
     return 0;
 }

@@ -3,14 +3,14 @@
 
 #include <sched.h>
 
-/* 64 pauses take about 3 us: longer than any section under the lock, shorter than two
- * context switches. */
+/* Pauses of a waiter before it yields: 64 take about 3 us, longer than any section under the lock
+ * and shorter than two context switches. */
 #define SPINS 64
 
 void domi_spinlock_wait(domi_spinlock *lock)
 {
     for (int i = 0; i < SPINS; i++) {
-        /* relaxed: this is only a hint to try again; the exchange in try_lock orders
+        /* relaxed: reading the lock is only a hint to try again; the exchange in try_lock orders
          * what follows. */
         if (atomic_load_explicit(&lock->held, memory_order_relaxed) == 0)
             return;

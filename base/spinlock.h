@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 typedef struct domi_spinlock {
-    atomic_uint held; /* 1: locked; 0: free */
+    atomic_uint held; /* state of the spinlock: 1 while it is locked, 0 while it is free */
 } domi_spinlock;
 
 static inline void domi_pause(void)
@@ -33,8 +33,8 @@ static inline void domi_spinlock_init(domi_spinlock *lock)
 
 static inline bool domi_spinlock_try_lock(domi_spinlock *lock)
 {
-    /* acquire: pairs with the release in unlock, so this holder sees everything that the last
-     * holder wrote. */
+    /* acquire: pairs with the release in unlock, so the new holder of the lock sees everything that
+     * the last holder wrote. */
     return atomic_load_explicit(&lock->held, memory_order_relaxed) == 0 &&
            atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0;
 }

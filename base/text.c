@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Room for the longest escape, which has 4 bytes, and a zero. */
+/* bytes of the longest escape, which are 4, and a zero */
 #define ESCAPE_SIZE 5u
 
 /* Write the escape of one byte, without a zero at its end. Returns its length. */
@@ -35,12 +35,13 @@ size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t si
 {
     char escape[ESCAPE_SIZE];
     size_t wanted = 0;
-    size_t end = 0; /* length of the text that was written */
+    size_t end = 0; /* length of the escaped text that was written */
 
     for (size_t i = 0; i < length; i++) {
         size_t more = escape_byte((unsigned char)bytes[i], escape);
 
-        /* After the first escape that did not fit, nothing more is written. */
+        /* The text ends with the last escape that fits: after the first one that does not, nothing
+         * is written. */
         if (end == wanted && size > end + more) {
             memcpy(text + end, escape, more);
             end += more;
@@ -57,7 +58,7 @@ const char *domus_error_name(int error)
     const char *name;
 
     if (error == 0)
-        return "0"; /* name that not every C library has */
+        return "0"; /* the name of error 0, because not every C library has one */
     name = error == INT_MIN ? NULL : strerrorname_np(error < 0 ? -error : error);
     return name != NULL ? name : "?";
 }

@@ -26,13 +26,13 @@
 #include <assert.h>
 #include <limits.h>
 
-#define LEVEL_TOP (DOMI_WHEEL_LEVELS - 1) /* the index of the coarsest level */
+#define LEVEL_TOP (DOMI_WHEEL_LEVELS - 1) /* index of the wheel's coarsest level */
 #define SLOT_MASK (DOMI_WHEEL_SLOTS - 1)  /* bits of a tick that choose a slot of a level */
-#define TICK_NONE UINT64_MAX              /* a tick that stands for none: the wheel is empty */
+#define TICK_NONE UINT64_MAX /* tick that stands for no tick, because the wheel is empty */
 
 static_assert(DOMI_WHEEL_SLOTS == sizeof(uint64_t) * CHAR_BIT, "one word of `occupied` per level");
 
-static void init_list(domi_wheel_node *head)
+static void init_list_of_nodes(domi_wheel_node *head)
 {
     head->next = head;
     head->previous = head;
@@ -44,7 +44,7 @@ static bool is_list_empty(const domi_wheel_node *head)
     return head->next == head;
 }
 
-static void append_to_list(domi_wheel_node *head, domi_wheel_node *node)
+static void append_node_to_list(domi_wheel_node *head, domi_wheel_node *node)
 {
     node->next = head;
     node->previous = head->previous;
@@ -52,7 +52,7 @@ static void append_to_list(domi_wheel_node *head, domi_wheel_node *node)
     head->previous = node;
 }
 
-/* Move all nodes of `from` behind those of `to`; `from` is empty afterwards. */
+/* Move all nodes of the list `from` behind those of the list `to`; `from` is empty afterwards. */
 static void move_nodes_of_list(domi_wheel_node *to, domi_wheel_node *from)
 {
     if (is_list_empty(from))
@@ -61,7 +61,7 @@ static void move_nodes_of_list(domi_wheel_node *to, domi_wheel_node *from)
     to->previous->next = from->next;
     from->previous->next = to;
     to->previous = from->previous;
-    init_list(from);
+    init_list_of_nodes(from);
 }
 
 /* Returns the first tick that begins at or after `expires_ns`. */
@@ -75,7 +75,7 @@ static unsigned get_slot_index(uint64_t tick, unsigned level)
     return (unsigned)(tick >> (level * DOMI_WHEEL_BITS)) & SLOT_MASK;
 }
 
-static void place_node(domi_wheel *wheel, domi_wheel_node *node)
+static void place_node_in_slot(domi_wheel *wheel, domi_wheel_node *node)
 {
     uint64_t tick = round_up_to_tick(node->expires_ns);
     uint64_t differing = tick ^ wheel->tick;
@@ -90,18 +90,18 @@ static void place_node(domi_wheel *wheel, domi_wheel_node *node)
     unsigned slot = get_slot_index(tick, level);
     unsigned shift = level * DOMI_WHEEL_BITS;
 
-    /* A time beyond reach: the node waits in the slot that comes last, and is placed anew when the
-     * wheel comes there. */
+    /* The time is beyond the reach of the wheel: the node waits in the slot that comes last, and is
+     * placed anew when the wheel comes there. */
     if (level == LEVEL_TOP && (tick >> shift) - (wheel->tick >> shift) >= DOMI_WHEEL_SLOTS)
         slot = (get_slot_index(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
 
-    append_to_list(&wheel->slots[level][slot], node);
+    append_node_to_list(&wheel->slots[level][slot], node);
     wheel->occupied[level] |= UINT64_C(1) << slot;
 }
 
-/* Returns the tick at which the first occupied slot begins. On level 0 the nodes of the slot expire
- * then, on other levels they move down. */
-static uint64_t get_next_tick(const domi_wheel *wheel)
+/* Returns the tick at which the wheel's first occupied slot begins. On level 0 the nodes of the
+ * slot expire then, on other levels they move down. */
+static uint64_t get_tick_of_first_occupied_slot(const domi_wheel *wheel)
 {
     for (unsigned level = 0; level < LEVEL_TOP; level++) {
         if (wheel->occupied[level] == 0)
@@ -125,9 +125,9 @@ static uint64_t get_next_tick(const domi_wheel *wheel)
     return ((wheel->tick >> shift) + (unsigned)__builtin_ctzll(turned)) << shift;
 }
 
-/* Turn the wheel to `tick`, which is not past get_next_tick(), and spread the slots that begin
- * there over the levels below. The coarsest level comes first, because a node that falls out of it
- * may have to move down again. */
+/* Turn the wheel to `tick`, which is not past get_tick_of_first_occupied_slot(), and spread the
+ * slots that begin there over the levels below. The coarsest level comes first, because a node that
+ * falls out of it may have to move down again. */
 static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
 {
     wheel->tick = tick;
@@ -139,7 +139,7 @@ static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
             continue;
 
         domi_wheel_node moving;
-        init_list(&moving);
+        init_list_of_nodes(&moving);
         move_nodes_of_list(&moving, &wheel->slots[level][slot]);
         wheel->occupied[level] &= ~bit;
         while (!is_list_empty(&moving)) {
@@ -147,7 +147,7 @@ static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
             domi_prefetch_write(node->next->next);
             moving.next = node->next;
             node->next->previous = &moving;
-            place_node(wheel, node);
+            place_node_in_slot(wheel, node);
         }
     }
 }
@@ -160,10 +160,10 @@ void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns)
     for (unsigned level = 0; level < DOMI_WHEEL_LEVELS; level++) {
         wheel->occupied[level] = 0;
         for (unsigned slot = 0; slot < DOMI_WHEEL_SLOTS; slot++)
-            init_list(&wheel->slots[level][slot]);
+            init_list_of_nodes(&wheel->slots[level][slot]);
     }
-    init_list(&wheel->past);
-    init_list(&wheel->due);
+    init_list_of_nodes(&wheel->past);
+    init_list_of_nodes(&wheel->due);
 }
 
 void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns)
@@ -172,18 +172,19 @@ void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_n
     DOMI_CHECK(wheel->count < UINT32_MAX);
 
     node->expires_ns = expires_ns;
-    /* A node that is due at `next_ns` or later comes into the slot that is next, or a later one. */
+    /* A node that is due at `next_ns` or later comes into the slot that is next, or into a later
+     * one, so `next_ns` holds on. */
     if (expires_ns < wheel->next_ns)
         wheel->knows_next = false;
     if (round_up_to_tick(expires_ns) < wheel->tick)
-        append_to_list(&wheel->past, node);
+        append_node_to_list(&wheel->past, node);
     else
-        place_node(wheel, node);
+        place_node_in_slot(wheel, node);
     wheel->count++;
 }
 
-/* Take `node` out of its list, and clear the bit of its slot if that is empty then. */
-static void unlink_node(domi_wheel *wheel, domi_wheel_node *node)
+/* Take `node` out of the list of its slot, and clear the slot's bit if the slot is empty then. */
+static void unlink_node_from_slot(domi_wheel *wheel, domi_wheel_node *node)
 {
     domi_wheel_node *next = node->next;
 
@@ -210,7 +211,7 @@ void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node)
     if (!domi_wheel_is_armed(node))
         return;
     DOMI_CHECK(wheel->count > 0);
-    unlink_node(wheel, node);
+    unlink_node_from_slot(wheel, node);
     wheel->count--;
 }
 
@@ -221,7 +222,7 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
     wheel->knows_next = false;
     move_nodes_of_list(&wheel->due, &wheel->past);
     while (wheel->tick < end) {
-        uint64_t tick = get_next_tick(wheel);
+        uint64_t tick = get_tick_of_first_occupied_slot(wheel);
 
         if (tick >= end) {
             turn_wheel_to(wheel, end);
@@ -250,18 +251,18 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
     return node;
 }
 
-static uint64_t find_next_due_tick(const domi_wheel *wheel)
+static uint64_t find_next_due_time(const domi_wheel *wheel)
 {
     if (!is_list_empty(&wheel->due) || !is_list_empty(&wheel->past))
         return 0;
 
-    uint64_t tick = get_next_tick(wheel);
+    uint64_t tick = get_tick_of_first_occupied_slot(wheel);
     return tick > UINT64_MAX / DOMI_WHEEL_TICK_NS ? UINT64_MAX : tick * DOMI_WHEEL_TICK_NS;
 }
 
 uint64_t domi_wheel_find_next(domi_wheel *wheel)
 {
-    wheel->next_ns = find_next_due_tick(wheel);
+    wheel->next_ns = find_next_due_time(wheel);
     wheel->knows_next = true;
     return wheel->next_ns;
 }

@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_WHEEL_TICK_NS UINT64_C(1000000) /* one tick is a millisecond */
+/* nanoseconds of one tick of the timer wheel: a millisecond */
+#define DOMI_WHEEL_TICK_NS UINT64_C(1000000)
 /* number of levels of slots; each is 64 times as coarse as the one below */
 #define DOMI_WHEEL_LEVELS 5
 #define DOMI_WHEEL_BITS   6                       /* bits of a tick that choose a slot */
@@ -26,21 +27,23 @@
 typedef struct domi_wheel_node domi_wheel_node;
 
 struct domi_wheel_node {
-    domi_wheel_node *next;     /* next node of the slot; NULL: the node is not armed */
-    domi_wheel_node *previous; /* pointer to the link before this node */
-    uint64_t expires_ns;       /* time at which the node is due */
+    /* next node in the list of the wheel's slot; NULL: the node is not armed */
+    domi_wheel_node *next;
+    domi_wheel_node *previous; /* pointer to the link that points to this node */
+    uint64_t expires_ns;       /* time at which the timer node is due */
 };
 
 typedef struct domi_wheel {
-    uint64_t tick;                        /* first tick that was not handed out */
-    uint32_t count;                       /* number of armed nodes, the due ones included */
-    uint64_t occupied[DOMI_WHEEL_LEVELS]; /* one bit for each slot that is not empty */
-    /* heads of the lists of the slots */
+    uint64_t tick;  /* first tick whose nodes the wheel has not handed out yet */
+    uint32_t count; /* number of nodes that are armed on the wheel, the due ones included */
+    /* for each level a word with one bit for each slot that is not empty */
+    uint64_t occupied[DOMI_WHEEL_LEVELS];
+    /* heads of the lists of nodes, one for each slot of each level */
     domi_wheel_node slots[DOMI_WHEEL_LEVELS][DOMI_WHEEL_SLOTS];
     domi_wheel_node past; /* nodes that were armed for a tick handed out already: due at once */
-    domi_wheel_node due;  /* nodes that have expired and were not yet taken */
-    uint64_t next_ns;     /* last result of domi_wheel_find_next(), if `knows_next` */
-    bool knows_next;      /* whether `next_ns` still holds */
+    domi_wheel_node due;  /* nodes that have expired and that the owner has not taken yet */
+    uint64_t next_ns;     /* last result of domi_wheel_find_next(), valid if `knows_next` */
+    bool knows_next;      /* whether `next_ns` still holds, so that it need not be found again */
 } domi_wheel;
 
 /* Make an empty wheel that stands at `now_ns`. */
@@ -58,7 +61,7 @@ static inline bool domi_wheel_is_armed(const domi_wheel_node *node)
     return node->next != NULL;
 }
 
-/* Arm `node`, which must not be armed, for `expires_ns`. A time in the past is due at the
+/* Arm `node`, which must not be armed, for the time `expires_ns`. A time in the past is due at the
  * next advance. */
 void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns);
 
@@ -66,14 +69,14 @@ void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_n
  * is left alone. */
 void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node);
 
-/* Advance to `now_ns` and move the nodes that have expired to the due list. */
+/* Advance the wheel to `now_ns` and move the nodes that have expired to the due list. */
 void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns);
 
-/* Take the next due node, disarmed; NULL when none is left. Between two calls the caller may arm
- * and cancel any node. */
+/* Take the next due node of the wheel, disarmed; NULL when none is left. Between two calls the
+ * caller may arm and cancel any node. */
 domi_wheel_node *domi_wheel_take(domi_wheel *wheel);
 
-/* Find the time that domi_wheel_next_ns() returns, and store it. */
+/* Find the time that domi_wheel_next_ns() returns, and store it in the wheel. */
 uint64_t domi_wheel_find_next(domi_wheel *wheel);
 
 /* Returns the time at which domi_wheel_advance() next has something to do: an expiry, or an earlier

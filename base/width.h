@@ -1,7 +1,7 @@
-/* Objects are laid out by cache lines, for pointers of 8 bytes. This file has the words by which a
- * layout says so, and by which it holds with pointers of 4 bytes, too.
+/* Objects are laid out by cache lines, for pointers of 8 bytes. The macros of this file state such
+ * a layout, and let it hold with pointers of 4 bytes, too.
  *
- * With pointers of 8 bytes no word of this file changes a layout: DOMI_KEEP_PLACE() is nothing
+ * With pointers of 8 bytes no macro of this file changes a layout: DOMI_KEEP_PLACE() is nothing
  * then, and DOMI_TAKES() is an equality. */
 #ifndef DOMI_BASE_WIDTH_H
 #define DOMI_BASE_WIDTH_H

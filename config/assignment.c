@@ -1,5 +1,6 @@
-/* This file cuts "a.b.c=v" into a chain of nodes, one for each key of the path. If the key is a
- * list of texts in the program's section, the value "v,w" becomes a node for each element. */
+/* Cuts an assignment "a.b.c=v" into a chain of nodes of a tree, one for each key of the path. If
+ * the key is a list of texts in the program's section, the value "v,w" becomes a node for each
+ * element. */
 #include "config/passes.h"
 
 #include "config/section.h"
@@ -8,24 +9,24 @@
 #include <string.h>
 
 struct chain {
-    struct domi_yaml_tree *tree; /* tree that gets the nodes */
-    struct domi_yaml_origin at;  /* place for which faults are reported */
-    uint32_t number;             /* number of the innermost node */
+    struct domi_yaml_tree *tree; /* tree that gets the nodes of the assignment */
+    struct domi_yaml_origin at;  /* place of the assignment, for which faults are reported */
+    uint32_t number;             /* number of the innermost node of the chain so far */
 };
 
-static int add_chain_node(struct chain *chain, enum domi_yaml_node_kind kind, const char *key,
-                          const char *value)
+static int add_node_to_chain(struct chain *chain, enum domi_yaml_node_kind kind, const char *key,
+                             const char *value)
 {
     const struct domi_yaml_node node = {.kind = kind, .at = chain->at, .key_at = chain->at};
 
     return domi_yaml_tree_add(chain->tree, chain->number, &node, key, value, &chain->number);
 }
 
-/* Add a list with the elements of `value`, which commas divide. */
-static int add_list_of_texts(struct chain *chain, const char *key, const char *value)
+/* Add a list to the chain of nodes, with the elements of `value`, which commas divide. */
+static int add_list_of_texts_to_chain(struct chain *chain, const char *key, const char *value)
 {
     char text[DOMI_YAML_VALUE_MAX + 1];
-    int result = add_chain_node(chain, DOMI_YAML_SEQUENCE, key, NULL);
+    int result = add_node_to_chain(chain, DOMI_YAML_SEQUENCE, key, NULL);
     const uint32_t list = chain->number;
 
     while (result == 0 && value[0] != '\0') {
@@ -33,15 +34,15 @@ static int add_list_of_texts(struct chain *chain, const char *key, const char *v
         memcpy(text, value, length);
         text[length] = '\0';
         chain->number = list;
-        result = add_chain_node(chain, DOMI_YAML_SCALAR, "", text);
+        result = add_node_to_chain(chain, DOMI_YAML_SCALAR, "", text);
         value += length + (value[length] == ',');
     }
     return result;
 }
 
-/* Add a node for each key of `path`, each within the one before; the dots of `path` are overwritten
- * with NULs. No key of the schema lies as deep as DOMI_YAML_DEPTH_MAX. So at that depth the rest of
- * the path is added as one key, which the schema then refuses. */
+/* Add a node for each key of an assignment's `path`, each within the one before; the dots of `path`
+ * are overwritten with NULs. No key of the schema lies as deep as DOMI_YAML_DEPTH_MAX. So at that
+ * depth the rest of the path is added as one key, which the schema then refuses. */
 static int add_nodes_of_path(struct chain *chain, char *path, const char *value, bool is_list)
 {
     char *dot;
@@ -50,28 +51,31 @@ static int add_nodes_of_path(struct chain *chain, char *path, const char *value,
     while (result == 0 && chain->tree->count < DOMI_YAML_DEPTH_MAX &&
            (dot = strchr(path, '.')) != NULL) {
         *dot = '\0';
-        result = add_chain_node(chain, DOMI_YAML_MAPPING, path, NULL);
+        result = add_node_to_chain(chain, DOMI_YAML_MAPPING, path, NULL);
         path = dot + 1;
     }
     if (result == 0 && is_list)
-        return add_list_of_texts(chain, path, value);
-    return result < 0 ? result : add_chain_node(chain, DOMI_YAML_SCALAR, path, value);
+        return add_list_of_texts_to_chain(chain, path, value);
+    return result < 0 ? result : add_node_to_chain(chain, DOMI_YAML_SCALAR, path, value);
 }
 
-/* The lists of mappings, and what one of their elements is called. */
+/* The lists of mappings that an assignment may address, and what one of their elements is
+ * called. */
 static const struct {
     const char *list;
-    const char *expected; /* text of the error for a path that names no key of an element */
-    const char *unknown;  /* text of the error for a name that no element has */
+    const char *expected; /* text of the error for a path that ends with the name of an element */
+    /* text of the error for an element's name that no element of the list has */
+    const char *unknown;
 } lists[] = {
     {DOMI_YAML_LISTENERS, "expected listeners.NAME.KEY", "there is no listener of that name"},
     {DOMI_YAML_POOLS, "expected pools.NAME.KEY", "there is no pool of that name"},
 };
 
-/* If `path` begins with the name of a list, give the element that it names, and the rest of the
- * path. Returns NULL, or the text of an error for the user. */
-static const char *find_element(char *path, const struct domi_yaml_values *values, char **ret_rest,
-                                struct domi_yaml_element *ret_element)
+/* If the path of an assignment begins with the name of a list, hand out the element that it names,
+ * and the rest of the path. Returns NULL, or the text of an error for the user. */
+static const char *find_element_of_list_in_path(char *path, const struct domi_yaml_values *values,
+                                                char **ret_rest,
+                                                struct domi_yaml_element *ret_element)
 {
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         size_t length = strlen(lists[i].list);
@@ -104,7 +108,7 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
 
     *ret_element = (struct domi_yaml_element){NULL, 0};
     if (length != 0 && length < sizeof path && strlen(equals + 1) > DOMI_YAML_VALUE_MAX) {
-        /* the value is not shown, because it may be a secret */
+        /* the message does not show the value, because it may be a secret */
         domi_yaml_issues_add(issues, at, "", "%.*s: a value is longer than 4096 bytes",
                              length < DOMI_YAML_SHOWN_MAX ? (int)length : DOMI_YAML_SHOWN_MAX,
                              assignment);
@@ -119,17 +123,17 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     memcpy(path, assignment, length);
     path[length] = '\0';
     memcpy(shown, path, length + 1);
-    complaint = find_element(path, values, &rest, ret_element);
+    complaint = find_element_of_list_in_path(path, values, &rest, ret_element);
     if (complaint != NULL) {
         domi_yaml_issues_add(issues, at, shown, "%s", complaint);
         return 0;
     }
 
-    int result = add_chain_node(&chain, DOMI_YAML_MAPPING, "", NULL);
+    int result = add_node_to_chain(&chain, DOMI_YAML_MAPPING, "", NULL);
     if (result == 0 && ret_element->list != NULL)
-        result = add_chain_node(&chain, DOMI_YAML_SEQUENCE, ret_element->list, NULL);
+        result = add_node_to_chain(&chain, DOMI_YAML_SEQUENCE, ret_element->list, NULL);
     if (result == 0 && ret_element->list != NULL)
-        result = add_chain_node(&chain, DOMI_YAML_MAPPING, "", NULL);
+        result = add_node_to_chain(&chain, DOMI_YAML_MAPPING, "", NULL);
     if (result < 0)
         return result;
     return add_nodes_of_path(&chain, rest, equals + 1,

@@ -1,5 +1,5 @@
-/* This file counts the descriptors that the process has, in /proc/self/fd, and raises the limit of
- * how many it may have, by setrlimit. */
+/* Counts the descriptors that the process has open, in /proc/self/fd, and raises the limit of how
+ * many it may have, by setrlimit. */
 #include "config/descriptors.h"
 
 #include <dirent.h>
@@ -8,12 +8,14 @@
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
-#define DESCRIPTORS_OF_THREAD 2u /* descriptors of a thread: its ring and its eventfd */
-/* descriptors of the observation port: its thread, its socket, and its waiting connections */
+#define DESCRIPTORS_OF_THREAD 2u /* descriptors that one thread needs: its ring and its eventfd */
+/* descriptors that the observation port needs: those of its thread, its socket, and its waiting
+ * connections */
 #define DESCRIPTORS_OF_OBSERVER 160u
-#define STANDARD_STREAMS        3u /* standard input, output and error */
+#define STANDARD_STREAMS        3u /* number of standard streams: input, output and error */
 
-static domi_descriptors at_start; /* the descriptors of the process before its system was made */
+/* the process's descriptors as they were before its system was made */
+static domi_descriptors at_start;
 
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config)
 {
@@ -49,8 +51,8 @@ static uint32_t count_open_descriptors(void)
     return count > STANDARD_STREAMS ? count - STANDARD_STREAMS : 0;
 }
 
-/* Raise the limit to the hard limit, if that is possible. Returns the limit that holds then;
- * UINT64_MAX: none. */
+/* Raise the limit of descriptors to the hard limit, if that is possible. Returns the limit that
+ * holds then; UINT64_MAX: there is none. */
 static uint64_t raise_descriptor_limit(void)
 {
     struct rlimit limit;

@@ -1,5 +1,5 @@
-/* These functions hold the number of connections that the configuration allows against the
- * descriptors that the process may have. */
+/* Holds the number of connections that the configuration allows against the descriptors that the
+ * process may have. */
 #ifndef DOMI_CONFIG_DESCRIPTORS_H
 #define DOMI_CONFIG_DESCRIPTORS_H
 
@@ -10,25 +10,26 @@
 
 /* The descriptors and CPUs of the process. */
 typedef struct domi_descriptors {
-    uint64_t limit; /* limit of descriptors; UINT64_MAX: none */
-    uint32_t open;  /* descriptors that are open already */
-    uint32_t cpus;  /* CPUs that the process may use */
+    uint64_t limit; /* most descriptors that the process may have; UINT64_MAX: there is no limit */
+    uint32_t open;  /* number of descriptors that the process has open already */
+    uint32_t cpus;  /* number of CPUs that the process may use */
 } domi_descriptors;
 
-/* Returns the number of connections for which there are descriptors. Subtracted from the limit are
- * the open descriptors, those that threads, detached actors and listeners will have, those of
- * connections that listeners accept beyond the most connections (their backlogs), those of the
- * observation port and its viewers, and the spare ones. All of these count as at most half of the
- * limit, so that few descriptors still serve some connections. The result is at least 1 and at most
- * channel.maxConnections. */
+/* Returns the number of connections for which the process has descriptors. Subtracted from the
+ * limit are the open descriptors, those that threads, detached actors and listeners will have,
+ * those of connections that listeners accept beyond the most connections (their backlogs), those of
+ * the observation port and its viewers, and the spare ones. All of these count as at most half of
+ * the limit, so that few descriptors still serve some connections. The result is at least 1 and at
+ * most channel.maxConnections. */
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config);
 
-/* Raise the limit of this process to its hard limit, and lower channel.maxConnections to the number
- * for which there is room. If it was lowered, `warning` gets a line that says so, else "". */
+/* Raise this process's limit of descriptors to its hard limit, and lower channel.maxConnections to
+ * the number of connections for which there is room. If it was lowered, `warning` gets a line that
+ * says so, else "". */
 void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t warning_size);
 
-/* Lower channel.maxConnections of a later configuration by the limits that were found at the start,
- * as domi_descriptors_raise_limit() does. */
+/* Lower channel.maxConnections of a later configuration by the limits of descriptors that were
+ * found at the start, as domi_descriptors_raise_limit() does. */
 void domi_descriptors_lower_connections(domus_config *config, char *warning, size_t warning_size);
 
 #endif

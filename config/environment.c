@@ -1,4 +1,5 @@
-/* Reads numbers of the environment strictly: a sign, a space or a letter makes a text no number. */
+/* Reads numbers of environment variables strictly: a text with a sign, a space or a letter is no
+ * number. */
 #include "config/environment.h"
 
 #include <errno.h>

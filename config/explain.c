@@ -1,23 +1,24 @@
-/* This file finds what is wrong in a document that libcyaml refused, words the messages, and
- * suggests the key that was probably meant. */
+/* Finds what is wrong in a document that libcyaml refused, words the messages, and suggests the key
+ * that was probably meant. */
 #include "config/passes.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1) /* most bytes of names that are compared */
+/* most bytes of a key that are compared to find the one that was meant */
+#define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1)
 
 struct walk {
-    struct domi_yaml_tree *tree;     /* the document */
-    struct domi_yaml_issues *issues; /* list that gets the faults */
+    struct domi_yaml_tree *tree;     /* the tree of the document */
+    struct domi_yaml_issues *issues; /* list of issues that gets the faults */
 };
 
-static unsigned get_smaller(unsigned a, unsigned b)
+static unsigned get_smaller_number(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
-static char fold_case(char letter)
+static char fold_letter_to_lower_case(char letter)
 {
     return (char)(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
 }
@@ -36,12 +37,15 @@ static unsigned get_edit_distance(const char *left, const char *right)
 
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= width; j++) {
-            unsigned change = fold_case(left[i - 1]) != fold_case(right[j - 1]);
+            unsigned change =
+                fold_letter_to_lower_case(left[i - 1]) != fold_letter_to_lower_case(right[j - 1]);
 
-            row[j] = get_smaller(get_smaller(row[j - 1], above[j]) + 1, above[j - 1] + change);
-            if (i > 1 && j > 1 && fold_case(left[i - 1]) == fold_case(right[j - 2]) &&
-                fold_case(left[i - 2]) == fold_case(right[j - 1]))
-                row[j] = get_smaller(row[j], over[j - 2] + 1);
+            row[j] = get_smaller_number(get_smaller_number(row[j - 1], above[j]) + 1,
+                                        above[j - 1] + change);
+            if (i > 1 && j > 1 &&
+                fold_letter_to_lower_case(left[i - 1]) == fold_letter_to_lower_case(right[j - 2]) &&
+                fold_letter_to_lower_case(left[i - 2]) == fold_letter_to_lower_case(right[j - 1]))
+                row[j] = get_smaller_number(row[j], over[j - 2] + 1);
         }
     }
     return rows[strlen(left) % 3][width];
@@ -49,7 +53,7 @@ static unsigned get_edit_distance(const char *left, const char *right)
 
 /* Returns the key of `fields` with the fewest letters to change from `name`, if these are at most
  * two and at most half of the key; else NULL. */
-static const char *find_suggestion(const cyaml_schema_field_t *fields, const char *name)
+static const char *find_key_to_suggest(const cyaml_schema_field_t *fields, const char *name)
 {
     const char *nearest = NULL;
     unsigned best = 3;
@@ -68,9 +72,9 @@ static const char *find_suggestion(const cyaml_schema_field_t *fields, const cha
     return nearest;
 }
 
-/* The present name of a key that had `name` in an earlier version; NULL: none of
- * these fields had. */
-static const char *find_present_name(const cyaml_schema_field_t *fields, const char *name)
+/* Returns the present name of a key that had `name` in an earlier version, if it is one of
+ * `fields`; else NULL. */
+static const char *find_present_name_of_key(const cyaml_schema_field_t *fields, const char *name)
 {
     static const struct {
         const char *before; /* the former name of a key */
@@ -90,8 +94,8 @@ static void report_unknown_key(const struct walk *walk, const cyaml_schema_field
                                uint32_t number)
 {
     const char *key = domi_yaml_tree_get_key(walk->tree, number);
-    const char *renamed = find_present_name(fields, key);
-    const char *near = renamed != NULL ? renamed : find_suggestion(fields, key);
+    const char *renamed = find_present_name_of_key(fields, key);
+    const char *near = renamed != NULL ? renamed : find_key_to_suggest(fields, key);
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -114,7 +118,7 @@ static const char *get_name_of_kind(enum domi_yaml_node_kind kind)
                                         : "a single value";
 }
 
-/* Returns the kind of node that the schema wants here. */
+/* Returns the kind of node that the schema wants for this value. */
 static enum domi_yaml_node_kind get_wanted_kind(const cyaml_schema_value_t *value)
 {
     return value->type == CYAML_MAPPING    ? DOMI_YAML_MAPPING
@@ -122,10 +126,10 @@ static enum domi_yaml_node_kind get_wanted_kind(const cyaml_schema_value_t *valu
                                            : DOMI_YAML_SCALAR;
 }
 
-/* Returns whether the node is of the kind, and a list of a length, that the schema allows there. If
- * not, an issue is added and the node is dropped. */
-static bool check_value_of_node(const struct walk *walk, const cyaml_schema_value_t *value,
-                                uint32_t number)
+/* Returns whether the node is of the kind that the schema wants in its place, and a list not too
+ * long. If not, an issue is added and the node is dropped. */
+static bool check_kind_and_length_of_node(const struct walk *walk,
+                                          const cyaml_schema_value_t *value, uint32_t number)
 {
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     enum domi_yaml_node_kind wanted = get_wanted_kind(value);
@@ -167,7 +171,7 @@ static void report_misfits_below_node(const struct walk *walk, const cyaml_schem
 {
     const struct domi_yaml_node *nodes = walk->tree->nodes;
 
-    if (nodes[number].dropped || !check_value_of_node(walk, value, number))
+    if (nodes[number].dropped || !check_kind_and_length_of_node(walk, value, number))
         return;
     for (uint32_t child = nodes[number].first; child != 0; child = nodes[child].next) {
         if (nodes[child].dropped)

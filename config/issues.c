@@ -1,4 +1,5 @@
-/* The list of issues has a fixed size, so adding to it cannot fail. */
+/* The list of issues of a source of the configuration has a fixed size, so adding to it cannot
+ * fail. */
 #include "config/issues.h"
 
 #include <domus/text.h>
@@ -16,9 +17,9 @@ static bool is_printable(const char *text)
     return *text == '\0';
 }
 
-/* Write `text` into the issue. A printable text stays as it is, because it may hold escapes
- * already; another one is escaped. */
-static void append_escaped_text(struct domi_yaml_issue *issue, const char *text)
+/* Write the text of an issue. A printable text stays as it is, because it may hold escapes already;
+ * another one is escaped. */
+static void append_escaped_text_to_issue(struct domi_yaml_issue *issue, const char *text)
 {
     if (is_printable(text))
         snprintf(issue->text, sizeof issue->text, "%s", text);
@@ -49,7 +50,7 @@ void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_orig
     va_start(arguments, format);
     vsnprintf(text + used, sizeof text - used, format, arguments);
     va_end(arguments);
-    append_escaped_text(issue, text);
+    append_escaped_text_to_issue(issue, text);
 }
 
 static int compare_numbers(uint32_t left, uint32_t right)
@@ -82,6 +83,6 @@ int domi_yaml_count_shown_bytes(const char *text)
         return (int)length;
     length = DOMI_YAML_SHOWN_MAX;
     while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-        length--; /* do not cut a UTF-8 character in two */
+        length--; /* the shown bytes do not end within a UTF-8 character */
     return (int)length;
 }

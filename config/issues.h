@@ -1,5 +1,5 @@
-/* Issues are the faults of one source, such as a file. They are collected in any order and printed
- * in the order of its lines.
+/* Issues are the faults of one source of the configuration, such as a file. They are collected in
+ * any order and printed in the order of its lines.
  *
  * The reader looks at a file in several passes (syntax, structure, values), and each pass goes on
  * after a fault. Sorting makes one list of all faults. */
@@ -14,37 +14,39 @@
 #define DOMI_YAML_ISSUE_SIZE 384 /* bytes of the text of an issue, its NUL included */
 #define DOMI_YAML_SHOWN_MAX  48  /* most bytes of a value or key that are shown in a message */
 
-/* The place in a source where a node stands or a value came from. */
+/* The origin of a value: the place in a source of the configuration where its node stands. */
 struct domi_yaml_origin {
-    uint32_t file; /* index of the source's name in the reader (config/yaml.c) */
-    /* line, from 1; 0: the source has no lines, or the issue is about no certain line */
+    uint32_t file; /* index of the source's name among the reader's names (config/yaml.c) */
+    /* line in the source, from 1; 0: the source has no lines, or the issue is about no certain
+     * line */
     uint32_t line;
-    uint32_t column; /* column, from 1; 0: not known */
+    uint32_t column; /* column in that line, from 1; 0: not known */
 };
 
 struct domi_yaml_issue {
-    struct domi_yaml_origin at; /* place that the issue is about */
+    struct domi_yaml_origin at; /* place in the source that the issue is about */
     /* number that keeps the order in which issues of one place were added */
     uint32_t serial;
-    char text[DOMI_YAML_ISSUE_SIZE]; /* text that says what is wrong, NUL-terminated */
+    /* text that says what is wrong in that place, NUL-terminated */
+    char text[DOMI_YAML_ISSUE_SIZE];
 };
 
 struct domi_yaml_issues {
-    uint32_t count; /* number of issues in `list` */
-    /* number of faults found when the list was full */
+    uint32_t count; /* number of issues in the list `list` */
+    /* number of faults that were found when the list was full */
     uint32_t more;
-    /* issues, of which the first `count` are in use */
+    /* issues of the source, of which the first `count` are in use */
     struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX];
 };
 
-/* Add "path: message" (or, with an empty path, the message alone). A text with bytes that are
- * not printable ASCII is escaped (domus/text.h), so that an issue is one line and does nothing
+/* Add an issue "path: message" (or, with an empty path, the message alone). A text with bytes that
+ * are not printable ASCII is escaped (domus/text.h), so that an issue is one line and does nothing
  * to a terminal. */
 void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
                           const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Sort the issues by file, line and column. */
+/* Sort the issues of a source by file, line and column. */
 void domi_yaml_issues_sort(struct domi_yaml_issues *issues);
 
 /* Returns how many bytes of `text` to show, for "%.*s": whole characters, at most

@@ -1,4 +1,4 @@
-/* Keeps the last lines in a ring under a mutex; see the header. */
+/* Keeps the last lines of a sink for viewers, in a ring under a mutex (kept_lines.h). */
 #include "config/kept_lines.h"
 
 #include <errno.h>
@@ -9,8 +9,9 @@
 
 struct domi_kept_lines {
     pthread_mutex_t mutex;
-    uint64_t count;                       /* number of the newest line, and so of lines so far */
-    domus_log_line lines[DOMUS_LOG_KEPT]; /* ring in which line N lies at index N modulo the size */
+    uint64_t count; /* number of the newest kept line, and so of lines so far */
+    /* ring of the kept lines, in which line N lies at index N modulo the size */
+    domus_log_line lines[DOMUS_LOG_KEPT];
 };
 
 domi_kept_lines *domi_kept_lines_new(void)

@@ -9,17 +9,17 @@
 
 typedef struct domi_kept_lines domi_kept_lines;
 
-/* Make room for DOMUS_LOG_KEPT lines, 140 KB. Returns NULL without memory. */
+/* Make a ring for the last DOMUS_LOG_KEPT lines of a sink, 140 KB. Returns NULL without memory. */
 domi_kept_lines *domi_kept_lines_new(void);
 
 /* Free a ring of kept lines. NULL is allowed. */
 void domi_kept_lines_free(domi_kept_lines *kept);
 
-/* Keep a line, in the place of the oldest one. */
+/* Keep a line of the sink, in the place of the oldest one. */
 void domi_kept_lines_add(domi_kept_lines *kept, domus_log_level level, uint32_t thread,
                          const char *text);
 
-/* Read a line; this is domus_log_source.read. Any thread. */
+/* Read a kept line, as domus_log_source.read. Any thread. */
 int domi_kept_lines_read(void *kept, uint64_t from, domus_log_line *ret_line);
 
 #endif

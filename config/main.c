@@ -1,5 +1,5 @@
-/* This file has domus_main() of domus/main.h, which reads options and configuration
- * (main_options.c) and then runs the program (main_run.c). */
+/* Implements domus_main() of domus/main.h, which reads options and configuration (main_options.c)
+ * and then runs the program (main_run.c). */
 #include <domus/main.h>
 
 #include "config/main_options.h"
@@ -14,15 +14,16 @@
 
 #define ERROR_SIZE 512
 
-/* Print a fault of an argument (struct domi_options_faults). */
-static void print_fault(void *name, const char *argument, const char *what)
+/* Print a fault of an argument, as domi_options_faults.report. */
+static void print_fault_of_argument(void *name, const char *argument, const char *what)
 {
     domi_options_print_fault(*(const char *const *)name, argument, what);
 }
 
-/* Make the reader of a program, whose tables are checked here. */
-static int make_reader(const domus_program *program, char *error, size_t error_size,
-                       domus_yaml **ret_yaml)
+/* Make the reader of a program's configuration, and check the program's tables of options and
+ * keys. */
+static int make_reader_of_program(const domus_program *program, char *error, size_t error_size,
+                                  domus_yaml **ret_yaml)
 {
     snprintf(error, error_size, "out of memory");
     if (program->options != NULL &&
@@ -38,7 +39,8 @@ static int make_reader(const domus_program *program, char *error, size_t error_s
     return domus_yaml_new_with(program->section, error, error_size, ret_yaml);
 }
 
-/* Read which sockets were passed to this process. Returns whether the variables are right. */
+/* Read which sockets a supervisor has passed to this process. Returns whether the environment
+ * variables are right. */
 static bool read_passed_sockets(const domus_program *program)
 {
     char error[ERROR_SIZE];
@@ -49,21 +51,21 @@ static bool read_passed_sockets(const domus_program *program)
     return false;
 }
 
-/* Read the configuration, and print everything that is wrong with it. Returns whether the program
- * may start. */
-static bool read_configuration(const struct domi_arguments *arguments, domus_yaml *yaml)
+/* Read the configuration, and print everything that is wrong with it. Returns whether it is right,
+ * so that the program may start. */
+static bool read_and_report_configuration(const struct domi_arguments *arguments, domus_yaml *yaml)
 {
     const char *name = arguments->program->name;
-    const struct domi_options_faults faults = {.report = print_fault, .context = &name};
+    const struct domi_options_faults faults = {.report = print_fault_of_argument, .context = &name};
     bool right = domi_options_read(arguments, false, yaml, &faults);
 
     fputs(domus_yaml_errors(yaml), stderr);
     return right;
 }
 
-/* Open the fronts, and then check the cluster, which may need one. Returns whether all is right; if
- * not, no front is open. */
-static bool open_fronts(const domus_program *program, const domus_config *config)
+/* Open the fronts of listeners, and then check the cluster, which may need one. Returns whether all
+ * is right; if not, no front is open. */
+static bool open_fronts_and_check_cluster(const domus_program *program, const domus_config *config)
 {
     if (!domi_fronts_open(program, config))
         return false;
@@ -75,12 +77,13 @@ static bool open_fronts(const domus_program *program, const domus_config *config
 
 /* Read the configuration, and check all that can be checked before anything is started. Returns
  * whether the program may start; if so, its fronts are open. */
-static bool prepare_start(const struct domi_arguments *arguments, domus_yaml *yaml)
+static bool read_and_check_all_before_start(const struct domi_arguments *arguments,
+                                            domus_yaml *yaml)
 {
-    return read_configuration(arguments, yaml) &&
+    return read_and_report_configuration(arguments, yaml) &&
            domi_inherited_check(arguments->program, domus_yaml_config(yaml)) &&
            domi_main_observe_check(arguments->program, domus_yaml_config(yaml)) &&
-           open_fronts(arguments->program, domus_yaml_config(yaml));
+           open_fronts_and_check_cluster(arguments->program, domus_yaml_config(yaml));
 }
 
 /* Answer --tell, without starting anything. Returns the exit status. */
@@ -93,12 +96,12 @@ static int answer_tell_option(const struct domi_arguments *arguments, domi_tell 
     if (what == DOMI_TELL_KEYS) {
         domi_tell_write_keys(stdout, program);
     } else if (what == DOMI_TELL_CHECK) {
-        right = prepare_start(arguments, yaml);
+        right = read_and_check_all_before_start(arguments, yaml);
         if (right)
             domi_fronts_close(false);
         domi_tell_write_result(stdout, program, what, right);
     } else {
-        right = read_configuration(arguments, yaml);
+        right = read_and_report_configuration(arguments, yaml);
         if (right)
             domi_tell_write_values(stdout, program, yaml);
         else
@@ -116,14 +119,15 @@ int domus_main(int argc, char **argv, const domus_program *program)
     domus_yaml *yaml = NULL;
     domi_tell what;
 
-    if (make_reader(program, error, sizeof error, &yaml) != 0) {
+    if (make_reader_of_program(program, error, sizeof error, &yaml) != 0) {
         fprintf(stderr, "%s: %s\n", program->name, error);
         return DOMI_STATUS_FAILED;
     }
     int status = domi_options_check_arguments(&arguments, &what);
     if (status < 0 && what != DOMI_TELL_NOTHING)
         status = answer_tell_option(&arguments, what, yaml);
-    else if (status < 0 && !(read_passed_sockets(program) && prepare_start(&arguments, yaml)))
+    else if (status < 0 &&
+             !(read_passed_sockets(program) && read_and_check_all_before_start(&arguments, yaml)))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {
         if (program->section != NULL)

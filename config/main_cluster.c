@@ -1,4 +1,4 @@
-/* Checks, opens and closes the cluster of a program; see the header. */
+/* Checks, opens and closes the cluster of a program of domus_main() (main_parts.h). */
 #include "config/main_parts.h"
 
 #include "config/values.h"
@@ -11,9 +11,9 @@
 #define ERROR_SIZE 512
 #define SECTION    "cluster."
 
-static struct domus_cluster *opened; /* the cluster that is open; NULL: none is */
+static struct domus_cluster *opened; /* state of the cluster that is open; NULL: none is */
 
-/* Returns the first key of the section that is not at its default; NULL: all are. */
+/* Returns the first key of the section `cluster` that is not at its default; NULL: all are. */
 static const char *find_changed_key_of_cluster(const domus_config *config)
 {
     const domus_config_key *key;

@@ -1,4 +1,4 @@
-/* Opens, finds and reloads the fronts of listeners and of servers; see the header.
+/* Opens, finds and reloads the fronts of listeners and of servers (main_parts.h).
  *
  * A reload reads files, which may take long, so it runs on a helper thread. That thread writes the
  * outcome to `fronts` alone, and the actor tells it: if the system stops meanwhile and gives the
@@ -17,15 +17,19 @@
 
 #define ERROR_SIZE 512
 #define LINE_SIZE  1024
-#define OWNER_SIZE 80 /* bytes of "listeners." and a name, with a NUL */
-#define SERVERS    "" /* no listener has this name */
+/* bytes of the path of a front's key: "listeners." and a name, with a NUL */
+#define OWNER_SIZE 80
+/* stands for the front of servers in place of a listener's name, which is never empty */
+#define SERVERS ""
 
 typedef struct domi_opened_front {
-    /* name of the listener; SERVERS: connections to the servers of the cluster */
+    /* name of the listener that has this front; SERVERS: it is that of connections to the servers
+     * of the cluster */
     char listener[64];
     void *state;
     const domus_pipeline_stage *stages;
-    char error[ERROR_SIZE]; /* error of the last read of files; "": the read succeeded */
+    /* error of the last time that the front's files were read; "": that succeeded */
+    char error[ERROR_SIZE];
 } domi_opened_front;
 
 static struct {
@@ -33,13 +37,13 @@ static struct {
     uint32_t count;
     domi_opened_front each[DOMUS_LISTENERS_MAX + 1];
     domi_sink *sink;
-    domus_address reader; /* address of the actor that has files read */
-    atomic_bool is_read;  /* whether a helper thread is reading files */
+    domus_address reader; /* address of the actor that lets files of fronts be read again */
+    atomic_bool is_read;  /* whether a helper thread is reading files of fronts */
 } fronts;
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Write the path of the key whose front this is. */
+/* Write the path of the configuration's key to which the front belongs. */
 static void write_path_of_owner(const char *listener, char path[OWNER_SIZE])
 {
     if (strcmp(listener, SERVERS) == 0)
@@ -48,7 +52,7 @@ static void write_path_of_owner(const char *listener, char path[OWNER_SIZE])
         snprintf(path, OWNER_SIZE, "listeners.%s", listener);
 }
 
-/* Print an error of a front, which may hold any bytes of a path. */
+/* Print an error of a front, escaped, because it may hold any bytes of a path. */
 static void print_front_error(const char *program, const char *listener, const char *error)
 {
     char line[LINE_SIZE], shown[2 * LINE_SIZE], owner[OWNER_SIZE];
@@ -59,8 +63,8 @@ static void print_front_error(const char *program, const char *listener, const c
     fprintf(stderr, "%s: %s\n", program, shown);
 }
 
-/* Returns the first key of TLS that the listener has; NULL: it has none. Any of them says that its
- * operator means it to speak TLS, also if certFile was forgotten. */
+/* Returns the first key of TLS that the listener has; NULL: it has none. Any such key says that the
+ * operator means the listener to speak TLS, also if certFile was forgotten. */
 static const char *find_tls_key_of_listener(const domus_listener_config *listener)
 {
     static const domus_listener_config nothing = {0};
@@ -72,8 +76,8 @@ static const char *find_tls_key_of_listener(const domus_listener_config *listene
     return NULL;
 }
 
-/* Add a front that was opened to the list, if it has stages. */
-static void add_front(domi_opened_front *front, const char *listener)
+/* Add a front that was opened to the list of fronts, if it has stages. */
+static void add_opened_front(domi_opened_front *front, const char *listener)
 {
     if (front->stages == NULL)
         return;
@@ -106,11 +110,11 @@ static bool open_front_of_listener(const domus_program *program,
         print_front_error(program->name, listener->name, error);
         return false;
     }
-    add_front(front, listener->name);
+    add_opened_front(front, listener->name);
     return true;
 }
 
-/* Returns the first key of `cluster.tls`, but `enabled`, that is set; NULL: none is. */
+/* Returns the first key of `cluster.tls` that is set, other than `enabled`; NULL: none is. */
 static const char *find_tls_key_of_servers(const domus_config *config)
 {
     const size_t skipped = strlen("cluster.");
@@ -126,8 +130,8 @@ static const char *find_tls_key_of_servers(const domus_config *config)
     return NULL;
 }
 
-/* Open the front of connections to servers, if the program is in a cluster and its configuration
- * wants one. Returns whether that has succeeded. */
+/* Open the front of connections to the cluster's servers, if the program is in a cluster and its
+ * configuration wants such a front. Returns whether that has succeeded. */
 static bool open_front_of_servers(const domus_program *program, const domus_config *config)
 {
     const domus_servers_tls_config *settings = &config->cluster.tls;
@@ -148,7 +152,7 @@ static bool open_front_of_servers(const domus_program *program, const domus_conf
     if (result != 0)
         print_front_error(program->name, SERVERS, error);
     else
-        add_front(front, SERVERS);
+        add_opened_front(front, SERVERS);
     return result == 0;
 }
 
@@ -187,7 +191,9 @@ const domus_pipeline_stage *domi_fronts_find_servers(void)
 void domi_fronts_close(bool is_stuck)
 {
     if (atomic_load(&fronts.is_read))
-        return; /* the helper thread that reads the files may still use the list of fronts */
+        /* nothing is freed: the helper thread that reads the files may still use the list of
+         * fronts */
+        return;
     if (!is_stuck)
         for (uint32_t i = 0; i < fronts.count; i++)
             fronts.table->close(fronts.each[i].state);
@@ -196,15 +202,15 @@ void domi_fronts_close(bool is_stuck)
 
 /* --- reading again ---------------------------------------------------------------------------- */
 
-/* The state of the actor that has files read. */
+/* The state of the actor that lets files of fronts be read again. */
 typedef struct domi_reader {
-    bool is_busy;   /* whether files are being read */
-    bool is_wanted; /* whether they have to be read once more after that */
+    bool is_busy;   /* whether the files are being read */
+    bool is_wanted; /* whether the files have to be read once more after that */
 } domi_reader;
 
 static const domus_type read_type = {.name = "read files again"};
 
-/* Read all files again, on a helper thread. */
+/* Read the files of all fronts again, on a helper thread. */
 static int read_all_front_files(void *unused)
 {
     (void)unused;
@@ -218,15 +224,15 @@ static int read_all_front_files(void *unused)
     return 0;
 }
 
-static domus_resumed log_read_result;
+static domus_resumed on_front_files_read_log_outcome;
 
-static int begin_reading_files(domus_stack *stack)
+static int begin_reading_front_files(domus_stack *stack)
 {
     atomic_store(&fronts.is_read, true);
-    return domus_blocking(stack, read_all_front_files, NULL, log_read_result);
+    return domus_blocking(stack, read_all_front_files, NULL, on_front_files_read_log_outcome);
 }
 
-/* Log the error of a front. Returns whether it has none. */
+/* Log the error with which a front's files were read. Returns whether there was none. */
 static bool log_error_of_front(const domi_opened_front *front)
 {
     char owner[OWNER_SIZE];
@@ -240,7 +246,7 @@ static bool log_error_of_front(const domi_opened_front *front)
     return false;
 }
 
-static void log_files_read(void)
+static void log_outcome_of_read_front_files(void)
 {
     uint32_t right = 0;
 
@@ -258,23 +264,24 @@ static void log_files_read(void)
                            right == 1 ? "" : "s");
 }
 
-static int log_read_result(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_front_files_read_log_outcome(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     domi_reader *reader = self;
 
-    if (answer->error != 0) { /* the work could not begin */
+    if (answer->error != 0) { /* the blocking work of reading the files could not begin */
         atomic_store(&fronts.is_read, false);
         domi_sink_add_line(fronts.sink, "SIGHUP: the files of listeners were not read: %s",
                            strerror(-answer->error));
     } else {
-        log_files_read();
+        log_outcome_of_read_front_files();
     }
     reader->is_busy = reader->is_wanted;
     reader->is_wanted = false;
-    return reader->is_busy ? begin_reading_files(stack) : 0;
+    return reader->is_busy ? begin_reading_front_files(stack) : 0;
 }
 
-static int handle_read_request(domus_stack *stack, void *self, const void *payload)
+static int handle_request_to_read_front_files(domus_stack *stack, void *self, const void *payload)
 {
     domi_reader *reader = self;
 
@@ -284,13 +291,13 @@ static int handle_read_request(domus_stack *stack, void *self, const void *paylo
         return 0;
     }
     reader->is_busy = true;
-    return begin_reading_files(stack);
+    return begin_reading_front_files(stack);
 }
 
 static const domus_behaviour reader_behaviour = {
     .name = "reader of files",
     .state_size = sizeof(domi_reader),
-    .on = (const domus_on[]){{&read_type, handle_read_request, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&read_type, handle_request_to_read_front_files, 0}, {NULL, NULL, 0}},
 };
 
 int domi_fronts_start_reader(domus_system *system, domi_sink *sink)

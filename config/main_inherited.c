@@ -1,4 +1,4 @@
-/* Keeps the sockets that a supervisor has passed; see the header.
+/* Keeps the sockets that a supervisor has passed to this process (main_parts.h).
  *
  * Sockets that nobody takes stay open, because the program may know them by their numbers. */
 #include "config/main_parts.h"
@@ -17,22 +17,24 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define FIRST     3  /* the first descriptor that is passed */
-#define NAME_SIZE 64 /* bytes of a name with its NUL, enough for a listener's name */
+#define FIRST 3 /* number of the first descriptor that a supervisor passes */
+/* bytes of the name of a passed socket with its NUL, enough for a listener's name */
+#define NAME_SIZE 64
 #define SAYS_SIZE 160
 
 static const char *const variables[] = {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", NULL};
 
 static struct inherited {
-    char name[NAME_SIZE]; /* name of the socket; "": it is longer than that of any listener */
+    /* name of the passed socket; "": the name is longer than any listener's */
+    char name[NAME_SIZE];
     bool is_taken;
 } sockets[DOMI_INHERITED_MAX];
 static uint32_t count;
 
 /* --- the variables ---------------------------------------------------------------------------- */
 
-/* Give one socket the name from `name` to a colon or the end. Returns the text behind that; NULL:
- * there is none. */
+/* Give one passed socket the name that stands in `name` up to a colon or the end. Returns the text
+ * behind the colon; NULL: there is none. */
 static const char *store_name_of_socket(struct inherited *own, const char *name)
 {
     size_t length = strcspn(name, ":");
@@ -44,8 +46,8 @@ static const char *store_name_of_socket(struct inherited *own, const char *name)
     return name[length] == ':' ? name + length + 1 : NULL;
 }
 
-/* Give each socket its name. Without names all are called "unknown". Returns whether there are as
- * many names as sockets. */
+/* Give each passed socket its name from the variable's text. Without that text all are called
+ * "unknown". Returns whether there are as many names as sockets. */
 static bool store_names_of_sockets(const char *names)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -60,8 +62,9 @@ static bool store_names_of_sockets(const char *names)
     return true;
 }
 
-/* Keep children from inheriting the descriptors. Returns whether all are open. */
-static bool set_close_on_exec(void)
+/* Keep children of the process from inheriting the passed descriptors. Returns whether all are
+ * open. */
+static bool set_close_on_exec_of_sockets(void)
 {
     for (uint32_t i = 0; i < count; i++) {
         int fd = FIRST + (int)i;
@@ -72,16 +75,17 @@ static bool set_close_on_exec(void)
     return true;
 }
 
-/* Returns a text that says which variable is wrong, and how; NULL: all are right, and `count` says
- * how many sockets there are. */
-static const char *read_variables(void)
+/* Read the environment variables of passed sockets. Returns a text that says which variable is
+ * wrong, and how; NULL: all are right, and `count` says how many sockets there are. */
+static const char *read_variables_of_passed_sockets(void)
 {
     uint64_t number = 0;
     int is_own = domi_environment_is_own("LISTEN_PID");
 
     count = 0;
     if (is_own == 0 || is_own == -ENOENT)
-        return NULL; /* no sockets were passed to this process */
+        /* no sockets were passed to this process; they are for another one, or there are none */
+        return NULL;
     if (is_own < 0)
         return "LISTEN_PID: it is no number of a process";
     int result = domi_environment_number("LISTEN_FDS", DOMI_INHERITED_MAX, &number);
@@ -92,12 +96,12 @@ static const char *read_variables(void)
     count = (uint32_t)number;
     if (!store_names_of_sockets(getenv("LISTEN_FDNAMES")))
         return "LISTEN_FDNAMES: there are not as many names as descriptors";
-    return set_close_on_exec() ? NULL : "LISTEN_FDS: so many descriptors are not open";
+    return set_close_on_exec_of_sockets() ? NULL : "LISTEN_FDS: so many descriptors are not open";
 }
 
 int domi_inherited_read(char *error, size_t error_size)
 {
-    const char *wrong = read_variables();
+    const char *wrong = read_variables_of_passed_sockets();
 
     domi_environment_forget(variables);
     if (wrong == NULL)
@@ -129,7 +133,8 @@ static void copy_path_of_socket(const struct sockaddr_un *at, socklen_t size,
 {
     size_t length = size - offsetof(struct sockaddr_un, sun_path);
 
-    if (length > sizeof at->sun_path) /* the kernel counts a NUL, too, for which there is no room */
+    /* the kernel counts a NUL behind the longest path, too, for which there is no room */
+    if (length > sizeof at->sun_path)
         length = sizeof at->sun_path;
     if (length != 0 && at->sun_path[0] != '\0')
         length = strnlen(at->sun_path, length);
@@ -168,7 +173,7 @@ int domi_inherited_get_endpoint(int fd, domus_endpoint *ret_at)
     return 0;
 }
 
-/* Returns the reason for which a listener cannot serve a descriptor; NULL: it can. */
+/* Returns the reason why a listener cannot serve a passed descriptor; NULL: it can. */
 static const char *find_fault_of_socket(int fd)
 {
     int type = 0, listens = 0;
@@ -209,9 +214,9 @@ bool domi_inherited_check(const domus_program *program, const domus_config *conf
     return right;
 }
 
-/* Returns the address that a listener of this name has in the configuration; NULL: there is none.
- */
-static const char *find_listener_address(const domus_config *config, const char *name)
+/* Returns the address that the configuration gives to the listener with this name; NULL: there is
+ * none. */
+static const char *find_address_of_listener(const domus_config *config, const char *name)
 {
     for (size_t i = 0; i < config->listener_count; i++) {
         if (strcmp(config->listeners[i].name, name) == 0)
@@ -223,7 +228,7 @@ static const char *find_listener_address(const domus_config *config, const char 
 static void log_passed_socket(const domus_config *config, uint32_t index, domi_sink *sink)
 {
     const struct inherited *own = &sockets[index];
-    const char *address = find_listener_address(config, own->name);
+    const char *address = find_address_of_listener(config, own->name);
     char text[DOMUS_ENDPOINT_TEXT_MAX] = "a descriptor";
     domus_endpoint at;
 

@@ -1,4 +1,4 @@
-/* Tells a supervisor how the program is; see the header.
+/* Tells a supervisor the states of a program of domus_main() (main_parts.h).
  *
  * A message is never waited for. The supervisor may be slow to read, so a state that it has to
  * know, such as READY=1, is owed until it was sent: the main thread tries at once, and a thread of
@@ -30,60 +30,66 @@
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-#define STATUS_NS   (5 * SECOND) /* time between two lines of the status */
-#define FIRST_NS    SECOND       /* time from the start to the first line of the status */
-#define LOOK_MAX_NS (5 * SECOND) /* longest time between two looks at the threads */
+#define STATUS_NS   (5 * SECOND) /* time between two status lines that are sent to the supervisor */
+#define FIRST_NS    SECOND       /* time from the program's start to the first status line */
+#define LOOK_MAX_NS (5 * SECOND) /* longest time between two looks at the threads of the system */
 #define LOOK_MIN_NS MS
-#define LOOKS       8u /* looks within the time of the watchdog */
-#define LOOKS_SILENT                                                                               \
-    64u /* the same while a thread is silent, so that the end of its run is seen                   \
-         */
-/* A stop asks for EXTEND_NS again and again, so a thread that gets no CPU for a while is no harm.
- */
+/* number of looks at the threads within the time of the supervisor's watchdog */
+#define LOOKS 8u
+/* number of looks at the threads in the watchdog's time while a thread shows no life, so that the
+ * end of its run is seen */
+#define LOOKS_SILENT 64u
+/* While a program stops, it asks the supervisor for EXTEND_NS more again and again, so a thread
+ * that gets no CPU for a while is no harm. */
 #define EXTEND_NS       (10 * SECOND)
 #define EXTEND_EVERY_NS (500 * MS)
-#define RETRY_MIN_NS    (10 * MS) /* time between two tries to send what is owed; it doubles */
-#define RETRY_MAX_NS    SECOND
-#define OWED_TOLD_NS    SECOND /* time after which an owed message gets a line of the log */
-#define LAST_WAIT_NS    SECOND /* the longest wait for unsent messages at the end */
+/* first time between two tries to send an owed message; it doubles */
+#define RETRY_MIN_NS (10 * MS)
+#define RETRY_MAX_NS SECOND
+/* time after which the log gets a line of a message that is still owed */
+#define OWED_TOLD_NS SECOND
+/* the longest wait for owed messages to be sent at the end of the program */
+#define LAST_WAIT_NS SECOND
 
 static const char *const variables[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", NULL};
 
 static domi_notify to = {.fd = -1};
-static char warning[160];    /* fault of the environment variables; "": no fault */
-static uint64_t watchdog_ns; /* longest silence that the supervisor allows; 0: any */
+static char warning[160]; /* fault of the supervisor's environment variables; "": there is none */
+static uint64_t watchdog_ns; /* longest silence of the program that the supervisor allows; 0: any */
 
-/* These variables are constant while the thread runs. */
+/* The next variables are constant while the notifying thread runs. */
 static domus_system *system_told;
 static domi_sink *log_told;
-static domus_watchdog *watchdog; /* watchdog of the system; NULL: no watchdog is fed */
+static domus_watchdog *watchdog; /* NULL: the supervisor's watchdog is not fed */
 static pthread_t thread;
 static bool has_thread;
 
-/* The mutex guards all variables below, and is held while the system is looked at. The thread
- * sleeps on `changed`. */
+/* The mutex guards all variables below, and is held while the system is looked at. The notifying
+ * thread sleeps on `changed`. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static struct state {
     bool is_ready;
     bool is_stopping;
     bool is_over;    /* whether the system must not be looked at any more */
-    bool is_closing; /* whether the thread has to end */
-    bool is_refused; /* whether the last reload was refused */
-    bool is_stale;   /* whether a state has brought a status since the thread sent one */
-    /* times at which the next look, status and extension are due */
+    bool is_closing; /* whether the notifying thread has to end */
+    bool is_refused; /* whether the last reload of the configuration was refused */
+    /* whether a state message has brought a status since the thread sent its own status line */
+    bool is_stale;
+    /* times at which the next look at the threads, status line and request for more time are due */
     uint64_t look_ns, status_ns, extend_ns;
 } is;
 
-/* Messages that have to be sent, in this order. "": there is none. */
+/* The messages that are owed to the supervisor, to be sent in this order. "": there is none of this
+ * kind. */
 static struct owed {
     char reloading[64];
     char ready[128];
     char stopping[96];
     char alive[16];
-    uint64_t since_ns; /* time of the first try that failed; 0: none has */
-    uint64_t retry_ns; /* time of the next try */
-    bool is_told;      /* whether the log has a line of the failure */
+    uint64_t since_ns; /* time of the first try to send that failed; 0: none has */
+    uint64_t retry_ns; /* time of the next try to send what is owed */
+    bool is_told;      /* whether the log has a line about this failure */
 } owed;
 
 static uint64_t read_monotonic_ns(void)
@@ -96,7 +102,8 @@ static uint64_t read_monotonic_ns(void)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Read the time of the watchdog, which counts only for the process that its variable names. */
+/* Read the time of the supervisor's watchdog, which counts only for the process that its variable
+ * names. */
 static void read_watchdog_time(void)
 {
     uint64_t us = 0;
@@ -110,7 +117,8 @@ static void read_watchdog_time(void)
                  "WATCHDOG_USEC or WATCHDOG_PID is no number: no "
                  "watchdog is fed");
     else
-        watchdog_ns = us * 1000; /* 0 means none, as in sd_watchdog_enabled(3) */
+        /* a time of 0 means that there is no watchdog, as in sd_watchdog_enabled(3) */
+        watchdog_ns = us * 1000;
 }
 
 void domi_main_notify_read_variables(void)
@@ -132,8 +140,8 @@ void domi_main_notify_read_variables(void)
 
 /* --- what is owed ----------------------------------------------------------------------------- */
 
-/* Note that a try to send has failed. */
-static void record_failed_send(int error)
+/* Record that a try to send an owed message has failed. */
+static void record_failed_send_of_message(int error)
 {
     uint64_t now = read_monotonic_ns();
 
@@ -152,20 +160,20 @@ static void record_failed_send(int error)
                        strerror(-error));
 }
 
-/* Send one message. Returns whether the message was sent, or is empty. */
+/* Send one owed message to the supervisor. Returns whether it was sent, or is empty. */
 static bool send_owed_message(char *text)
 {
     int result = text[0] != '\0' ? domi_notify_send(&to, false, "%s", text) : 0;
 
     if (result != 0)
-        record_failed_send(result);
+        record_failed_send_of_message(result);
     else
         text[0] = '\0';
     return result == 0;
 }
 
-/* Send the messages that are due, in their order. Returns whether all were sent. Under the mutex.
- */
+/* Send the owed messages to the supervisor, in their order. Returns whether all were sent. Under
+ * the mutex. */
 static bool send_owed_messages(void)
 {
     if (!send_owed_message(owed.reloading) || !send_owed_message(owed.ready) ||
@@ -178,8 +186,8 @@ static bool send_owed_messages(void)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Send the line of the status, if it is another one than what was sent last. */
-static void send_status(domi_rates *rates)
+/* Send the status line to the supervisor, if it differs from the one that was sent last. */
+static void send_status_line_if_new(domi_rates *rates)
 {
     static char last[DOMI_NOTIFY_MAX];
     char line[DOMI_NOTIFY_MAX], shown[256];
@@ -202,9 +210,9 @@ static uint64_t get_time_between_looks(bool is_silent)
     return between_ns < LOOK_MIN_NS ? LOOK_MIN_NS : between_ns;
 }
 
-/* Feed the supervisor's watchdog if all threads have shown life since it was fed. Returns whether
- * they have. */
-static bool feed_watchdog(void)
+/* Feed the supervisor's watchdog if all threads of the system have shown life since it was fed
+ * last. Returns whether they have. */
+static bool feed_supervisors_watchdog(void)
 {
     if (domus_watchdog_look(watchdog) != 0)
         return false;
@@ -213,7 +221,7 @@ static bool feed_watchdog(void)
     return true;
 }
 
-static void ask_for_more_time(const char *more)
+static void ask_supervisor_for_more_time(const char *more)
 {
     snprintf(owed.stopping, sizeof owed.stopping, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64 "%s",
              EXTEND_NS / 1000, more);
@@ -221,7 +229,8 @@ static void ask_for_more_time(const char *more)
     is.extend_ns = read_monotonic_ns() + EXTEND_EVERY_NS;
 }
 
-/* Send the messages that are due, and set their next times. Returns the earliest of these. */
+/* Send the messages to the supervisor that are due, and set the times of the next ones. Returns the
+ * earliest of these times. */
 static uint64_t send_due_messages(domi_rates *rates, uint64_t now)
 {
     bool looks = is.is_ready && !is.is_over, feeds = looks && watchdog != NULL;
@@ -229,13 +238,13 @@ static uint64_t send_due_messages(domi_rates *rates, uint64_t now)
     if (owed.since_ns != 0 && now >= owed.retry_ns)
         (void)send_owed_messages();
     if (feeds && now >= is.look_ns)
-        is.look_ns = now + get_time_between_looks(!feed_watchdog());
+        is.look_ns = now + get_time_between_looks(!feed_supervisors_watchdog());
     if (looks && now >= is.status_ns) {
-        send_status(rates);
+        send_status_line_if_new(rates);
         is.status_ns = now + STATUS_NS;
     }
     if (is.is_stopping && now >= is.extend_ns)
-        ask_for_more_time("");
+        ask_supervisor_for_more_time("");
     const uint64_t due_ns[] = {feeds ? is.look_ns : UINT64_MAX, looks ? is.status_ns : UINT64_MAX,
                                is.is_stopping ? is.extend_ns : UINT64_MAX,
                                owed.since_ns != 0 ? owed.retry_ns : UINT64_MAX};
@@ -245,8 +254,9 @@ static uint64_t send_due_messages(domi_rates *rates, uint64_t now)
     return next_ns;
 }
 
-/* Sleep until `until_ns`, or until something has changed. Under the mutex. */
-static void sleep_until(uint64_t until_ns)
+/* Let the notifying thread sleep until `until_ns`, or until something has changed. Under the
+ * mutex. */
+static void sleep_until_time_or_change(uint64_t until_ns)
 {
     const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND),
                                    .tv_nsec = (long)(until_ns % SECOND)};
@@ -259,13 +269,13 @@ static void *run_notifier(void *rates)
     pthread_mutex_lock(&mutex);
     while (!is.is_closing) {
         uint64_t next_ns = send_due_messages(rates, read_monotonic_ns());
-        sleep_until(next_ns);
+        sleep_until_time_or_change(next_ns);
     }
     pthread_mutex_unlock(&mutex);
     return NULL;
 }
 
-static int begin_thread(void)
+static int begin_notifying_thread(void)
 {
     static domi_rates rates;
     pthread_condattr_t attributes;
@@ -300,14 +310,14 @@ int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, s
         return 0;
     int result = watchdog_ns != 0 ? domus_watchdog_new(system, &watchdog) : 0;
     if (result == 0)
-        result = begin_thread();
+        result = begin_notifying_thread();
     if (result != 0)
         snprintf(error, error_size, "no thread tells the supervisor of this program: %s",
                  strerror(-result));
     return result;
 }
 
-/* Let the thread see what the caller has changed, and unlock the mutex. */
+/* Let the notifying thread see what the caller has changed, and unlock the mutex. */
 static void wake_thread_and_unlock(void)
 {
     pthread_cond_signal(&changed);
@@ -332,7 +342,8 @@ void domi_main_notify_send_reloading(void)
     if (!has_thread)
         return;
     pthread_mutex_lock(&mutex);
-    owed.ready[0] = '\0'; /* a further message follows after the reload */
+    /* an owed READY=1 is left out, because another one follows after the reload */
+    owed.ready[0] = '\0';
     snprintf(owed.reloading, sizeof owed.reloading, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
              read_monotonic_ns() / 1000);
     (void)send_owed_messages();
@@ -358,7 +369,7 @@ void domi_main_notify_send_stopping(void)
         return;
     pthread_mutex_lock(&mutex);
     is.is_stopping = is.is_stale = true;
-    ask_for_more_time("\nSTATUS=stopping");
+    ask_supervisor_for_more_time("\nSTATUS=stopping");
     wake_thread_and_unlock();
 }
 
@@ -370,7 +381,7 @@ void domi_main_notify_end(void)
         pthread_mutex_lock(&mutex);
         owed.alive[0] = '\0';
         while (!send_owed_messages() && read_monotonic_ns() < until_ns)
-            sleep_until(read_monotonic_ns() + RETRY_MIN_NS);
+            sleep_until_time_or_change(read_monotonic_ns() + RETRY_MIN_NS);
         is.is_over = true;
         wake_thread_and_unlock();
     }

@@ -1,4 +1,4 @@
-/* Checks, opens and closes the observation port of a program; see the header. */
+/* Checks, opens and closes the observation port of a program of domus_main() (main_parts.h). */
 #include "config/main_parts.h"
 
 #include <domus/text.h>
@@ -8,10 +8,10 @@
 
 #define ERROR_SIZE 512
 
-static void *port;           /* state of the observer; NULL: no port is open */
-static uint16_t port_number; /* TCP port; 0: it is a Unix socket */
+static void *port;           /* state of the observation port; NULL: no port is open */
+static uint16_t port_number; /* TCP port of the observation port; 0: it is a Unix socket */
 
-/* endpoint of the socket that was passed for the port; "": none was */
+/* endpoint of the socket that was passed for the observation port; "": none was */
 static char passed_at[DOMUS_ENDPOINT_TEXT_MAX];
 
 bool domi_main_observe_is_wanted(const domus_config *config)
@@ -19,9 +19,9 @@ bool domi_main_observe_is_wanted(const domus_config *config)
     return config->observe.listen != NULL && config->observe.listen[0] != '\0';
 }
 
-/* Hand the socket that was passed for the port to the observer, if there is one. Returns the
- * socket; 0: there is none. */
-static int adopt_passed_socket(const domus_program *program)
+/* Hand the socket that a supervisor has passed for the observation port to the observer, if there
+ * is one. Returns the socket; 0: there is none. */
+static int hand_passed_socket_to_observer(const domus_program *program)
 {
     int fd = domi_inherited_find("observe");
     domus_endpoint at;
@@ -30,7 +30,8 @@ static int adopt_passed_socket(const domus_program *program)
     if (program->observe->adopt == NULL)
         return 0;
     if (fd == 0 || domi_inherited_get_endpoint(fd, &at) != 0) {
-        /* an earlier domus_main() of this process may have handed one over, and failed then */
+        /* take back a socket that an earlier domus_main() of this process may have handed over
+         * before it failed */
         program->observe->adopt(0, &(domus_endpoint){0});
         return 0;
     }
@@ -47,7 +48,7 @@ bool domi_main_observe_check(const domus_program *program, const domus_config *c
         return true;
     if (program->observe == NULL)
         snprintf(error, sizeof error, "observe.listen: this program has no observation port");
-    else if (adopt_passed_socket(program) >= 0 &&
+    else if (hand_passed_socket_to_observer(program) >= 0 &&
              program->observe->check(config, error, sizeof error) == 0)
         return true;
     (void)domus_text_escape(error, strlen(error), shown, sizeof shown);
@@ -61,7 +62,7 @@ int domi_main_observe_open(const domus_program *program, domus_system *system,
     if (!domi_main_observe_is_wanted(domus_system_config(system)))
         return 0;
     snprintf(error, error_size, "observe.listen: it is refused");
-    int passed = adopt_passed_socket(program);
+    int passed = hand_passed_socket_to_observer(program);
     int result = program->observe->open(system, error, error_size, &port, &port_number);
     if (result != 0)
         return result;

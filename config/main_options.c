@@ -1,5 +1,4 @@
-/* This file turns the tables of options into those of getopt_long(), and does what
- * the options say. */
+/* Turns the tables of options into those of getopt_long(), and does what the options say. */
 #include "config/main_options.h"
 
 #include "config/passes.h"
@@ -15,11 +14,12 @@
 
 #define SHOWN_MAX    256 /* most bytes of a wrong argument that a message shows */
 #define MESSAGE_SIZE 256
-#define LEFT_SIZE    96 /* bytes of the left column of --help, with a NUL */
+#define LEFT_SIZE    96 /* bytes of the left column of --help in one row, with a NUL */
 /* most bytes of the name of an option, and of its value's name in --help */
 #define LONG_NAME_MAX 31
-#define TELL_CODE     255 /* result of getopt_long() for --tell, which has no letter */
-#define OWN_FIRST     256 /* result of getopt_long() for a program's long option, less its row */
+#define TELL_CODE     255 /* code of --tell, which has no letter, as a result of getopt_long() */
+/* code of the program's first long option as a result of getopt_long(); the others follow by row */
+#define OWN_FIRST 256
 
 /* The options of domus itself; getopt_long() returns their letter, or TELL_CODE. */
 static const domus_option ours[] = {
@@ -40,7 +40,7 @@ static const domus_option ours[] = {
 
 #define OURS (sizeof ours / sizeof ours[0] - 1)
 
-/* The options as getopt_long() takes them. */
+/* The options as tables for getopt_long(). */
 struct tables {
     struct option longs[OURS + DOMUS_OPTIONS_MAX + 1];
     char letters[1 + 2 * (OURS + DOMUS_OPTIONS_MAX) + 1];
@@ -48,18 +48,18 @@ struct tables {
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static bool is_letter(char letter)
+static bool is_letter_or_digit(char letter)
 {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
            (letter >= '0' && letter <= '9');
 }
 
-static bool is_name_valid(const char *name)
+static bool is_option_name_valid(const char *name)
 {
     size_t length = strlen(name);
 
     for (size_t i = 0; i < length; i++)
-        if (!is_letter(name[i]) && (name[i] != '-' || i == 0))
+        if (!is_letter_or_digit(name[i]) && (name[i] != '-' || i == 0))
             return false;
     return length > 0 && length <= LONG_NAME_MAX;
 }
@@ -75,14 +75,14 @@ static bool is_option_name_taken(const domus_option *options, const domus_option
     return false;
 }
 
-/* Returns a text that says what is wrong with an option, or NULL. */
+/* Returns a text that says what is wrong with an option of the program's table, or NULL. */
 static const char *find_fault_of_option(const domus_option *options, const domus_option *option)
 {
     if (option - options >= DOMUS_OPTIONS_MAX)
         return "there are too many options";
-    if (!is_name_valid(option->name))
+    if (!is_option_name_valid(option->name))
         return "the name is none";
-    if (option->letter != 0 && !is_letter(option->letter))
+    if (option->letter != 0 && !is_letter_or_digit(option->letter))
         return "the letter is none";
     if (is_option_name_taken(ours, ours + OURS, option) ||
         is_option_name_taken(options, option, option))
@@ -110,7 +110,8 @@ int domi_options_check_table(const domus_option *options, char *error, size_t er
 
 /* --- getopt ----------------------------------------------------------------------------------- */
 
-static void add_option(struct tables *tables, size_t row, const domus_option *option, int code)
+static void add_option_to_tables(struct tables *tables, size_t row, const domus_option *option,
+                                 int code)
 {
     size_t used = strlen(tables->letters);
 
@@ -121,20 +122,22 @@ static void add_option(struct tables *tables, size_t row, const domus_option *op
                  option->argument != NULL ? ":" : "");
 }
 
-static void make_tables(struct tables *tables, const domus_option *own)
+static void make_tables_for_getopt(struct tables *tables, const domus_option *own)
 {
-    /* getopt_long() returns ':' for a value that is missing */
+    /* the colon makes getopt_long() return ':' for an option whose value is missing */
     *tables = (struct tables){.letters = ":"};
     for (size_t row = 0; row < OURS; row++)
-        add_option(tables, row, &ours[row], ours[row].letter != 0 ? ours[row].letter : TELL_CODE);
+        add_option_to_tables(tables, row, &ours[row],
+                             ours[row].letter != 0 ? ours[row].letter : TELL_CODE);
     for (size_t row = 0; own != NULL && own[row].name != NULL; row++)
-        add_option(tables, OURS + row, &own[row], OWN_FIRST + (int)row);
+        add_option_to_tables(tables, OURS + row, &own[row], OWN_FIRST + (int)row);
 }
 
-/* Begin a pass over the arguments. */
+/* Begin a pass of getopt_long() over the arguments. */
 static void begin_pass_over_arguments(void)
 {
-    opterr = 0; /* getopt_long() would print an argument without escapes */
+    /* getopt_long() prints no errors, because it would print an argument without escapes */
+    opterr = 0;
     optind = 0; /* 0 makes getopt_long() begin anew, also if a pass has ended within "-ab" */
 }
 
@@ -143,7 +146,7 @@ static int read_next_option(const struct tables *tables, const struct domi_argum
     return getopt_long(arguments->argc, arguments->argv, tables->letters, tables->longs, NULL);
 }
 
-/* Returns the program's option that getopt_long() means by `code`, or NULL. */
+/* Returns the program's option that has this code of getopt_long(), or NULL. */
 static const domus_option *find_program_option(const domus_option *own, int code)
 {
     for (int row = 0; own != NULL && own[row].name != NULL; row++)
@@ -174,8 +177,9 @@ static int write_left_column(const domus_option *option, char left[LEFT_SIZE])
                     option->argument != NULL ? option->argument : "");
 }
 
-/* Returns the width of the left column of a table, which is at least `width`. */
-static int get_column_width(const domus_option *options, int width)
+/* Returns the width that the left column of --help needs for a table of options, at least
+ * `width`. */
+static int get_width_of_left_column(const domus_option *options, int width)
 {
     char left[LEFT_SIZE];
 
@@ -186,7 +190,7 @@ static int get_column_width(const domus_option *options, int width)
     return width;
 }
 
-static void print_options(FILE *to, const domus_option *options, int width)
+static void print_table_of_options(FILE *to, const domus_option *options, int width)
 {
     char left[LEFT_SIZE];
 
@@ -199,12 +203,12 @@ static void print_options(FILE *to, const domus_option *options, int width)
 static void print_usage(FILE *to, const domus_program *program)
 {
     const domus_option *own = program->options;
-    int width = get_column_width(ours, get_column_width(own, 0));
+    int width = get_width_of_left_column(ours, get_width_of_left_column(own, 0));
 
     fprintf(to, "usage: %s%s [--config FILE] [--set KEY=VALUE ...]\n", program->name,
             own != NULL ? " [OPTION ...]" : "");
-    print_options(to, own, width);
-    print_options(to, ours, width);
+    print_table_of_options(to, own, width);
+    print_table_of_options(to, ours, width);
 }
 
 /* Print which option is wrong, and why. `code` is what getopt_long() returned for it. */
@@ -220,11 +224,12 @@ static void print_fault_of_option(const struct domi_arguments *arguments, int co
         domi_options_print_fault(program->name, argument, "unknown option");
     else if (find_program_option(program->options, optopt) != NULL || strchr("csh", optopt) != NULL)
         domi_options_print_fault(program->name, argument, "takes no value");
-    else /* getopt_long() has not left an argument of several letters yet */
+    else /* getopt_long() has not yet left an argument with several letters, one of them unknown */
         domi_options_print_fault(program->name, letter, "unknown option");
 }
 
-/* Find the word of --tell. Returns whether it is a known word; if not, an error is printed. */
+/* Find the word that was given with --tell. Returns whether it is a known word; if not, an error is
+ * printed. */
 static bool find_word_of_tell(const char *program, const char *word, domi_tell *ret_tell)
 {
     for (int i = DOMI_TELL_KEYS; domi_tell_words[i] != NULL; i++) {
@@ -244,7 +249,7 @@ int domi_options_check_arguments(const struct domi_arguments *arguments, domi_te
     int code;
 
     *ret_tell = DOMI_TELL_NOTHING;
-    make_tables(&tables, program->options);
+    make_tables_for_getopt(&tables, program->options);
     begin_pass_over_arguments();
     while ((code = read_next_option(&tables, arguments)) != -1) {
         if (code == TELL_CODE && !find_word_of_tell(program->name, optarg, ret_tell))
@@ -268,7 +273,8 @@ int domi_options_check_arguments(const struct domi_arguments *arguments, domi_te
 
 /* --- what the options say --------------------------------------------------------------------- */
 
-/* The arguments of domi_options_read(), for the functions below. */
+/* The parameters of domi_options_read(), for the functions below: where it reads to and how it
+ * reports. */
 struct reading {
     const domus_program *program;
     bool again;
@@ -276,20 +282,21 @@ struct reading {
     const struct domi_options_faults *faults;
 };
 
-static bool read_file(const struct reading *reading, const char *path)
+static bool read_configuration_file(const struct reading *reading, const char *path)
 {
     size_t told = strlen(domus_yaml_errors(reading->yaml));
     int result = domus_yaml_load(reading->yaml, path);
 
-    /* the reader's errors mostly say why, and are printed behind this */
+    /* report the errno only if the reader has added no error, because its errors say why and are
+     * printed */
     if (result != 0 && strlen(domus_yaml_errors(reading->yaml)) == told)
         reading->faults->report(reading->faults->context, path, strerror(-result));
     return result == 0;
 }
 
 /* Carry out one of the program's options; `value` is NULL if it takes none. */
-static bool apply_option(const struct reading *reading, const domus_option *option,
-                         const char *value)
+static bool carry_out_program_option(const struct reading *reading, const domus_option *option,
+                                     const char *value)
 {
     char assignment[DOMI_YAML_PATH_SIZE + DOMI_YAML_VALUE_MAX + 2], shown[LONG_NAME_MAX + 3];
     char message[MESSAGE_SIZE] = "is refused";
@@ -322,18 +329,18 @@ bool domi_options_read(const struct domi_arguments *arguments, bool again, domus
     bool right = true;
     int code;
 
-    make_tables(&tables, reading.program->options);
+    make_tables_for_getopt(&tables, reading.program->options);
     begin_pass_over_arguments();
     while ((code = read_next_option(&tables, arguments)) != -1)
         if (code == 'c')
-            right = read_file(&reading, optarg) && right;
+            right = read_configuration_file(&reading, optarg) && right;
     begin_pass_over_arguments();
     while ((code = read_next_option(&tables, arguments)) != -1) {
         const domus_option *own = find_program_option(reading.program->options, code);
         if (code == 's')
             right = domus_yaml_set(yaml, optarg) == 0 && right;
         else if (own != NULL)
-            right = apply_option(&reading, own, optarg) && right;
+            right = carry_out_program_option(&reading, own, optarg) && right;
     }
     return right && domus_yaml_finish(yaml) == 0;
 }

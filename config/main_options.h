@@ -21,7 +21,8 @@ struct domi_arguments {
     char **argv;
 };
 
-/* The function to which each fault that is in an argument, and not in a file, is reported. */
+/* The function to which a fault is reported that lies in an argument of the command line, and not
+ * in a file. */
 struct domi_options_faults {
     void (*report)(void *context, const char *argument, const char *what);
     void *context;
@@ -31,7 +32,8 @@ struct domi_options_faults {
  * with the table. */
 int domi_options_check_table(const domus_option *options, char *error, size_t error_size);
 
-/* Print a line about an argument to stderr. Its bytes are escaped, because they may be anything. */
+/* Print a line about an argument of the command line to stderr. Its bytes are escaped, because they
+ * may be anything. */
 void domi_options_print_fault(const char *name, const char *argument, const char *what);
 
 /* Answer --help, and find options and arguments that cannot be understood; both print. `ret_tell`
@@ -39,9 +41,9 @@ void domi_options_print_fault(const char *name, const char *argument, const char
  * status. */
 int domi_options_check_arguments(const struct domi_arguments *arguments, domi_tell *ret_tell);
 
-/* Read the files into `yaml`, then the assignments and the program's options, and finish it.
- * `again` says that this is a reload, in which options with a `take` are left out.
- * Returns whether everything was right; if not, faults are in domus_yaml_errors() or
+/* Read the files of the configuration into `yaml`, then the assignments and the program's
+ * options, and finish it. `again` says that this is a reload, in which options with a `take` are
+ * left out. Returns whether everything was right; if not, faults are in domus_yaml_errors() or
  * were reported. */
 bool domi_options_read(const struct domi_arguments *arguments, bool again, domus_yaml *yaml,
                        const struct domi_options_faults *faults);

@@ -15,8 +15,8 @@
 
 /* ---- main_run.c -------------------------------------------------------------------------------*/
 
-/* Running a program: start its system, answer signals, print what they ask for, and
- * stop the system. */
+/* Runs a program: starts its system, answers signals, prints what they ask for, and stops the
+ * system. */
 
 /* Run the program with a configuration that was read from its arguments and checked. Returns its
  * exit status. */
@@ -44,27 +44,28 @@ void domi_main_log_served(domus_system *system, const domus_config *given, domi_
  *
  * They belong to the process, which has one domus_main() at a time. Thread: the main thread. */
 
-#define DOMI_INHERITED_MAX 128u /* most sockets that are passed; more are an error */
+#define DOMI_INHERITED_MAX 128u /* most sockets that a supervisor may pass; more are an error */
 
-/* Read the variables, take them out of the environment, and keep children from inheriting the
- * descriptors. Returns 0; -EINVAL, and `error` says which variable is wrong and how. */
+/* Read the environment variables of passed sockets, take them out of the environment, and keep
+ * children from inheriting the descriptors. Returns 0; -EINVAL, and `error` says which variable is
+ * wrong and how. */
 int domi_inherited_read(char *error, size_t error_size);
 
 /* Check whether the sockets that listeners of the configuration are going to serve can be served,
  * and print to stderr what is wrong. Returns whether all is right. */
 bool domi_inherited_check(const domus_program *program, const domus_config *config);
 
-/* Returns the first descriptor of this name that nobody has taken; 0: there is none. */
+/* Returns the first passed descriptor of this name that nobody has taken; 0: there is none. */
 int domi_inherited_find(const char *name);
 
-/* Mark a descriptor as taken by an owner, who closes it. 0 is allowed. */
+/* Mark a passed descriptor as taken by an owner, who closes it. 0 is allowed. */
 void domi_inherited_mark_taken(int fd);
 
-/* Find the endpoint at which a descriptor listens. Returns 0; a negative errno. */
+/* Find the endpoint at which a passed descriptor listens. Returns 0; a negative errno. */
 int domi_inherited_get_endpoint(int fd, domus_endpoint *ret_at);
 
-/* Write to the log which sockets listeners have taken in place of their addresses, and which nobody
- * has taken. */
+/* Write to the log which passed sockets listeners have taken in place of their addresses, and which
+ * nobody has taken. */
 void domi_inherited_log(const domus_config *config, domi_sink *sink);
 
 /* ---- main_front.c -----------------------------------------------------------------------------*/
@@ -76,29 +77,29 @@ void domi_inherited_log(const domus_config *config, domi_sink *sink);
  * They belong to the process, which has one domus_main() at a time. Thread: the main thread, except
  * that an actor lets a helper thread do the work of a reload. */
 
-/* Open the front of each listener that wants one, and that of the servers if the program is in a
- * cluster, and print to stderr what is wrong. Returns
- * whether all is right; if not, none is open. */
+/* Open the front of each listener that wants one, and that of the cluster's servers if the program
+ * is in a cluster, and print to stderr what is wrong. Returns whether all is right; if not, no
+ * front is open. */
 bool domi_fronts_open(const domus_program *program, const domus_config *config);
 
-/* Begin to serve reloads, when the system runs: make the actor that reads files again, if there is
- * any front. It writes to `sink`. Returns 0; a negative errno. */
+/* Begin to serve reloads of fronts, when the system runs: make the actor that reads their files
+ * again, if there is any front. It writes to `sink`. Returns 0; a negative errno. */
 int domi_fronts_start_reader(domus_system *system, domi_sink *sink);
 
-/* Returns the stages in front of a listener; NULL: it has none. */
+/* Returns the stages of the front of a listener; NULL: it has no front. */
 const domus_pipeline_stage *domi_fronts_find(const char *listener);
 
-/* Returns the stages in front of connections to the servers of the cluster; NULL: there are none.
- */
+/* Returns the stages of the front of connections to the cluster's servers; NULL: there is no such
+ * front. */
 const domus_pipeline_stage *domi_fronts_find_servers(void);
 
-/* Have all files read again. Lines of the sink tell of the outcome later. While a reading is under
- * way, all further calls together lead to one more. */
+/* Have the files of all fronts read again. Lines of the sink tell of the outcome later. While a
+ * reading is under way, all further calls together lead to one more. */
 void domi_fronts_reload(domus_system *system);
 
 /* Close all fronts, when the system has stopped. If the system `is_stuck`, nothing is freed,
- * because a thread may still use them. While a helper thread still reads files, all stays as it
- * is. */
+ * because a thread may still use the fronts. While a helper thread still reads files, all stays as
+ * it is. */
 void domi_fronts_close(bool is_stuck);
 
 /* ---- main_observe.c ---------------------------------------------------------------------------*/
@@ -111,31 +112,32 @@ void domi_fronts_close(bool is_stuck);
 /* Print to stderr what is wrong with the section `observe`. Returns whether it is right. */
 bool domi_main_observe_check(const domus_program *program, const domus_config *config);
 
-/* Returns whether a configuration wants a port. */
+/* Returns whether a configuration wants an observation port. */
 bool domi_main_observe_is_wanted(const domus_config *config);
 
-/* Open the port of a system that runs, if its configuration wants one. Viewers read `log`. Returns
- * 0; a negative errno, and `error` says why. */
+/* Open the observation port of a system that runs, if its configuration wants one. Viewers read
+ * `log`. Returns 0; a negative errno, and `error` says why. */
 int domi_main_observe_open(const domus_program *program, domus_system *system,
                            const domus_log_source *log, char *error, size_t error_size);
 
-/* Let viewers see the configuration, if there is a port: the configuration of the system with its
- * places in the reader of the start, or in the newest reader from which values were taken. */
+/* Let viewers of the observation port, if there is one, see the configuration: that of the
+ * system, with its places in the reader of the start, or in the newest reader from which values
+ * were taken. */
 void domi_main_observe_show_config(const domus_program *program, domus_system *system,
                                    const domus_yaml *start, const domus_yaml *newest);
 
-/* Let the port say that the program is ready, when it has started. Returns whether there is a port,
- * and then `ret_port` gets the port of TCP (0: it is a Unix socket). */
+/* Let the observation port say that the program is ready, when it has started. Returns whether
+ * there is a port, and then `ret_port` gets the port of TCP (0: it is a Unix socket). */
 bool domi_main_observe_set_ready(const domus_program *program, uint16_t *ret_port);
 
-/* Returns the address at which an open port listens: its own, or that of the socket that was
- * passed. */
+/* Returns the address at which an open observation port listens: its own, or that of the socket
+ * that was passed. */
 const char *domi_main_observe_get_address(const domus_config *config);
 
-/* Let the port say that the program is not ready any more, when it begins to stop. */
+/* Let the observation port say that the program is not ready any more, when it begins to stop. */
 void domi_main_observe_set_not_ready(const domus_program *program);
 
-/* Close the port, if it is open. */
+/* Close the observation port, if it is open. */
 void domi_main_observe_close(const domus_program *program);
 
 /* ---- main_cluster.c ---------------------------------------------------------------------------*/
@@ -149,16 +151,16 @@ void domi_main_observe_close(const domus_program *program);
  * (main_front.c). Returns whether it is right. */
 bool domi_main_cluster_check(const domus_program *program, const domus_config *config);
 
-/* Make the system a node, if the program is in a cluster. Returns 0; a negative errno, and `error`
- * says why. */
+/* Make the system a node of the cluster, if the program is in a cluster. Returns 0; a negative
+ * errno, and `error` says why. */
 int domi_main_cluster_open(const domus_program *program, domus_system *system, char *error,
                            size_t error_size);
 
-/* Tell the other nodes that this one ends. */
+/* Tell the other nodes of the cluster that this one ends. */
 void domi_main_cluster_leave(const domus_program *program);
 
-/* Free the cluster, whose system has stopped. If the system is stuck, nothing is freed, because a
- * thread may still use the cluster. */
+/* Free the cluster's state, when its system has stopped. If the system is stuck, nothing is freed,
+ * because a thread may still use the cluster. */
 void domi_main_cluster_close(const domus_program *program, bool is_stuck);
 
 /* ---- main_notify.c ----------------------------------------------------------------------------*/
@@ -172,8 +174,8 @@ void domi_main_cluster_close(const domus_program *program, bool is_stuck);
  * thread. It belongs to the process, which has one domus_main() at a time. Thread: the main thread.
  */
 
-/* Read the variables of the supervisor, and take them out of the environment. A fault of theirs is
- * told by domi_main_notify_begin(). */
+/* Read the environment variables of the supervisor, and take them out of the environment.
+ * domi_main_notify_begin() tells of a fault of theirs. */
 void domi_main_notify_read_variables(void);
 
 /* Make the thread that tells the supervisor, and the watchdog of `system`, which has started.
@@ -181,11 +183,11 @@ void domi_main_notify_read_variables(void);
  * that is ready and feeds no watchdog would be ended later. */
 int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, size_t error_size);
 
-/* Tell the supervisor that the program has started and serves. From here on the threads of the
- * system are looked at. */
+/* Tell the supervisor that the program has started and serves. From here on the notifying thread
+ * looks at the threads of the system. */
 void domi_main_notify_send_ready(void);
 
-/* Tell the supervisor that the program reads its configuration again, and that it has read it.
+/* Tell the supervisor that the program reads its configuration again, and then that it has read it.
  * `is_taken` is false if nothing was changed, because the configuration is wrong. */
 void domi_main_notify_send_reloading(void);
 void domi_main_notify_send_reloaded(bool is_taken);
@@ -194,11 +196,12 @@ void domi_main_notify_send_reloaded(bool is_taken);
  * domi_main_notify_close(). */
 void domi_main_notify_send_stopping(void);
 
-/* End the looks at the system, which has stopped, and is about to be freed: nobody looks at it or
- * at the log from here on. */
+/* End the looks at the system, which has stopped and is about to be freed: the notifying thread
+ * looks neither at it nor at the log from here on. */
 void domi_main_notify_end(void);
 
-/* Close all of this, when the program is about to return, also after a start that failed. */
+/* Close what tells the supervisor, when the program is about to return, also after a start that
+ * failed. */
 void domi_main_notify_close(void);
 
 /* ---- main_reload.c ----------------------------------------------------------------------------*/
@@ -210,8 +213,8 @@ void domi_main_notify_close(void);
  * Files of fronts (certificates) are read again in each case. Thread: the main thread of
  * domus_main(). */
 
-/* Reload the configuration. `start` is the reader of the start, in whose terms the observation port
- * shows the values. Returns whether the new configuration holds. */
+/* Reload the configuration. `start` is the reader of the start, by which the observation port tells
+ * where values come from. Returns whether the new configuration holds. */
 bool domi_reload_config(const struct domi_arguments *arguments, domus_system *system,
                         const domus_yaml *start, domi_sink *sink);
 

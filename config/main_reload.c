@@ -1,5 +1,5 @@
-/* A reload reads the configuration again, and makes it hold as a whole, or changes nothing; see the
- * header. */
+/* Reads the configuration again, and makes it hold as a whole, or changes nothing
+ * (main_parts.h). */
 #include "config/main_parts.h"
 
 #include "config/descriptors.h"
@@ -8,14 +8,14 @@
 
 #define ERROR_SIZE 512
 
-/* Report a fault of an argument (struct domi_options_faults). */
-static void log_fault(void *sink, const char *argument, const char *what)
+/* Log a fault of an argument, as domi_options_faults.report. */
+static void log_fault_of_argument(void *sink, const char *argument, const char *what)
 {
     domi_sink_add_line(sink, "%s: %s", argument, what);
 }
 
-/* Write the errors of a reader to the log, as whole lines. */
-static void log_errors(const domus_yaml *yaml, domi_sink *sink)
+/* Write the errors of a reader of the configuration to the log, as whole lines. */
+static void log_errors_of_reader(const domus_yaml *yaml, domi_sink *sink)
 {
     const char *errors = domus_yaml_errors(yaml);
     char *text = errors[0] != '\0' ? strdup(errors) : NULL;
@@ -24,11 +24,11 @@ static void log_errors(const domus_yaml *yaml, domi_sink *sink)
         domi_sink_add_text(sink, text);
 }
 
-/* Read everything again. Returns the new reader, which the caller frees; NULL if something is
- * wrong, and then the errors are in the log. */
+/* Read the whole configuration again. Returns the new reader, which the caller frees; NULL if
+ * something is wrong, and then the errors are in the log. */
 static domus_yaml *read_configuration_again(const struct domi_arguments *arguments, domi_sink *sink)
 {
-    const struct domi_options_faults faults = {.report = log_fault, .context = sink};
+    const struct domi_options_faults faults = {.report = log_fault_of_argument, .context = sink};
     const domus_section *section = arguments->program->section;
     domus_yaml *yaml = NULL;
     int result =
@@ -40,7 +40,7 @@ static domus_yaml *read_configuration_again(const struct domi_arguments *argumen
     }
     if (domi_options_read(arguments, true, yaml, &faults))
         return yaml;
-    log_errors(yaml, sink);
+    log_errors_of_reader(yaml, sink);
     domi_sink_add_line(sink, "SIGHUP: the configuration is wrong: nothing is changed");
     domus_yaml_free(yaml);
     return NULL;
@@ -53,10 +53,11 @@ static bool has_section_changed(const domus_program *program, const domus_yaml *
            memcmp(program->settings, domus_yaml_section(yaml), program->section->size) != 0;
 }
 
-/* Returns whether everything that has changed may change now; else a line says what may not. */
-static bool may_changes_be_applied(const domus_program *program, domus_system *system,
-                                   const domus_yaml *yaml, const domus_config *config,
-                                   domi_sink *sink)
+/* Returns whether every key that has changed may change while the program runs; else a line of the
+ * log says which may not. */
+static bool may_all_changes_be_applied(const domus_program *program, domus_system *system,
+                                       const domus_yaml *yaml, const domus_config *config,
+                                       domi_sink *sink)
 {
     char error[ERROR_SIZE] = "";
 
@@ -72,8 +73,8 @@ static bool may_changes_be_applied(const domus_program *program, domus_system *s
     return true;
 }
 
-/* Give the program its section, and the system its keys. The program comes first, because it may
- * refuse; the system was asked before. */
+/* Give the program its new section, and the system its new keys. The program comes first, because
+ * it may refuse; the system was asked before. */
 static bool apply_new_configuration(const domus_program *program, domus_system *system,
                                     const domus_yaml *yaml, const domus_config *config,
                                     domi_sink *sink)
@@ -107,7 +108,7 @@ bool domi_reload_config(const struct domi_arguments *arguments, domus_system *sy
         return false;
     domus_config config = *domus_yaml_config(yaml);
     domi_descriptors_lower_connections(&config, warning, sizeof warning);
-    bool is_taken = may_changes_be_applied(program, system, yaml, &config, sink) &&
+    bool is_taken = may_all_changes_be_applied(program, system, yaml, &config, sink) &&
                     apply_new_configuration(program, system, yaml, &config, sink);
     if (is_taken) {
         if (warning[0] != '\0')

@@ -1,4 +1,4 @@
-/* This file runs the program of domus_main() from the start of its system to the exit status.
+/* Runs the program of domus_main() from the start of its system to the exit status.
  *
  * The main thread waits for signals, which are blocked in all other threads. When one ends the
  * program, the main thread stops the system, because the program's hooks run there, and a thread of
@@ -23,15 +23,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Supervisors may send a signal twice within milliseconds and mean one. A second signal counts only
- * this long after the first. */
+/* Nanoseconds after a first signal within which a second one does not count: supervisors may send a
+ * signal twice within milliseconds and mean one. */
 #define SAME_NS UINT64_C(1000000000)
-/* A program that ends at once, after a second signal, waits this long for its last line
- * to be written. */
+/* Nanoseconds that a program which ends at once, after a second signal, waits for its last line to
+ * be written. */
 #define LAST_WORDS_NS UINT64_C(100000000)
-/* How long the thread that answers signals in the drain sleeps at most. */
+/* Most nanoseconds that the thread which answers signals in the drain sleeps at a time. */
 #define DRAIN_LOOK_NS 100000000L
-/* bytes of the text of a dump, beside a part for each thread */
+/* bytes of the text of a dump, besides those for each thread */
 #define DUMP_BYTES (1024u * 1024)
 #define ERROR_SIZE 512
 
@@ -43,28 +43,28 @@ static _Atomic pthread_t waiter;
 static atomic_bool has_waiter;
 
 typedef struct running {
-    const struct domi_arguments *arguments; /* the command line */
-    const domus_program *program;           /* the argument of domus_main() */
-    const domus_yaml *read;                 /* the configuration as it was read at the start */
-    const domus_config *given;              /* the values that were read */
-    domus_system *system;                   /* the system that runs the program */
-    domi_sink *sink;                        /* sink that gets the log lines */
+    const struct domi_arguments *arguments; /* the command line of the program */
+    const domus_program *program; /* the description of the program, an argument of domus_main() */
+    const domus_yaml *read;       /* the reader with the configuration of the start */
+    const domus_config *given;    /* the values of the configuration that were read */
+    domus_system *system;         /* the system that runs the program */
+    domi_sink *sink;              /* sink that gets the program's log lines */
     /* source from which viewers read log lines; all 0: there is none */
     domus_log_source log;
-    sigset_t signals; /* the signals for which domus_main() waits */
-    /* text that says that there are too few descriptors; "" if there are enough */
+    sigset_t signals; /* the set of signals for which domus_main() waits */
+    /* warning that there are too few descriptors; "" if there are enough */
     char warning[256];
-    int stopped; /* result of domus_system_stop() */
-    /* time of the drain's begin, before the thread of handle_signals_in_drain() is made */
+    int stopped; /* result of domus_system_stop(): the number of cut channels, or an error */
+    /* time at which the drain began, set before the thread of handle_signals_in_drain() is made */
     uint64_t drain_began_ns;
     atomic_bool has_stopped; /* whether the thread of handle_signals_in_drain() has to end */
-    uint64_t cut_before;     /* channels that had been cut before the drain began */
+    uint64_t cut_before;     /* number of channels that had been cut before the drain began */
 } running;
 
 /* Send SIGTERM to the thread that waits for signals, or is about to: all block it, so it ends none.
  * A filter of system calls may refuse tgkill, and then the process gets the signal. If it refuses
  * getpid the number is -1, by which kill() would end all processes of this user. */
-static void interrupt_signal_wait(pthread_t thread)
+static void interrupt_thread_that_awaits_signals(pthread_t thread)
 {
     pid_t process = getpid();
 
@@ -76,20 +76,21 @@ void domus_main_quit(int status)
 {
     int none = -1;
 
-    /* exit() does so, too; so the stored status is never -1, and the call is remembered */
+    /* exit() uses 8 bits of a status, too; so the stored status is never -1, and the call is
+     * remembered */
     if (status < 0)
         status &= 0xff;
 
-    /* Both accesses here and both in enable_quit_signal() are seq_cst. So either this call sees the
-     * waiter, or the waiter sees the status. A call that comes before domus_main() is
-     * therefore remembered. */
+    /* The accesses to `quit_status` and `waiter` here and in enable_signal_of_quit() are seq_cst.
+     * So either this call sees the waiter, or the waiter sees the status. A call that comes before
+     * domus_main() is therefore remembered. */
     if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))
-        interrupt_signal_wait(atomic_load(&waiter));
+        interrupt_thread_that_awaits_signals(atomic_load(&waiter));
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */
 
-/* Returns the configuration that holds now. */
+/* Returns the configuration of the system that holds now. */
 static domus_config get_present_config(const running *own)
 {
     domus_config config;
@@ -120,7 +121,8 @@ static void print_dump(const running *own)
         free(text);
         return;
     }
-    /* the text may wait in the sink for a long time, so keep only the bytes in use */
+    /* keep only the bytes of the dump in use, because the text may wait in the sink for a long
+     * time */
     char *fitting = realloc(text, strlen(text) + 1);
     domi_sink_add_text(own->sink, fitting != NULL ? fitting : text);
 }
@@ -145,7 +147,7 @@ static void block_signals(sigset_t *ret_signals)
 }
 
 /* Answer a signal by what it asks for (a profile, a dump, a line), without ending the program. */
-static void handle_signal(const running *own, int number)
+static void answer_signal_without_ending(const running *own, int number)
 {
     if (number == SIGUSR1)
         print_profile(own);
@@ -155,7 +157,7 @@ static void handle_signal(const running *own, int number)
         domi_sink_add_line(own->sink, "SIGHUP: the program is ending: nothing is changed");
 }
 
-/* Answer signals until one says that the program has to stop. */
+/* Answer signals until one comes that says that the program has to stop. */
 static void handle_signals_until_end(running *own)
 {
     int number = 0;
@@ -168,12 +170,13 @@ static void handle_signals_until_end(running *own)
             domi_main_notify_send_reloaded(
                 domi_reload_config(own->arguments, own->system, own->read, own->sink));
         } else {
-            handle_signal(own, number);
+            answer_signal_without_ending(own, number);
         }
         if (number == SIGQUIT)
             return;
     }
-    if (result != 0) { /* a filter of system calls refuses sigtimedwait() */
+    /* a filter of system calls refuses sigtimedwait(), so the program has to end */
+    if (result != 0) {
         domi_sink_add_line(own->sink, "it cannot wait for signals, and ends: rt_sigtimedwait: %s",
                            strerror(result));
         domus_main_quit(DOMI_STATUS_FAILED);
@@ -206,18 +209,20 @@ static void *handle_signals_in_drain(void *own_)
     siginfo_t info;
 
     while (!atomic_load(&own->has_stopped)) {
-        /* With a time-out, because a filter of system calls may refuse the signal that wakes it. */
+        /* Signals are awaited with a time-out, because a filter of system calls may refuse the
+         * signal that wakes this thread. */
         int number = sigtimedwait(&own->signals, &info, &look);
         if (number < 0 && errno != EINTR && errno != EAGAIN)
             return NULL;
-        /* `si_pid`, because glibc changes the si_code SI_TKILL to SI_USER */
+        /* a signal of the process itself is told by `si_pid`, because glibc changes the si_code
+         * SI_TKILL to SI_USER */
         bool is_own = number > 0 && info.si_pid == getpid();
 
         if (number < 0 || (is_own && (number == SIGTERM || number == SIGINT)))
             continue;
         if (number != SIGTERM && number != SIGINT) {
             if (!atomic_load(&own->has_stopped))
-                handle_signal(own, number);
+                answer_signal_without_ending(own, number);
         } else if (read_monotonic_ns() - own->drain_began_ns >= SAME_NS) {
             exit_at_second_signal(own, number);
         }
@@ -225,7 +230,8 @@ static void *handle_signals_in_drain(void *own_)
     return NULL;
 }
 
-/* Returns how many channels were cut; with `and_open`, channels that are still open are added. */
+/* Returns how many channels were cut by the stop; with `and_open`, channels that are still open are
+ * added. */
 static uint64_t count_cut_channels(const running *own, bool and_open)
 {
     uint64_t sum = 0;
@@ -241,8 +247,8 @@ static uint64_t count_cut_channels(const running *own, bool and_open)
     return sum;
 }
 
-/* Call the hooks of the end, and stop the system between them. */
-static void stop_with_hooks(running *own)
+/* Call the program's hooks of the end, and stop the system between them. */
+static void stop_system_with_hooks(running *own)
 {
     const domus_program *program = own->program;
 
@@ -256,9 +262,9 @@ static void stop_with_hooks(running *own)
     domi_main_observe_close(program);
 }
 
-/* Stop the system while another thread answers signals. Without memory for that thread they are
- * answered by nobody. */
-static void stop_handling_signals(running *own)
+/* Stop the system while another thread answers signals. Without memory for that thread nobody
+ * answers them. */
+static void stop_system_while_handling_signals(running *own)
 {
     pthread_t thread;
 
@@ -266,20 +272,20 @@ static void stop_handling_signals(running *own)
     own->cut_before = count_cut_channels(own, false);
     own->drain_began_ns = read_monotonic_ns();
     bool is_answered = pthread_create(&thread, NULL, handle_signals_in_drain, own) == 0;
-    stop_with_hooks(own);
+    stop_system_with_hooks(own);
     if (!is_answered)
         return;
     atomic_store(&own->has_stopped, true);
-    /* That thread blocks the signal and waits for it in sigwait(). */
+    /* The thread that answers signals blocks this signal and waits for it in sigwait(). */
     (void)pthread_kill(thread, SIGUSR2);
     pthread_join(thread, NULL);
 }
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* Start the system, log its warnings, and call the program's hook. Returns 0, or the exit
+/* Start the system, log its warnings, and call the program's hook `start`. Returns 0, or the exit
  * status. */
-static int start_system(const running *own)
+static int start_system_and_call_hook(const running *own)
 {
     const domus_program *program = own->program;
     char error[ERROR_SIZE] = "";
@@ -318,15 +324,15 @@ static int start_system(const running *own)
 }
 
 /* Returns whether channels were cut, or will be cut when the process ends, because a handler that
- * does not return holds up their thread. */
+ * does not return holds up the thread of these channels. */
 static bool has_cut_channels(const running *own)
 {
     return own->stopped > 0 ||
            (own->stopped == -ETIMEDOUT && count_cut_channels(own, true) > own->cut_before);
 }
 
-/* Returns the exit status after a drain. A status other than 0 that the program asked for comes
- * first, then the one for channels that were cut. */
+/* Returns the exit status of the program after a drain. A status other than 0 that the program
+ * asked for comes first, then the one for channels that were cut. */
 static int choose_exit_status(const running *own)
 {
     int status = atomic_load(&quit_status);
@@ -336,9 +342,9 @@ static int choose_exit_status(const running *own)
     return status >= 0 ? status : DOMI_STATUS_OK;
 }
 
-static int run_system(running *own)
+static int run_system_to_exit_status(running *own)
 {
-    int status = start_system(own);
+    int status = start_system_and_call_hook(own);
 
     if (status != DOMI_STATUS_OK) {
         domi_main_cluster_leave(own->program);
@@ -348,27 +354,30 @@ static int run_system(running *own)
         return status;
     }
     handle_signals_until_end(own);
-    stop_handling_signals(own);
+    stop_system_while_handling_signals(own);
     if (get_present_config(own).profile.at_exit)
-        print_profile(own); /* the profile, with the figures of the cluster */
+        print_profile(own); /* print the profile of the system, with the figures of the cluster */
     domi_main_cluster_close(own->program, own->stopped == -ETIMEDOUT);
     if (own->stopped < 0 &&
-        own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps during the drain */
+        /* the ring of a thread has failed, perhaps during the drain, so the stop returned an
+         * error */
+        own->stopped != -ETIMEDOUT) {
         status = atomic_load(&quit_status);
         return status > 0 ? status : DOMI_STATUS_FAILED;
     }
     return choose_exit_status(own);
 }
 
-/* The hook `failed`: a thread has failed. The log has a line that says why. */
-static void quit_after_failure(void *context, int error)
+/* Quit the program because a thread has failed, as the hook `failed`. The log has a line that says
+ * why. */
+static void quit_because_thread_failed(void *context, int error)
 {
     (void)context, (void)error;
     domus_main_quit(DOMI_STATUS_FAILED);
 }
 
-/* The hook `quit`: an actor has called domus_quit(). */
-static void quit_by_actor(void *context)
+/* Quit the program because an actor has called domus_quit(), as the hook `quit`. */
+static void quit_because_actor_asked(void *context)
 {
     (void)context;
     domus_main_quit(DOMI_STATUS_OK);
@@ -378,14 +387,14 @@ static void quit_by_actor(void *context)
  * report shows where a stuck thread is, and SIGPROF, so that CPU profiles can be taken; if the
  * program uses such a signal itself, reports come without that, and there are no profiles. Crashes
  * leave a trace if the configuration names its file. */
-static int make_system(running *own, const domus_config *config)
+static int make_system_with_hooks(running *own, const domus_config *config)
 {
     const domus_hooks hooks = {
         .log = domi_sink_log,
         .log_context = own->sink,
         .log_dropped = domi_sink_dropped,
-        .failed = quit_after_failure,
-        .quit = quit_by_actor,
+        .failed = quit_because_thread_failed,
+        .quit = quit_because_actor_asked,
     };
     char error[256] = "";
 
@@ -402,13 +411,14 @@ static int make_system(running *own, const domus_config *config)
 
 /* Let domus_main_quit() send a signal from here on. If it was called before, the signal is sent
  * now, and the program ends as soon as it waits for signals. */
-static void enable_quit_signal(void)
+static void enable_signal_of_quit(void)
 {
     atomic_store(&waiter, pthread_self());
     atomic_store(&has_waiter, true);
     if (atomic_load(&quit_status) != -1)
-        interrupt_signal_wait(
-            pthread_self()); /* the signal stays pending until sigwait() takes it */
+        interrupt_thread_that_awaits_signals(
+            /* the signal that ends the wait stays pending until sigwait() takes it */
+            pthread_self());
 }
 
 int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml)
@@ -438,11 +448,11 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
         domi_main_notify_close();
         return DOMI_STATUS_FAILED;
     }
-    enable_quit_signal(); /* from here on the end of this function is reached, which stops the
-                             waiting */
-    result = make_system(&own, &config);
+    /* from here on every way leads to the end of this function, which stops the wait for signals */
+    enable_signal_of_quit();
+    result = make_system_with_hooks(&own, &config);
     if (result == 0)
-        status = run_system(&own);
+        status = run_system_to_exit_status(&own);
     else
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     if (own.system != NULL)
@@ -452,7 +462,8 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
     domi_fronts_close(own.stopped == -ETIMEDOUT);
     domi_sink_close(own.sink, flush_timeout_ns);
     if (own.stopped != -ETIMEDOUT)
-        /* after -ETIMEDOUT a thread that is stuck in a handler may still log */
+        /* after -ETIMEDOUT a thread that is stuck in a handler may still log, so the sink is not
+         * freed */
         domi_sink_free(own.sink);
     domi_main_notify_close();
     atomic_store(&has_waiter, false);

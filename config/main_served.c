@@ -1,5 +1,5 @@
-/* Serves the listeners of a program, by the sockets that were passed to it or by its own; see the
- * header. */
+/* Serves the listeners of a program of domus_main(), by the sockets that were passed to it or by
+ * its own (main_parts.h). */
 #include "config/main_parts.h"
 
 #include <errno.h>
@@ -17,7 +17,9 @@ void domi_main_print_listening(const char *name, const char *address, uint16_t p
     struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
     if (poll(&reader, 1, LISTENING_MS) == 0)
-        return; /* nobody reads standard output, and a full pipe must not hold up the start */
+        /* print nothing: nobody reads standard output, and a full pipe must not hold up the
+         * start */
+        return;
     if (has_port)
         printf("listening %s %.*s:%u\n", name, colon != NULL ? (int)(colon - address) : 0, address,
                port);
@@ -61,7 +63,7 @@ int domus_main_passed(const char *name)
 }
 
 /* Log the listeners of the configuration that nothing serves. That is mostly a mistake, such as
- * another name in the program, and otherwise only refused clients would show it. */
+ * another name in the program, and without a line only refused clients would show it. */
 void domi_main_log_served(domus_system *system, const domus_config *given, domi_sink *sink)
 {
     const domus_config *config = domus_system_config(system);

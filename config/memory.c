@@ -1,5 +1,5 @@
-/* The allocations of the reader of YAML. Each thread has a countdown of its own, so it
- * needs no lock. */
+/* The allocations of the reader of YAML. Each thread has a countdown of its own to a failure for a
+ * test, so it needs no lock. */
 #include "config/memory.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ int domi_yaml_memory_grow(void **array, size_t *capacity, size_t need, size_t el
 
     if (need <= *capacity)
         return 0;
-    while (wanted < need) /* `need` is bounded by the file's size, so nothing overflows */
+    /* `need` is bounded by the size of the file, so this multiplication does not overflow */
+    while (wanted < need)
         wanted *= 2;
 
     void *grown = domi_yaml_memory_realloc(NULL, *array, wanted * element);

@@ -1,4 +1,4 @@
-/* Sends messages to a supervisor; see the header. */
+/* Sends messages to a supervisor of the process (notify.h). */
 #include "config/notify.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Read the address of a supervisor's socket. An abstract name begins with a 0 byte in place of the
- * '@', and has no NUL. */
-static int read_address(const char *address, domi_notify *ret_notify)
+/* Read the address of a supervisor's socket from its text. An abstract name begins with a 0 byte in
+ * place of the '@', and has no NUL. */
+static int read_address_of_supervisor(const char *address, domi_notify *ret_notify)
 {
     size_t length = strlen(address);
 
@@ -32,7 +32,7 @@ int domi_notify_open(const char *address, domi_notify *ret_notify)
 {
     const struct timeval wait = {.tv_sec = DOMI_NOTIFY_WAIT_MS / 1000,
                                  .tv_usec = DOMI_NOTIFY_WAIT_MS % 1000 * 1000};
-    int result = read_address(address, ret_notify);
+    int result = read_address_of_supervisor(address, ret_notify);
 
     ret_notify->fd = -1;
     if (result != 0)

@@ -11,12 +11,13 @@
 #include <sys/un.h>
 
 #define DOMI_NOTIFY_WAIT_MS 1000
-#define DOMI_NOTIFY_MAX     512u /* bytes of a message with its NUL; a longer one is cut */
+/* bytes of a message to the supervisor with its NUL; a longer one is cut */
+#define DOMI_NOTIFY_MAX 512u
 
 typedef struct domi_notify {
-    int fd; /* descriptor of the socket; -1: it is not open */
+    int fd; /* descriptor of the socket for messages; -1: it is not open */
     struct sockaddr_un to;
-    socklen_t size; /* bytes used of `to` */
+    socklen_t size; /* bytes of the address `to` that are used */
 } domi_notify;
 
 /* Open a socket for messages to `address`: a path that begins with '/', or '@' and an abstract
@@ -24,9 +25,9 @@ typedef struct domi_notify {
  * nothing is open. */
 int domi_notify_open(const char *address, domi_notify *ret_notify);
 
-/* Send a message. If the supervisor does not read, it waits for room if `waits`, but no longer than
- * DOMI_NOTIFY_WAIT_MS. Returns 0; a negative errno, such as -EAGAIN without room, or -ECONNREFUSED
- * when the supervisor is gone. */
+/* Send a message to the supervisor. If that does not read, it is waited for if `waits`, but no
+ * longer than DOMI_NOTIFY_WAIT_MS. Returns 0; a negative errno, such as -EAGAIN without room, or
+ * -ECONNREFUSED when the supervisor is gone. */
 int domi_notify_send(const domi_notify *notify, bool waits, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,12 +1,13 @@
-/* Tells the origins of values; see the header. */
+/* Tells from which sources the values of a configuration come (origins.h). */
 #include "config/origins.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define ORIGIN_SIZE 4160 /* bytes of "FILE:LINE", with the NUL; a longer name is cut */
+#define ORIGIN_SIZE 4160 /* bytes of an origin "FILE:LINE", with the NUL; a longer name is cut */
 
-/* The arguments of domi_origins_show(), for the functions below. */
+/* The parameters of domi_origins_show(), for the functions below: the configuration and the
+ * visitor. */
 struct showing {
     const domi_effective *effective;
     domus_config_visit *visit;
@@ -14,8 +15,8 @@ struct showing {
     char origin[ORIGIN_SIZE];
 };
 
-static const char *write_origin(struct showing *showing, const domi_origins *from,
-                                struct domi_yaml_origin at)
+static const char *write_origin_as_text(struct showing *showing, const domi_origins *from,
+                                        struct domi_yaml_origin at)
 {
     if (at.line > 0)
         snprintf(showing->origin, ORIGIN_SIZE, "%s:%u", from->names[at.file], at.line);
@@ -24,8 +25,8 @@ static const char *write_origin(struct showing *showing, const domi_origins *fro
     return showing->origin;
 }
 
-/* Returns whether a value that was read is in use: the value in use equals it, or it is a word,
- * such as "auto", for which the library has chosen a value. */
+/* Returns whether a value that a reader has read is in use: the value in use equals it, or it is a
+ * word, such as "auto", for which the library has chosen a value. */
 static bool is_value_in_use(const domus_config_key *key, const void *read, const void *used)
 {
     char text[DOMUS_CONFIG_VALUE_SIZE];
@@ -36,11 +37,11 @@ static bool is_value_in_use(const domus_config_key *key, const void *read, const
     return key->special != NULL && strcmp(text, key->special) == 0;
 }
 
-/* The list to which a key of an element belongs, with its table. */
+/* The list (listeners or pools) to whose elements a key belongs, with its table of keys. */
 struct list {
     const char *name;
     const domus_config_key *(*keys)(size_t row);
-    size_t index; /* the index of the key in its table */
+    size_t index; /* the index of the key in the table of keys of the list's elements */
 };
 
 static bool find_list_of_key(const domus_config_key *key, struct list *ret_list)
@@ -63,8 +64,8 @@ static bool find_list_of_key(const domus_config_key *key, struct list *ret_list)
     return false;
 }
 
-/* Find the origin of a value of a list's element in a reader, if that has an element of the same
- * name with the same value. */
+/* Find the origin that a reader knows for a value of a list's element, if the reader has an element
+ * with the same name and the same value. */
 static bool find_origin_in_element(const domi_effective *effective, const domi_origins *from,
                                    const domus_config_key *key, size_t element,
                                    struct domi_yaml_origin *ret_at)
@@ -102,27 +103,28 @@ static bool find_origin_in_reader(const domi_effective *effective, const domi_or
     return true;
 }
 
-static const char *find_origin(void *showing_, const domus_config_key *key, size_t element)
+static const char *find_origin_in_newest_reader(void *showing_, const domus_config_key *key,
+                                                size_t element)
 {
     struct showing *showing = showing_;
     const domi_effective *effective = showing->effective;
     struct domi_yaml_origin at;
 
     if (find_origin_in_reader(effective, effective->newest, key, element, &at))
-        return write_origin(showing, effective->newest, at);
+        return write_origin_as_text(showing, effective->newest, at);
     if (find_origin_in_reader(effective, effective->first, key, element, &at))
-        return write_origin(showing, effective->first, at);
+        return write_origin_as_text(showing, effective->first, at);
     return "program";
 }
 
-static void forward_shown_key(void *showing_, const domus_config_shown *shown)
+static void forward_shown_key_to_visit(void *showing_, const domus_config_shown *shown)
 {
     const struct showing *showing = showing_;
 
     showing->visit(showing->context, shown);
 }
 
-static void show_section(struct showing *showing)
+static void show_section_of_program(struct showing *showing)
 {
     const domi_origins *from = showing->effective->newest;
     const struct domi_section_values *own = &from->values->own;
@@ -133,7 +135,7 @@ static void show_section(struct showing *showing)
     for (uint32_t row = 0; own->section->keys[row].path != NULL; row++) {
         snprintf(path, sizeof path, "%s.%s", own->section->name, own->section->keys[row].path);
         domi_section_write_value(own, row, value, sizeof value);
-        const char *origin = write_origin(showing, from, own->origins[row]);
+        const char *origin = write_origin_as_text(showing, from, own->origins[row]);
         showing->visit(showing->context, &(domus_config_shown){path, value, origin});
     }
 }
@@ -142,6 +144,7 @@ void domi_origins_show(const void *effective, domus_config_visit *visit, void *c
 {
     struct showing showing = {.effective = effective, .visit = visit, .context = context};
 
-    domus_config_show(showing.effective->config, find_origin, forward_shown_key, &showing);
-    show_section(&showing);
+    domus_config_show(showing.effective->config, find_origin_in_newest_reader,
+                      forward_shown_key_to_visit, &showing);
+    show_section_of_program(&showing);
 }

@@ -9,7 +9,7 @@
 
 #include <domus/config_shown.h>
 
-/* The origins that a reader knows: its values, and the names of their sources. */
+/* The origins that a reader knows: places of its values, and the names of their sources. */
 typedef struct domi_origins {
     const struct domi_yaml_values *values;
     char *const *names; /* names of sources, by the `file` of an origin */
@@ -19,14 +19,14 @@ typedef struct domi_origins {
 typedef struct domi_effective {
     const domus_config *config;
     const domi_origins
-        /* reader of the last reload, whose section is the program's; or as `first` */
+        /* reader of the last reload, whose section the program runs with; or the same as `first` */
         *newest;
-    const domi_origins *first; /* reader of the start */
+    const domi_origins *first; /* reader of the program's start */
 } domi_effective;
 
-/* Show a configuration. The origin of a value is that in the newest reader which has read this very
- * value; a value that no reader has is the program's. This is a domus_config_walk, whose `from` is
- * a domi_effective. */
+/* Show a configuration, as a domus_config_walk, whose `from` is a domi_effective. The origin of a
+ * value is that in the newest reader which has read this very value; a value that no reader has is
+ * the program's. */
 void domi_origins_show(const void *effective, domus_config_visit *visit, void *context);
 
 #endif

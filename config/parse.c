@@ -13,20 +13,20 @@
 enum { GO_ON, STOP };
 
 struct pass {
-    struct domi_yaml_tree *tree;     /* tree that gets the nodes */
-    struct domi_yaml_issues *issues; /* list that gets the faults */
-    uint32_t file;                   /* the index of the source's name in the reader */
-    /* the mappings and sequences that are not ended yet, outermost first */
+    struct domi_yaml_tree *tree;     /* tree that gets the nodes of the document */
+    struct domi_yaml_issues *issues; /* list of issues that gets the faults */
+    uint32_t file; /* index of the source's name in the reader of the configuration */
+    /* numbers of the mappings and sequences that have not ended yet, outermost first */
     uint32_t open[DOMI_YAML_DEPTH_MAX];
-    uint32_t depth; /* entries of `open` in use */
-    /* number of documents that have begun; more than one is a fault */
+    uint32_t depth; /* number of entries of `open` in use */
+    /* number of YAML documents that have begun in the source; more than one is a fault */
     uint32_t documents;
-    bool keyed; /* whether a key was read, and its value comes next */
-    /* whether the key that was read stands in its mapping already */
+    bool keyed; /* whether a key was read, so that its value comes next */
+    /* whether the mapping had the key that was read already, so that it is a duplicate */
     bool duplicate;
-    struct domi_yaml_origin key_at;      /* place of the key that was read */
-    char key[DOMI_YAML_KEY_MAX + 1];     /* the key that was read */
-    char value[DOMI_YAML_VALUE_MAX + 1]; /* the value that is read */
+    struct domi_yaml_origin key_at;      /* place in the source of the key that was read */
+    char key[DOMI_YAML_KEY_MAX + 1];     /* text of the key that was read */
+    char value[DOMI_YAML_VALUE_MAX + 1]; /* text of the value that is read */
 };
 
 /* Returns the place in the source that libyaml's mark names. */
@@ -36,8 +36,8 @@ static struct domi_yaml_origin get_origin_of_mark(const struct pass *pass, const
         .file = pass->file, .line = (uint32_t)mark->line + 1, .column = (uint32_t)mark->column + 1};
 }
 
-/* Write the path of what is being read: the path of the innermost open node, and the key that was
- * read if its value is still to come. */
+/* Write the path of what the parser is reading: the path of the innermost open node, and the key
+ * that was read if its value is still to come. */
 static void write_current_path(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
 {
     path[0] = '\0';
@@ -51,7 +51,8 @@ static void write_current_path(const struct pass *pass, char path[DOMI_YAML_PATH
     }
 }
 
-static int report_issue(struct pass *pass, const yaml_mark_t *mark, const char *message)
+static int report_issue_at_current_path(struct pass *pass, const yaml_mark_t *mark,
+                                        const char *message)
 {
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -60,9 +61,9 @@ static int report_issue(struct pass *pass, const yaml_mark_t *mark, const char *
     return STOP;
 }
 
-/* Copy a scalar and end it with a NUL. Returns false if it is too long. A NUL within it becomes
- * '?', which no key has and no value may hold. */
-static bool copy_scalar(char *into, size_t length_max, const yaml_event_t *event)
+/* Copy a scalar of libyaml and end it with a NUL. Returns false if it is too long. A NUL within it
+ * becomes '?', which no key has and no value may hold. */
+static bool copy_scalar_of_libyaml(char *into, size_t length_max, const yaml_event_t *event)
 {
     size_t length = event->data.scalar.length;
 
@@ -74,15 +75,17 @@ static bool copy_scalar(char *into, size_t length_max, const yaml_event_t *event
     return true;
 }
 
-static int handle_key_event(struct pass *pass, const yaml_event_t *event)
+static int handle_event_of_key(struct pass *pass, const yaml_event_t *event)
 {
     char path[DOMI_YAML_PATH_SIZE];
     uint32_t parent = pass->open[pass->depth - 1];
 
     if (event->type != YAML_SCALAR_EVENT)
-        return report_issue(pass, &event->start_mark, "a key must be a single word");
-    if (!copy_scalar(pass->key, DOMI_YAML_KEY_MAX, event))
-        return report_issue(pass, &event->start_mark, "a key is longer than 128 bytes");
+        return report_issue_at_current_path(pass, &event->start_mark,
+                                            "a key must be a single word");
+    if (!copy_scalar_of_libyaml(pass->key, DOMI_YAML_KEY_MAX, event))
+        return report_issue_at_current_path(pass, &event->start_mark,
+                                            "a key is longer than 128 bytes");
     pass->keyed = true;
     pass->key_at = get_origin_of_mark(pass, &event->start_mark);
 
@@ -98,7 +101,7 @@ static int handle_key_event(struct pass *pass, const yaml_event_t *event)
 
 /* Add issues for an anchor, an alias or a tag. With them a configuration could mean something else
  * than it shows. */
-static void refuse_anchor_and_tag(struct pass *pass, const yaml_event_t *event)
+static void refuse_anchor_and_tag_of_node(struct pass *pass, const yaml_event_t *event)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
 
@@ -113,9 +116,10 @@ static void refuse_anchor_and_tag(struct pass *pass, const yaml_event_t *event)
         tag = event->data.sequence_start.tag;
     }
     if (event->type == YAML_ALIAS_EVENT || anchor != NULL)
-        report_issue(pass, &event->start_mark, "anchors and aliases are not allowed");
+        report_issue_at_current_path(pass, &event->start_mark,
+                                     "anchors and aliases are not allowed");
     if (tag != NULL)
-        report_issue(pass, &event->start_mark, "tags are not allowed");
+        report_issue_at_current_path(pass, &event->start_mark, "tags are not allowed");
 }
 
 static enum domi_yaml_node_kind get_kind_of_event(const yaml_event_t *event)
@@ -125,7 +129,7 @@ static enum domi_yaml_node_kind get_kind_of_event(const yaml_event_t *event)
                                                       : DOMI_YAML_SCALAR;
 }
 
-static int handle_node_event(struct pass *pass, const yaml_event_t *event)
+static int handle_event_of_node(struct pass *pass, const yaml_event_t *event)
 {
     uint32_t parent = pass->depth > 0 ? pass->open[pass->depth - 1] : 0, number;
     struct domi_yaml_node node = {.kind = get_kind_of_event(event),
@@ -136,19 +140,22 @@ static int handle_node_event(struct pass *pass, const yaml_event_t *event)
     node.key_at = pass->keyed ? pass->key_at : node.at;
     if (event->type == YAML_SCALAR_EVENT) {
         value = pass->value;
-        if (!copy_scalar(pass->value, DOMI_YAML_VALUE_MAX, event)) {
-            report_issue(pass, &event->start_mark, "a value is longer than 4096 bytes");
+        if (!copy_scalar_of_libyaml(pass->value, DOMI_YAML_VALUE_MAX, event)) {
+            report_issue_at_current_path(pass, &event->start_mark,
+                                         "a value is longer than 4096 bytes");
             node.dropped = true;
             value = NULL;
         }
     } else if (node.kind != DOMI_YAML_SCALAR && pass->depth == DOMI_YAML_DEPTH_MAX) {
-        return report_issue(pass, &event->start_mark, "nested deeper than 16 levels");
+        return report_issue_at_current_path(pass, &event->start_mark,
+                                            "nested deeper than 16 levels");
     }
 
     int result =
         domi_yaml_tree_add(pass->tree, parent, &node, pass->keyed ? pass->key : "", value, &number);
     if (result == -E2BIG)
-        return report_issue(pass, &event->start_mark, "the file holds more than 4096 values");
+        return report_issue_at_current_path(pass, &event->start_mark,
+                                            "the file holds more than 4096 values");
     if (result < 0)
         return result;
     pass->keyed = pass->duplicate = false;
@@ -159,12 +166,13 @@ static int handle_node_event(struct pass *pass, const yaml_event_t *event)
 
 /* Handle an event of libyaml. Returns GO_ON; STOP, and then the rest of the text is not read;
  * -ENOMEM. */
-static int handle_event(struct pass *pass, const yaml_event_t *event)
+static int handle_event_of_libyaml(struct pass *pass, const yaml_event_t *event)
 {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (pass->documents++ > 0)
-            return report_issue(pass, &event->start_mark, "a second document; a file holds one");
+            return report_issue_at_current_path(pass, &event->start_mark,
+                                                "a second document; a file holds one");
         return GO_ON;
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
@@ -174,17 +182,17 @@ static int handle_event(struct pass *pass, const yaml_event_t *event)
     case YAML_ALIAS_EVENT:
     case YAML_MAPPING_START_EVENT:
     case YAML_SEQUENCE_START_EVENT:
-        refuse_anchor_and_tag(pass, event);
+        refuse_anchor_and_tag_of_node(pass, event);
         if (pass->depth > 0 && !pass->keyed &&
             pass->tree->nodes[pass->open[pass->depth - 1]].kind == DOMI_YAML_MAPPING)
-            return handle_key_event(pass, event);
-        return handle_node_event(pass, event);
+            return handle_event_of_key(pass, event);
+        return handle_event_of_node(pass, event);
     default:
         return GO_ON;
     }
 }
 
-/* Returns the line and column of a byte, for errors that have only an offset. */
+/* Returns the line and column of a byte of the source, for errors that have only an offset. */
 static yaml_mark_t find_mark_of_byte(const char *text, size_t size, size_t offset)
 {
     yaml_mark_t mark = {0};
@@ -225,7 +233,7 @@ static int read_events(struct pass *pass, yaml_parser_t *parser, const char *tex
         if (!yaml_parser_parse(parser, &event))
             return report_parser_error(pass, parser, text, size);
         ended = event.type == YAML_STREAM_END_EVENT;
-        result = handle_event(pass, &event);
+        result = handle_event_of_libyaml(pass, &event);
         yaml_event_delete(&event);
     }
     return result;

@@ -21,12 +21,12 @@
  * too deep or too large. Everything before a syntax error stays in the tree and is checked by
  * the next passes. */
 
-#define DOMI_YAML_KEY_MAX   128  /* most bytes of a key */
-#define DOMI_YAML_VALUE_MAX 4096 /* most bytes of a value */
+#define DOMI_YAML_KEY_MAX   128  /* most bytes of a key in a document */
+#define DOMI_YAML_VALUE_MAX 4096 /* most bytes of a value in a document */
 
-/* Read `size` bytes of YAML into `tree`, which the caller has zeroed and will fini in every case.
- * `file` becomes the file of every origin. If the text holds no document, the tree stays empty.
- * Returns 0, also when issues were added; -ENOMEM. */
+/* Read `size` bytes of YAML into `tree`, which the caller has zeroed and frees by
+ * domi_yaml_tree_fini() in every case. `file` becomes the file of every origin. If the text holds
+ * no document, the tree stays empty. Returns 0, also when issues were added; -ENOMEM. */
 int domi_yaml_index_read(struct domi_yaml_tree *tree, const char *text, size_t size, uint32_t file,
                          struct domi_yaml_issues *issues);
 
@@ -38,8 +38,9 @@ int domi_yaml_index_read(struct domi_yaml_tree *tree, const char *text, size_t s
  * file it may also be a list of YAML. Such a list becomes that one text before the schema is asked,
  * so nothing behind this knows of lists. */
 
-/* Join each list that is a value of this kind. A list with an element that is no text, is empty or
- * holds a comma is reported and dropped. Returns 0, also if issues were added; -ENOMEM. */
+/* Join each list that is the value of a key of the kind DOMUS_CONFIG_TEXTS. A list with an element
+ * that is no text, is empty or holds a comma is reported and dropped. Returns 0, also if issues
+ * were added; -ENOMEM. */
 int domi_yaml_texts_join(struct domi_yaml_tree *tree, struct domi_yaml_issues *issues);
 
 /* ---- assignment.c -----------------------------------------------------------------------------*/
@@ -83,11 +84,11 @@ void domi_yaml_schema_release(const struct domi_yaml_schema *schema,
 
 /* ---- explain.c --------------------------------------------------------------------------------*/
 
-/* If libcyaml refuses a document, this function finds every key and value that does not fit, with
- * its line. */
+/* If libcyaml refuses a document, the function of this section finds every key and value that does
+ * not fit, with its line. */
 
-/* Walk the tree along the schema. Each node that does not fit is added to `issues` and dropped from
- * the tree. */
+/* Walk the tree of a document along the schema. Each node that does not fit is added to `issues`
+ * and dropped from the tree. */
 void domi_yaml_report_misfits(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
                               struct domi_yaml_issues *issues);
 

@@ -1,4 +1,4 @@
-/* How the skeleton of a document is written, and libcyaml asked about it. */
+/* Writes the skeleton of a document, and asks libcyaml about it (passes.h). */
 #include "config/passes.h"
 
 #include "config/memory.h"
@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The skeleton is the text that libcyaml reads. */
+/* The skeleton of a document, which is the text that libcyaml reads. */
 struct skeleton {
     char *text; /* text of the skeleton, on the heap, NUL-terminated */
     size_t size, capacity;
 };
 
-static int write_text(struct skeleton *skeleton, const char *text)
+static int append_text_to_skeleton(struct skeleton *skeleton, const char *text)
 {
     size_t length = strlen(text);
     int result = domi_yaml_memory_grow((void **)&skeleton->text, &skeleton->capacity,
@@ -26,27 +26,27 @@ static int write_text(struct skeleton *skeleton, const char *text)
     return 0;
 }
 
-/* Write a key between quotes. Each character that would need an escape is written as '?', because
- * no key of the table holds one. */
-static int write_key(struct skeleton *skeleton, const char *key)
+/* Write a key of the skeleton between quotes. Each character that would need an escape is written
+ * as '?', because no key of the table holds one. */
+static int write_key_of_skeleton(struct skeleton *skeleton, const char *key)
 {
     size_t start = skeleton->size + 1;
-    int result = write_text(skeleton, "\"");
+    int result = append_text_to_skeleton(skeleton, "\"");
 
     if (result == 0)
-        result = write_text(skeleton, key);
+        result = append_text_to_skeleton(skeleton, key);
     for (size_t i = start; result == 0 && i < skeleton->size; i++)
         if (skeleton->text[i] < ' ' || skeleton->text[i] > '~' || strchr("\"\\", skeleton->text[i]))
             skeleton->text[i] = '?';
-    return result < 0 ? result : write_text(skeleton, "\": ");
+    return result < 0 ? result : append_text_to_skeleton(skeleton, "\": ");
 }
 
-static int write_node(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
-                      uint32_t number);
+static int write_node_to_skeleton(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
+                                  uint32_t number);
 
-/* NOLINTNEXTLINE(misc-no-recursion): as write_node() */
-static int write_children(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
-                          uint32_t number)
+/* NOLINTNEXTLINE(misc-no-recursion): as write_node_to_skeleton() */
+static int write_children_to_skeleton(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
+                                      uint32_t number)
 {
     const struct domi_yaml_node *nodes = tree->nodes;
     bool first = true;
@@ -57,32 +57,33 @@ static int write_children(struct skeleton *skeleton, const struct domi_yaml_tree
         if (nodes[child].dropped)
             continue;
         if (!first)
-            result = write_text(skeleton, ", ");
+            result = append_text_to_skeleton(skeleton, ", ");
         first = false;
         if (result == 0 && nodes[number].kind == DOMI_YAML_MAPPING)
-            result = write_key(skeleton, domi_yaml_tree_get_key(tree, child));
+            result = write_key_of_skeleton(skeleton, domi_yaml_tree_get_key(tree, child));
         if (result == 0)
-            result = write_node(skeleton, tree, child);
+            result = write_node_to_skeleton(skeleton, tree, child);
     }
     return result;
 }
 
 /* Write a node and all below it; a scalar is written as its number. The recursion is as deep as the
  * tree, at most DOMI_YAML_DEPTH_MAX. NOLINTNEXTLINE(misc-no-recursion) */
-static int write_node(struct skeleton *skeleton, const struct domi_yaml_tree *tree, uint32_t number)
+static int write_node_to_skeleton(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
+                                  uint32_t number)
 {
     bool mapping = tree->nodes[number].kind == DOMI_YAML_MAPPING;
     char text[16];
 
     if (tree->nodes[number].kind == DOMI_YAML_SCALAR) {
         snprintf(text, sizeof text, "%u", number);
-        return write_text(skeleton, text);
+        return append_text_to_skeleton(skeleton, text);
     }
 
-    int result = write_text(skeleton, mapping ? "{" : "[");
+    int result = append_text_to_skeleton(skeleton, mapping ? "{" : "[");
     if (result == 0)
-        result = write_children(skeleton, tree, number);
-    return result < 0 ? result : write_text(skeleton, mapping ? "}" : "]");
+        result = write_children_to_skeleton(skeleton, tree, number);
+    return result < 0 ? result : append_text_to_skeleton(skeleton, mapping ? "}" : "]");
 }
 
 static cyaml_config_t get_libcyaml_config(void)
@@ -92,13 +93,14 @@ static cyaml_config_t get_libcyaml_config(void)
 
 /* Let libcyaml load the tree's skeleton. Returns 0; a positive error of libcyaml; -ENOMEM for each
  * error that means that memory ran out. */
-static int load_skeleton(const struct domi_yaml_schema *schema, const struct domi_yaml_tree *tree,
-                         struct domi_yaml_placed **ret_placed)
+static int load_skeleton_by_libcyaml(const struct domi_yaml_schema *schema,
+                                     const struct domi_yaml_tree *tree,
+                                     struct domi_yaml_placed **ret_placed)
 {
     cyaml_config_t config = get_libcyaml_config();
     struct skeleton skeleton = {0};
     cyaml_data_t *data = NULL;
-    int result = write_node(&skeleton, tree, 0);
+    int result = write_node_to_skeleton(&skeleton, tree, 0);
 
     if (result == 0)
         result = (int)cyaml_load_data((const uint8_t *)skeleton.text, skeleton.size, &config,
@@ -119,15 +121,15 @@ int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_ya
     int result;
 
     if (tree->count == 0 || tree->nodes[0].dropped)
-        return 0; /* the file is empty, or nothing in it could be read */
-    result = load_skeleton(schema, tree, ret_placed);
+        return 0; /* there is nothing to place: the file is empty, or nothing in it could be read */
+    result = load_skeleton_by_libcyaml(schema, tree, ret_placed);
     if (result > 0) {
         domi_yaml_report_misfits(schema, tree, issues);
         if (tree->nodes[0].dropped)
             return 0;
-        result = load_skeleton(schema, tree, ret_placed);
+        result = load_skeleton_by_libcyaml(schema, tree, ret_placed);
     }
-    if (result > 0) { /* the walk found no reason, so the message is libcyaml's */
+    if (result > 0) { /* the walk along the schema found no reason, so the message is libcyaml's */
         domi_yaml_issues_add(issues, tree->nodes[0].at, "", "%s",
                              cyaml_strerror((cyaml_err_t)result));
         return 0;

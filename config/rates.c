@@ -1,4 +1,4 @@
-/* Sums the counters of all threads and runners of a system; see the header. */
+/* Sums the counters of all threads and runners of a system, for a line of rates (rates.h). */
 #include "config/rates.h"
 
 #include <inttypes.h>
@@ -10,7 +10,8 @@
 
 typedef struct sums {
     uint64_t messages;
-    uint64_t opened; /* channels that there were, and those that there are */
+    /* number of channels that were ever opened; `closed` is how many of these have ended */
+    uint64_t opened;
     uint64_t closed;
 } sums;
 
@@ -57,7 +58,7 @@ static sums sum_all_profiles(domus_system *system)
     return all;
 }
 
-static void write_memory(domus_system *system, char *text, size_t size)
+static void write_state_of_memory(domus_system *system, char *text, size_t size)
 {
     static const char *const levels[] = {"normal", "high", "critical"};
     domus_memory memory;
@@ -85,7 +86,7 @@ void domi_rates_write(domi_rates *rates, domus_system *system, char *line, size_
                                        (double)passed_ns
                                  : 0.0;
 
-    write_memory(system, memory, sizeof memory);
+    write_state_of_memory(system, memory, sizeof memory);
     snprintf(line, size, "%.0f messages/s, %" PRIu64 " connections, %s", rate,
              now.opened > now.closed ? now.opened - now.closed : 0, memory);
     *rates = (domi_rates){.messages = now.messages, .at_ns = at_ns};

@@ -1,4 +1,5 @@
-/* The reader offers domus_main() these functions beside those of domus/yaml.h. */
+/* Functions that the reader of the configuration offers domus_main(), besides those of
+ * domus/yaml.h. */
 #ifndef DOMI_CONFIG_READER_H
 #define DOMI_CONFIG_READER_H
 
@@ -6,10 +7,12 @@
 
 #include <domus/yaml.h>
 
-/* Do what domus_yaml_set() does, with error lines that begin with `source`, such as "--port". */
+/* Set a value as domus_yaml_set() does, with error lines that begin with `source`, such as
+ * "--port". */
 int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment);
 
-/* Returns what the reader knows of origins; valid as long as the reader. */
+/* Returns what the reader of the configuration knows of the origins of values; valid as long as the
+ * reader. */
 domi_origins domi_yaml_origins(const domus_yaml *yaml);
 
 #endif

@@ -1,4 +1,4 @@
-/* This file makes libcyaml's schema from the table of keys.
+/* Makes libcyaml's schema of a configuration from the table of keys.
  *
  * Each section lies at offset 0 of the same structure, domi_yaml_placed, whose `node` is indexed by
  * row of the table. So the nesting exists in the schema only. */
@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Returns the next free field of a mapping; NULL if it is full. One field behind the last stays
- * empty, because it marks the end. */
-static cyaml_schema_field_t *add_field(struct domi_yaml_schema *schema, uint32_t mapping)
+/* Returns the next free field of a mapping of the schema; NULL if it is full. One field behind the
+ * last stays empty, because it marks the end. */
+static cyaml_schema_field_t *get_next_field_of_mapping(struct domi_yaml_schema *schema,
+                                                       uint32_t mapping)
 {
     for (size_t i = 0; i < DOMI_YAML_FIELDS_MAX; i++)
         if (schema->fields[mapping][i].key == NULL)
@@ -18,8 +19,8 @@ static cyaml_schema_field_t *add_field(struct domi_yaml_schema *schema, uint32_t
     return NULL;
 }
 
-/* Hand out the number of the mapping that is section `name` (not NUL-terminated) of `mapping`; make
- * it if it does not exist. */
+/* Hand out the number of the schema's mapping that is section `name` (not NUL-terminated) of
+ * `mapping`; make it if it does not exist. */
 static int find_or_add_section(struct domi_yaml_schema *schema, uint32_t mapping, const char *name,
                                size_t length, uint32_t *ret_section)
 {
@@ -34,7 +35,7 @@ static int find_or_add_section(struct domi_yaml_schema *schema, uint32_t mapping
         return 0;
     }
 
-    cyaml_schema_field_t *field = add_field(schema, mapping);
+    cyaml_schema_field_t *field = get_next_field_of_mapping(schema, mapping);
     if (field == NULL || schema->mappings == DOMI_YAML_MAPPINGS_MAX ||
         length >= DOMI_YAML_NAME_SIZE)
         return -E2BIG;
@@ -48,8 +49,8 @@ static int find_or_add_section(struct domi_yaml_schema *schema, uint32_t mapping
     return 0;
 }
 
-static int add_key(struct domi_yaml_schema *schema, uint32_t mapping, const char *path,
-                   uint32_t row, cyaml_schema_field_t **ret_field)
+static int add_key_to_schema(struct domi_yaml_schema *schema, uint32_t mapping, const char *path,
+                             uint32_t row, cyaml_schema_field_t **ret_field)
 {
     const char *dot;
     int result = 0;
@@ -57,7 +58,7 @@ static int add_key(struct domi_yaml_schema *schema, uint32_t mapping, const char
     for (; result == 0 && (dot = strchr(path, '.')) != NULL; path = dot + 1)
         result = find_or_add_section(schema, mapping, path, (size_t)(dot - path), &mapping);
 
-    cyaml_schema_field_t *field = result == 0 ? add_field(schema, mapping) : NULL;
+    cyaml_schema_field_t *field = result == 0 ? get_next_field_of_mapping(schema, mapping) : NULL;
     if (field == NULL)
         return -E2BIG;
     field->key = path;
@@ -69,7 +70,8 @@ static int add_key(struct domi_yaml_schema *schema, uint32_t mapping, const char
     return 0;
 }
 
-/* Let a field of the section be a list of texts, each of which is placed by its number. */
+/* Let a field of the program's section be a list of texts; for each text the number of its node is
+ * stored. */
 static void make_field_list_of_texts(struct domi_yaml_schema *schema, cyaml_schema_field_t *field,
                                      uint32_t row, uint32_t list_max)
 {
@@ -87,7 +89,7 @@ static void make_field_list_of_texts(struct domi_yaml_schema *schema, cyaml_sche
     field->value.sequence.max = list_max;
 }
 
-static int add_section(struct domi_yaml_schema *schema, const domus_section *section)
+static int add_section_of_program(struct domi_yaml_schema *schema, const domus_section *section)
 {
     uint32_t mapping;
     int result = find_or_add_section(schema, 0, section->name, strlen(section->name), &mapping);
@@ -95,20 +97,21 @@ static int add_section(struct domi_yaml_schema *schema, const domus_section *sec
     for (uint32_t row = 0; result == 0 && section->keys[row].path != NULL; row++) {
         const domus_config_key *key = &section->keys[row];
         cyaml_schema_field_t *field;
-        result = add_key(schema, mapping, key->path, DOMI_YAML_KEYS_MAX + row, &field);
+        result = add_key_to_schema(schema, mapping, key->path, DOMI_YAML_KEYS_MAX + row, &field);
         if (result == 0 && key->list_max != 0)
             make_field_list_of_texts(schema, field, row, key->list_max);
     }
     return result;
 }
 
-/* Let the field `key` of the root be a list of at most `most` elements, which the mapping `entry`
- * describes, of `size` bytes each when placed. `offset` and `count_offset` say where. */
+/* Let the field `key` of the schema's root be a list of at most `most` elements, each of which the
+ * mapping `entry` describes and which takes `size` bytes when placed. `offset` and `count_offset`
+ * say where the list and its length are stored. */
 static int add_list_of_mappings(struct domi_yaml_schema *schema, const char *key,
                                 cyaml_schema_value_t *element, uint32_t entry, size_t size,
                                 size_t offset, size_t count_offset, uint32_t most)
 {
-    cyaml_schema_field_t *field = add_field(schema, 0);
+    cyaml_schema_field_t *field = get_next_field_of_mapping(schema, 0);
 
     if (field == NULL)
         return -E2BIG;
@@ -127,7 +130,7 @@ static int add_list_of_mappings(struct domi_yaml_schema *schema, const char *key
     return 0;
 }
 
-/* Add the keys of a table to the mapping `entry`. */
+/* Add the keys of a table to the schema's mapping `entry`. */
 static int add_keys_of_table(struct domi_yaml_schema *schema, uint32_t entry,
                              const domus_config_key *(*get)(size_t row), uint32_t rows_max)
 {
@@ -136,7 +139,7 @@ static int add_keys_of_table(struct domi_yaml_schema *schema, uint32_t entry,
     int result = 0;
 
     for (uint32_t row = 0; result == 0 && (key = get(row)) != NULL; row++)
-        result = row < rows_max ? add_key(schema, entry, key->path, row, &field) : -E2BIG;
+        result = row < rows_max ? add_key_to_schema(schema, entry, key->path, row, &field) : -E2BIG;
     return result;
 }
 
@@ -170,7 +173,7 @@ int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *
 {
     const domus_config_key *key, *before = NULL;
     cyaml_schema_field_t *field;
-    /* numbers of the mappings of a listener and of a pool; 0 is the root's */
+    /* numbers of the schema's mappings for a listener and for a pool; 0 is that of the root */
     const uint32_t listener = 1, pool = 2;
     uint32_t row;
     int result = 0;
@@ -184,11 +187,11 @@ int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *
         if (row == DOMI_YAML_KEYS_MAX)
             return -E2BIG;
         if (before == NULL || strcmp(before->path, key->path) != 0)
-            result = add_key(schema, 0, key->path, row, &field);
+            result = add_key_to_schema(schema, 0, key->path, row, &field);
     }
     if (result == 0)
         result = add_list_of_listeners(schema, listener);
     if (result == 0)
         result = add_list_of_pools(schema, pool);
-    return result == 0 && section != NULL ? add_section(schema, section) : result;
+    return result == 0 && section != NULL ? add_section_of_program(schema, section) : result;
 }

@@ -1,5 +1,5 @@
-/* This file has the checks of a program's table, and turns placed nodes into the values of its
- * struct. Nothing here allocates. */
+/* Checks a program's table of keys, and turns placed nodes into the values of its struct. Nothing
+ * here allocates. */
 #include "config/section.h"
 
 #include <domus/config_shown.h>
@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 256 /* bytes of the text of a fault, its NUL included */
+/* bytes of the text of a fault in the program's section, its NUL included */
+#define MESSAGE_SIZE 256
 #define PRESET_SIZE  512 /* bytes of one element of a default list, its NUL included */
 
 static bool is_text_key(const domus_config_key *key)
@@ -25,14 +26,15 @@ static size_t get_size_of_text(const domus_config_key *key)
 
 /* --- one value -------------------------------------------------------------------------------- */
 
-/* Check `text` as a value of `key`, and copy it to `into`, which has get_size_of_text() bytes. */
-static int store_text(const domus_config_key *key, char *into, const char *text, char *error,
-                      size_t error_size)
+/* Check `text` as a value of the text key `key`, and copy it to `into`, which has
+ * get_size_of_text() bytes. */
+static int check_and_copy_text_of_key(const domus_config_key *key, char *into, const char *text,
+                                      char *error, size_t error_size)
 {
     domus_config_key row = *key;
     const char *checked;
 
-    row.offset = 0; /* the check of libdomus stores a pointer, here in `checked` */
+    row.offset = 0; /* where libdomus's check of a text stores its pointer, which is not used */
     if (domus_config_key_put(&row, &checked, 0, text, error, error_size) < 0)
         return -EINVAL;
     memset(into, 0, get_size_of_text(key));
@@ -40,34 +42,35 @@ static int store_text(const domus_config_key *key, char *into, const char *text,
     return 0;
 }
 
-/* Read `text` as the value of a key that is no list, and store it in the struct. */
-static int store_value(const domus_config_key *key, unsigned char *holder, const char *text,
-                       char *error, size_t error_size)
+/* Read `text` as the value of a key that is no list, and store it in the program's struct. */
+static int read_and_store_value_of_key(const domus_config_key *key, unsigned char *holder,
+                                       const char *text, char *error, size_t error_size)
 {
     uint64_t number;
 
     if (is_text_key(key))
-        return store_text(key, (char *)holder + key->offset, text, error, error_size);
+        return check_and_copy_text_of_key(key, (char *)holder + key->offset, text, error,
+                                          error_size);
     if (domus_config_key_read(key, text, &number, error, error_size) < 0)
         return -EINVAL;
     return domus_config_key_put(key, holder, number, NULL, error, error_size);
 }
 
-static char *get_text_element(const domus_config_key *key, unsigned char *holder, uint32_t index)
+static char *get_element_of_list(const domus_config_key *key, unsigned char *holder, uint32_t index)
 {
     return (char *)holder + key->offset + index * get_size_of_text(key);
 }
 
-static void set_count(const domus_config_key *key, unsigned char *holder, uint32_t count)
+static void set_count_of_list(const domus_config_key *key, unsigned char *holder, uint32_t count)
 {
     memcpy(holder + key->count_offset, &count, sizeof count);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* Store a default list, which is written with commas. */
-static int store_preset_list(const domus_config_key *key, unsigned char *holder, char *error,
-                             size_t error_size)
+/* Store the default of a list of texts, which is written with commas. */
+static int store_default_list(const domus_config_key *key, unsigned char *holder, char *error,
+                              size_t error_size)
 {
     const char *rest = key->preset_text;
     uint32_t count = 0;
@@ -81,28 +84,32 @@ static int store_preset_list(const domus_config_key *key, unsigned char *holder,
         }
         memcpy(text, rest, length);
         text[length] = '\0';
-        if (store_text(key, get_text_element(key, holder, count++), text, error, error_size) < 0)
+        if (check_and_copy_text_of_key(key, get_element_of_list(key, holder, count++), text, error,
+                                       error_size) < 0)
             return -EINVAL;
         rest += length + (rest[length] == ',');
     }
-    set_count(key, holder, count);
+    set_count_of_list(key, holder, count);
     return 0;
 }
 
-/* Store the default of a key. A text that the user must give has none, and stays empty. */
-static int store_preset(const domus_config_key *key, unsigned char *holder, char *error,
-                        size_t error_size)
+/* Store the default of a key in the program's struct. A text that the user must give has none, and
+ * stays empty. */
+static int store_default_of_key(const domus_config_key *key, unsigned char *holder, char *error,
+                                size_t error_size)
 {
     if (key->list_max != 0)
-        return store_preset_list(key, holder, error, error_size);
+        return store_default_list(key, holder, error, error_size);
     if (!is_text_key(key))
         return domus_config_key_put(key, holder, key->preset, NULL, error, error_size);
     if (key->preset_text == NULL)
         return 0;
-    return store_text(key, (char *)holder + key->offset, key->preset_text, error, error_size);
+    return check_and_copy_text_of_key(key, (char *)holder + key->offset, key->preset_text, error,
+                                      error_size);
 }
 
-/* Returns a text that says what is wrong with the field of a row, or NULL. */
+/* Returns a text that says what is wrong with the field of the struct that a row of the table
+ * names, or NULL. */
 static const char *find_fault_of_field(const domus_section *section, const domus_config_key *key)
 {
     if (key->offset > section->size || key->size > section->size - key->offset)
@@ -124,7 +131,7 @@ static const char *find_fault_of_field(const domus_section *section, const domus
     return key->kind == DOMUS_CONFIG_WORD && key->words == NULL ? "there are no words" : NULL;
 }
 
-static bool is_name_valid(const char *name, size_t length)
+static bool is_section_name_valid(const char *name, size_t length)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
@@ -132,21 +139,22 @@ static bool is_name_valid(const char *name, size_t length)
     return length > 0 && length <= DOMUS_SECTION_NAME_MAX && strspn(name, letters) >= length;
 }
 
-static bool is_path_valid(const char *path)
+static bool is_path_of_key_valid(const char *path)
 {
     size_t length, whole = strlen(path);
 
     for (const char *part = path;; part += length + 1) {
         length = strcspn(part, ".");
-        if (!is_name_valid(part, length))
+        if (!is_section_name_valid(part, length))
             return false;
         if (part[length] == '\0')
             return whole < DOMI_YAML_PATH_SIZE / 2;
     }
 }
 
-/* Returns whether both paths are one key, or one is a section that the other lies in. */
-static bool do_paths_collide(const char *left, const char *right)
+/* Returns whether two paths of keys collide: they are one key, or one is a section that the other
+ * lies in. */
+static bool do_paths_of_keys_collide(const char *left, const char *right)
 {
     size_t length = strlen(left) < strlen(right) ? strlen(left) : strlen(right);
 
@@ -154,20 +162,21 @@ static bool do_paths_collide(const char *left, const char *right)
            (right[length] == '\0' || right[length] == '.');
 }
 
-/* Returns a text that says what is wrong with a row's path, or NULL. */
+/* Returns a text that says what is wrong with the path of a row of the table, or NULL. */
 static const char *find_fault_of_path(const domus_section *section, uint32_t row)
 {
     if (row == DOMUS_SECTION_KEYS_MAX)
         return "the table has too many rows";
-    if (!is_path_valid(section->keys[row].path))
+    if (!is_path_of_key_valid(section->keys[row].path))
         return "the path is no name";
     for (uint32_t other = 0; other < row; other++)
-        if (do_paths_collide(section->keys[other].path, section->keys[row].path))
+        if (do_paths_of_keys_collide(section->keys[other].path, section->keys[row].path))
             return "an earlier row has this path";
     return NULL;
 }
 
-/* Returns whether domus has a key or a section of that name. */
+/* Returns whether domus has a key or a section with this name, which the program's section may not
+ * take. */
 static bool is_key_of_domus(const char *name)
 {
     const domus_config_key *key;
@@ -185,7 +194,8 @@ int domi_section_check_table(const domus_section *section, char *error, size_t e
     char message[MESSAGE_SIZE];
     const char *fault = NULL;
 
-    if (!is_name_valid(section->name, strlen(section->name)) || is_key_of_domus(section->name))
+    if (!is_section_name_valid(section->name, strlen(section->name)) ||
+        is_key_of_domus(section->name))
         fault = "the name is none, or domus has it";
     else if (section->size > DOMUS_SECTION_BYTES_MAX)
         fault = "the struct is too large";
@@ -197,7 +207,8 @@ int domi_section_check_table(const domus_section *section, char *error, size_t e
         fault = find_fault_of_path(section, row);
         if (fault == NULL)
             fault = find_fault_of_field(section, &section->keys[row]);
-        if (fault == NULL && store_preset(&section->keys[row], holder, message, sizeof message) < 0)
+        if (fault == NULL &&
+            store_default_of_key(&section->keys[row], holder, message, sizeof message) < 0)
             fault = message;
         if (fault != NULL) {
             snprintf(error, error_size, "section '%s', row %u, '%s': %s", section->name, row,
@@ -218,11 +229,11 @@ void domi_section_set_defaults(struct domi_section_values *values, const domus_s
     if (section == NULL)
         return;
     for (const domus_config_key *key = section->keys; key->path != NULL; key++)
-        (void)store_preset(key, values->holder, message, sizeof message);
+        (void)store_default_of_key(key, values->holder, message, sizeof message);
 }
 
-static void add_issue(const struct domi_yaml_tree *tree, uint32_t number, const char *message,
-                      struct domi_yaml_issues *issues)
+static void add_issue_about_node(const struct domi_yaml_tree *tree, uint32_t number,
+                                 const char *message, struct domi_yaml_issues *issues)
 {
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -230,8 +241,10 @@ static void add_issue(const struct domi_yaml_tree *tree, uint32_t number, const 
     domi_yaml_issues_add(issues, tree->nodes[number].at, path, "%s", message);
 }
 
-/* Returns the node of a key of the section; 0 if the document does not have it. */
-static uint32_t find_node(const struct domi_yaml_tree *tree, uint32_t section, const char *path)
+/* Returns the number of the node of a key of the program's section; 0 if the document does not have
+ * it. */
+static uint32_t find_node_of_key(const struct domi_yaml_tree *tree, uint32_t section,
+                                 const char *path)
 {
     char name[DOMUS_SECTION_NAME_MAX + 1];
     uint32_t number = section;
@@ -248,21 +261,22 @@ static uint32_t find_node(const struct domi_yaml_tree *tree, uint32_t section, c
     return number != 0 && !tree->nodes[number].dropped ? number : 0;
 }
 
-/* Replace a list by that of the document, which may be empty. */
-static void replace_list(struct domi_section_values *values, const domus_config_key *key,
-                         const struct domi_yaml_tree *tree,
-                         const struct domi_yaml_placed_list *placed,
-                         struct domi_yaml_issues *issues)
+/* Replace a list of texts in the program's struct by that of the document, which may be empty. */
+static void replace_list_of_texts(struct domi_section_values *values, const domus_config_key *key,
+                                  const struct domi_yaml_tree *tree,
+                                  const struct domi_yaml_placed_list *placed,
+                                  struct domi_yaml_issues *issues)
 {
     char message[MESSAGE_SIZE];
 
     for (uint32_t i = 0; i < placed->count; i++) {
         uint32_t number = placed->elements[i];
-        if (store_text(key, get_text_element(key, values->holder, i),
-                       domi_yaml_tree_get_value(tree, number), message, sizeof message) < 0)
-            add_issue(tree, number, message, issues);
+        if (check_and_copy_text_of_key(key, get_element_of_list(key, values->holder, i),
+                                       domi_yaml_tree_get_value(tree, number), message,
+                                       sizeof message) < 0)
+            add_issue_about_node(tree, number, message, issues);
     }
-    set_count(key, values->holder, placed->count);
+    set_count_of_list(key, values->holder, placed->count);
 }
 
 void domi_section_apply(struct domi_section_values *values, const struct domi_yaml_tree *tree,
@@ -275,29 +289,30 @@ void domi_section_apply(struct domi_section_values *values, const struct domi_ya
     uint32_t section = domi_yaml_tree_find(tree, 0, values->section->name);
     if (section == 0 || tree->nodes[section].dropped)
         return;
-    /* Errors about missing keys point to the section in the file. An assignment has no such place.
-     */
+    /* Errors about missing keys point to the place of the section in the file. An assignment has no
+     * such place. */
     if (tree->named == NULL)
         values->at = tree->nodes[section].key_at;
     for (uint32_t row = 0; values->section->keys[row].path != NULL; row++) {
         const domus_config_key *key = &values->section->keys[row];
-        uint32_t number = key->list_max != 0 ? find_node(tree, section, key->path)
+        uint32_t number = key->list_max != 0 ? find_node_of_key(tree, section, key->path)
                                              : placed->node[DOMI_YAML_KEYS_MAX + row];
         if (number == 0)
             continue;
         values->origins[row] = tree->nodes[number].at;
         if (key->list_max != 0)
-            replace_list(values, key, tree, &placed->lists[row], issues);
-        else if (store_value(key, values->holder, domi_yaml_tree_get_value(tree, number), message,
-                             sizeof message) < 0)
-            add_issue(tree, number, message, issues);
+            replace_list_of_texts(values, key, tree, &placed->lists[row], issues);
+        else if (read_and_store_value_of_key(key, values->holder,
+                                             domi_yaml_tree_get_value(tree, number), message,
+                                             sizeof message) < 0)
+            add_issue_about_node(tree, number, message, issues);
     }
 }
 
-/* Add an issue for each text that the user must give and has not given. Returns whether
- * all are there. */
-static bool check_required_texts(const struct domi_section_values *values,
-                                 struct domi_yaml_issues *issues)
+/* Add an issue for each text of the section that the user must give and has not given. Returns
+ * whether all are there. */
+static bool check_required_texts_are_given(const struct domi_section_values *values,
+                                           struct domi_yaml_issues *issues)
 {
     const domus_section *section = values->section;
     char path[DOMI_YAML_PATH_SIZE];
@@ -321,22 +336,23 @@ void domi_section_check_values(const struct domi_section_values *values,
     const domus_section *section = values->section;
     char message[MESSAGE_SIZE] = "is refused";
 
-    if (section == NULL || !check_required_texts(values, issues) || section->check == NULL)
+    if (section == NULL || !check_required_texts_are_given(values, issues) ||
+        section->check == NULL)
         return;
     if (section->check(values->holder, message, sizeof message) < 0)
         domi_yaml_issues_add(issues, values->at, section->name, "%s", message);
 }
 
-/* Returns whether a text is a secret, by its mark or by its name. */
+/* Returns whether a text of the program's section is a secret, by its mark or by its name. */
 static bool is_secret_key(const domus_config_key *key)
 {
     return key->secret || strcasestr(key->path, "password") != NULL ||
            strcasestr(key->path, "secret") != NULL || strcasestr(key->path, "token") != NULL;
 }
 
-/* Write the elements of a list with commas between. */
-static void write_list(const domus_config_key *key, const unsigned char *holder, char *text,
-                       size_t size)
+/* Write the elements of a list of texts with commas between them. */
+static void write_elements_of_list(const domus_config_key *key, const unsigned char *holder,
+                                   char *text, size_t size)
 {
     uint32_t count;
     size_t used = 0;
@@ -356,7 +372,7 @@ void domi_section_write_value(const struct domi_section_values *values, uint32_t
     if (!is_text_key(key))
         domus_config_key_write(key, values->holder, text, size);
     else if (key->list_max != 0)
-        write_list(key, values->holder, text, size);
+        write_elements_of_list(key, values->holder, text, size);
     else
         snprintf(text, size, "%s", (const char *)values->holder + key->offset);
     if (is_text_key(key) && text[0] != '\0' && is_secret_key(key))

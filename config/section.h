@@ -14,35 +14,36 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The program's section, its struct, and where the section and the value of each of
- * its rows stand. */
+/* The values of the program's own section in its struct, and the places where the section and the
+ * value of each of its rows stand. */
 struct domi_section_values {
-    const domus_section *section; /* section of the program; NULL: there is none */
+    /* description of the program's section; NULL: the program has none */
+    const domus_section *section;
     _Alignas(max_align_t) unsigned char holder[DOMUS_SECTION_BYTES_MAX];
-    struct domi_yaml_origin at; /* place of the section in its source */
-    /* place of each key's value in its source */
+    struct domi_yaml_origin at; /* place of the program's section in its source */
+    /* place of each key's value in its source, by row */
     struct domi_yaml_origin origins[DOMUS_SECTION_KEYS_MAX];
 };
 
-/* Check the program's table: names, ranges, fields and defaults.
- * Returns 0; -EINVAL, and `error` says what is wrong with the table. */
+/* Check the program's table of keys: names, ranges, fields and defaults. Returns 0; -EINVAL, and
+ * `error` says what is wrong with the table. */
 int domi_section_check_table(const domus_section *section, char *error, size_t error_size);
 
-/* Fill in the defaults of `section`, which may be NULL. */
+/* Fill in the defaults of the program's `section`, which may be NULL. */
 void domi_section_set_defaults(struct domi_section_values *values, const domus_section *section);
 
-/* Store the values that libcyaml placed over the present values of the section, if there is one.
- * Faults are added to `issues`. */
+/* Store the values that libcyaml has placed over the present values of the program's section, if
+ * there is one. Faults are added to `issues`. */
 void domi_section_apply(struct domi_section_values *values, const struct domi_yaml_tree *tree,
                         const struct domi_yaml_placed *placed, struct domi_yaml_issues *issues);
 
-/* Check the section when all sources are read: that each text which the user must give is there,
- * and then what the section's own `check` says. Faults are added to `issues`. */
+/* Check the program's section when all sources are read: that each text which the user must give is
+ * there, and then what the section's own `check` says. Faults are added to `issues`. */
 void domi_section_check_values(const struct domi_section_values *values,
                                struct domi_yaml_issues *issues);
 
-/* Write the value of a row as in an assignment, for viewers, who do not see secrets. The text is
- * cut at `size` bytes. */
+/* Write the value of a row of the program's section as in an assignment, for viewers, who do not
+ * see secrets. The text is cut at `size` bytes. */
 void domi_section_write_value(const struct domi_section_values *values, uint32_t row, char *text,
                               size_t size);
 

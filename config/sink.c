@@ -25,57 +25,61 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A pipe that poll() calls writable takes this many bytes without making its writer wait. */
+/* Most bytes of one write of the sink: a pipe that poll() calls writable takes so many without
+ * making its writer wait. */
 #define PIECE_BYTES PIPE_BUF
-/* While the sink's thread waits for a reader, it looks this often whether it has to give up. */
+/* Milliseconds between two looks of the sink's thread, while it waits for a reader, whether it has
+ * to give up. */
 #define LOOK_MS 20
-/* When the time of domi_sink_close() is over, a write that is stuck gets this much more time. */
+/* Nanoseconds that a write which is stuck gets beyond the time of domi_sink_close(). */
 #define STUCK_NS  UINT64_C(100000000)
 #define SECOND_NS UINT64_C(1000000000) /* nanoseconds of a second */
-/* bytes of a line with the name, the level and the thread before it */
+/* bytes of a line of the sink with the name, the level and the thread before it */
 #define LINE_BYTES (DOMUS_LOG_TEXT_MAX + 256u)
 
 typedef enum kind {
-    KIND_LOG,  /* line of the log, in `line`, with its level and thread */
-    KIND_SAID, /* line of the program's own, in `line` */
-    KIND_TEXT, /* text of several lines, in `text` */
+    KIND_LOG,  /* the place holds a line of the log, in `line`, with its level and thread */
+    KIND_SAID, /* the place holds a line of the program's own, in `line` */
+    KIND_TEXT, /* the place holds a text of several lines, in `text` */
 } kind;
 
 typedef struct place {
-    /* number that says whether the place is free or filled, and for which round */
+    /* number that says whether the place is free or filled, and for which round of the ring */
     _Atomic uint64_t sequence;
-    uint64_t dropped_before; /* lines dropped after the place before this one was filled */
+    uint64_t dropped_before; /* lines dropped between the place before this place and this place */
     char *text;              /* text of a place of KIND_TEXT, on the heap */
-    kind kind;               /* kind of the line */
-    domus_log_level level;   /* the level of the line */
-    uint32_t thread;         /* number of the thread that has left the line */
-    char line[DOMUS_LOG_TEXT_MAX + 1]; /* text of the line, NUL-terminated */
+    kind kind;               /* kind of line that the place holds */
+    domus_log_level level;   /* level of the log line in the place */
+    uint32_t thread;         /* number of the thread that has left the log line */
+    char line[DOMUS_LOG_TEXT_MAX + 1]; /* text of the place's line, NUL-terminated */
 } place;
 
 struct domi_sink {
-    const char *name;       /* name before each line */
-    int fd;                 /* the descriptor that lines are written to */
-    uint32_t count;         /* number of places */
-    place *places;          /* a ring of `count` places */
-    pthread_t thread;       /* the thread that writes */
-    pid_t process;          /* process that made the sink; a forked child has no thread to end */
-    sem_t left;             /* semaphore that is posted once for each line that was left */
-    _Atomic uint32_t texts; /* number of texts in the queue, at most DOMI_SINK_TEXTS_MAX */
-    /* whether domi_sink_close() was called: the thread writes what is left, and ends */
+    const char *name; /* name that stands before each line of the sink */
+    int fd;           /* the descriptor to which the sink's lines are written */
+    uint32_t count;   /* number of places for lines in the sink */
+    place *places;    /* ring of `count` places for lines */
+    pthread_t thread; /* the sink's thread, which writes the lines */
+    pid_t process;    /* process that made the sink: a forked child has no such thread to end */
+    sem_t left;       /* semaphore that is posted once for each line that was left in the sink */
+    /* number of texts of several lines in the queue, at most DOMI_SINK_TEXTS_MAX */
+    _Atomic uint32_t texts;
+    /* whether domi_sink_close() was called: the sink's thread writes what is left, and ends */
     _Atomic bool closing;
-    _Atomic bool give_up;  /* whether the time for writing is over */
-    bool stuck;            /* whether the thread has not ended */
-    domi_kept_lines *kept; /* last lines for viewers; NULL: they are not kept */
+    _Atomic bool give_up;  /* whether the time that domi_sink_close() gives for writing is over */
+    bool stuck;            /* whether the sink's thread has not ended yet */
+    domi_kept_lines *kept; /* the sink's last lines for viewers; NULL: they are not kept */
 
     /* Only the sink's thread uses these three fields. */
-    uint64_t noted;  /* number of the next place whose line is kept; `head` or more */
-    uint64_t head;   /* number of the next place that is written out; it wraps */
-    uint64_t untold; /* dropped lines that the log does not tell of yet */
+    uint64_t noted;  /* number of the next place whose line is kept for viewers; `head` or more */
+    uint64_t head;   /* number of the next place whose line is written out; it wraps */
+    uint64_t untold; /* number of dropped lines of which the log does not tell yet */
 
-    /* number of the next place that is filled; any thread moves it */
+    /* number of the next place in the ring that a line is left in; any thread moves it */
     _Atomic uint64_t tail;
-    _Atomic uint64_t dropped_since; /* lines dropped since the last place was filled */
-    _Atomic uint64_t dropped;       /* lines dropped in all */
+    /* number of lines that were dropped since the last place was filled */
+    _Atomic uint64_t dropped_since;
+    _Atomic uint64_t dropped; /* number of lines that the sink has dropped in all */
 };
 
 /* --- leaving lines ---------------------------------------------------------------------------- */
@@ -85,23 +89,23 @@ static uint64_t get_sequence_of_free_place(const domi_sink *sink, uint64_t posit
     return position / sink->count * 2;
 }
 
-static void count_dropped(domi_sink *sink, uint64_t lines)
+static void add_to_counts_of_dropped_lines(domi_sink *sink, uint64_t lines)
 {
-    /* Relaxed: both are plain numbers and publish nothing. */
+    /* Relaxed: both counts of dropped lines are plain numbers and publish nothing. */
     atomic_fetch_add_explicit(&sink->dropped_since, lines, memory_order_relaxed);
     atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
 }
 
-/* Claim the next place, which is the caller's alone until publish_place(). Returns NULL if no
- * place is free. */
-static place *claim_place(domi_sink *sink, uint64_t *ret_position)
+/* Claim the next place of the sink's ring, which is the caller's alone until
+ * publish_filled_place(). Returns NULL if no place is free. */
+static place *claim_place_for_line(domi_sink *sink, uint64_t *ret_position)
 {
     uint64_t position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
 
     for (;;) {
         place *next = &sink->places[position % sink->count];
-        /* acquire: pairs with release_place(). If the place is free, the sink's thread has finished
-         * reading its old line. */
+        /* acquire: pairs with the release in release_written_place(). If the place is free, the
+         * sink's thread has finished reading its old line. */
         uint64_t sequence = atomic_load_explicit(&next->sequence, memory_order_acquire);
 
         if (sequence < get_sequence_of_free_place(sink, position))
@@ -119,14 +123,15 @@ static place *claim_place(domi_sink *sink, uint64_t *ret_position)
     }
 }
 
-/* Publish a place that was filled, and wake the sink's thread. */
-static void publish_place(domi_sink *sink, place *filled, uint64_t position)
+/* Publish a place of the sink's ring that was filled, and wake the sink's thread. */
+static void publish_filled_place(domi_sink *sink, place *filled, uint64_t position)
 {
     filled->dropped_before = 0;
     if (atomic_load_explicit(&sink->dropped_since, memory_order_relaxed) != 0)
         filled->dropped_before =
             atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
-    /* release: pairs with get_filled_place(), so that the sink's thread sees the whole line. */
+    /* release: pairs with the acquire in get_filled_place(), so that the sink's thread sees the
+     * whole line. */
     atomic_store_explicit(&filled->sequence, get_sequence_of_free_place(sink, position) + 1,
                           memory_order_release);
     /* sem_post() fails only at two billion waiting posts, and then the thread wakes anyway */
@@ -137,28 +142,28 @@ void domi_sink_log(void *sink_, domus_log_level level, uint32_t thread, const ch
 {
     domi_sink *sink = sink_;
     uint64_t position;
-    place *next = claim_place(sink, &position);
+    place *next = claim_place_for_line(sink, &position);
 
     if (next == NULL) {
-        count_dropped(sink, 1);
+        add_to_counts_of_dropped_lines(sink, 1);
         return;
     }
     next->kind = KIND_LOG;
     next->level = level;
     next->thread = thread;
     snprintf(next->line, sizeof next->line, "%s", text);
-    publish_place(sink, next, position);
+    publish_filled_place(sink, next, position);
 }
 
 void domi_sink_add_line(domi_sink *sink, const char *format, ...)
 {
     char raw[DOMUS_LOG_TEXT_MAX + 1];
     uint64_t position;
-    place *next = claim_place(sink, &position);
+    place *next = claim_place_for_line(sink, &position);
     va_list arguments;
 
     if (next == NULL) {
-        count_dropped(sink, 1);
+        add_to_counts_of_dropped_lines(sink, 1);
         return;
     }
     va_start(arguments, format);
@@ -166,10 +171,10 @@ void domi_sink_add_line(domi_sink *sink, const char *format, ...)
     va_end(arguments);
     next->kind = KIND_SAID;
     (void)domus_text_escape(raw, strlen(raw), next->line, sizeof next->line);
-    publish_place(sink, next, position);
+    publish_filled_place(sink, next, position);
 }
 
-static uint64_t count_lines(const char *text)
+static uint64_t count_lines_of_text(const char *text)
 {
     uint64_t lines = 0;
 
@@ -183,18 +188,18 @@ void domi_sink_add_text(domi_sink *sink, char *text)
     uint64_t position;
     place *next = NULL;
 
-    /* Relaxed: the number is a bound and publishes nothing. */
+    /* Relaxed: the number of texts is a bound and publishes nothing. */
     if (atomic_fetch_add_explicit(&sink->texts, 1, memory_order_relaxed) < DOMI_SINK_TEXTS_MAX)
-        next = claim_place(sink, &position);
+        next = claim_place_for_line(sink, &position);
     if (next == NULL) {
         atomic_fetch_sub_explicit(&sink->texts, 1, memory_order_relaxed);
-        count_dropped(sink, count_lines(text));
+        add_to_counts_of_dropped_lines(sink, count_lines_of_text(text));
         free(text);
         return;
     }
     next->kind = KIND_TEXT;
     next->text = text;
-    publish_place(sink, next, position);
+    publish_filled_place(sink, next, position);
 }
 
 uint64_t domi_sink_dropped(void *sink)
@@ -204,19 +209,19 @@ uint64_t domi_sink_dropped(void *sink)
 
 /* --- the thread: keeping ---------------------------------------------------------------------- */
 
-/* Returns the place at a position, if it is filled; NULL if it is not. */
+/* Returns the place at this position of the sink's ring, if it is filled; NULL if it is not. */
 static place *get_filled_place(domi_sink *sink, uint64_t position)
 {
     place *at = &sink->places[position % sink->count];
 
-    /* acquire: pairs with publish_place(). */
+    /* acquire: pairs with the release in publish_filled_place(). */
     return atomic_load_explicit(&at->sequence, memory_order_acquire) ==
                    get_sequence_of_free_place(sink, position) + 1
                ? at
                : NULL;
 }
 
-/* Keep the number of lines that were dropped. */
+/* Keep a line for viewers that says how many lines were dropped. */
 static void keep_count_of_dropped(domi_sink *sink, uint64_t lines)
 {
     char text[64];
@@ -227,9 +232,10 @@ static void keep_count_of_dropped(domi_sink *sink, uint64_t lines)
     domi_kept_lines_add(sink->kept, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, text);
 }
 
-/* Keep the line of a place. A line of the program's own says by its beginning that it is a warning.
- * Texts of several lines are not kept, because one of them would take the place of all lines. */
-static void keep_line_of_place(domi_sink *sink, const place *from)
+/* Keep the line of a place for viewers. A line of the program's own says by its beginning that it
+ * is a warning. Texts of several lines are not kept, because one of them would take the place of
+ * all lines. */
+static void keep_line_of_place_for_viewers(domi_sink *sink, const place *from)
 {
     static const char warning[] = "warning: ";
     bool warns = from->kind == KIND_SAID && strncmp(from->line, warning, sizeof warning - 1) == 0;
@@ -242,16 +248,16 @@ static void keep_line_of_place(domi_sink *sink, const place *from)
                             DOMUS_LOG_OUTSIDE, from->line + (warns ? sizeof warning - 1 : 0));
 }
 
-/* Keep all lines that were left, also those that are not written yet: while nobody reads the
- * descriptor, viewers see them all the same. */
-static void keep_new_lines(domi_sink *sink)
+/* Keep for viewers all lines that were left, also those that are not written yet: while nobody
+ * reads the descriptor, viewers see them all the same. */
+static void keep_new_lines_for_viewers(domi_sink *sink)
 {
     const place *next;
 
     if (sink->kept == NULL)
         return;
     while ((next = get_filled_place(sink, sink->noted)) != NULL) {
-        keep_line_of_place(sink, next);
+        keep_line_of_place_for_viewers(sink, next);
         sink->noted++;
     }
 }
@@ -259,7 +265,7 @@ static void keep_new_lines(domi_sink *sink)
 /* --- the thread: writing ---------------------------------------------------------------------- */
 
 /* Sleep for `ms` milliseconds, by a futex, because a filter of system calls may refuse poll(). */
-static void sleep_ms(long ms)
+static void sleep_for_ms(long ms)
 {
     struct timespec until;
     sem_t never;
@@ -273,7 +279,7 @@ static void sleep_ms(long ms)
     (void)sem_destroy(&never);
 }
 
-/* Wait until somebody reads. Returns false if the time for writing is over. */
+/* Wait until somebody reads the descriptor. Returns false if the time for writing is over. */
 static bool wait_for_reader(domi_sink *sink)
 {
     struct pollfd reader = {.fd = sink->fd, .events = POLLOUT};
@@ -282,11 +288,11 @@ static bool wait_for_reader(domi_sink *sink)
         if (atomic_load_explicit((_Atomic bool *)(uintptr_t)&sink->give_up, memory_order_relaxed))
             return false;
         /* poll() also returns if no reader is left; then the write fails. If a filter of system
-         * calls refuses it, the write has to wait. */
+         * calls refuses poll(), the write has to wait. */
         int ready = poll(&reader, 1, LOOK_MS);
         if (ready > 0 || (ready < 0 && errno != EINTR))
             return true;
-        keep_new_lines(sink);
+        keep_new_lines_for_viewers(sink);
     }
 }
 
@@ -300,8 +306,8 @@ static bool write_all_bytes(domi_sink *sink, const char *bytes, size_t size)
             bytes += written;
             size -= (size_t)written;
         } else if (errno == EAGAIN) {
-            keep_new_lines(sink);
-            sleep_ms(LOOK_MS); /* pipe that another process has filled, or a refused poll() */
+            keep_new_lines_for_viewers(sink);
+            sleep_for_ms(LOOK_MS); /* another process has filled the pipe, or poll() was refused */
         } else if (errno != EINTR) {
             return false;
         }
@@ -309,8 +315,8 @@ static bool write_all_bytes(domi_sink *sink, const char *bytes, size_t size)
     return true;
 }
 
-/* Write `lines` lines. If they could not all be written, they all count as dropped. */
-static void write_lines(domi_sink *sink, const char *bytes, size_t size, uint64_t lines)
+/* Write `lines` lines of the sink. If they could not all be written, they all count as dropped. */
+static void write_or_drop_lines(domi_sink *sink, const char *bytes, size_t size, uint64_t lines)
 {
     if (write_all_bytes(sink, bytes, size))
         return;
@@ -330,7 +336,7 @@ static void write_count_of_dropped(domi_sink *sink)
         sink->untold = 0;
 }
 
-static void write_line(domi_sink *sink, const place *from)
+static void write_line_of_place(domi_sink *sink, const place *from)
 {
     static const char *const levels[] = {"error: ", "warning: ", "info: "};
     const char *level = from->kind == KIND_LOG ? levels[from->level] : "";
@@ -341,18 +347,18 @@ static void write_line(domi_sink *sink, const place *from)
         snprintf(thread, sizeof thread, "thread %u: ", from->thread);
     int length =
         snprintf(line, sizeof line, "%.128s: %s%s%s\n", sink->name, level, thread, from->line);
-    write_lines(sink, line, (size_t)length, 1);
+    write_or_drop_lines(sink, line, (size_t)length, 1);
 }
 
-static void write_place(domi_sink *sink, place *from)
+static void write_content_of_place(domi_sink *sink, place *from)
 {
     sink->untold += from->dropped_before;
     write_count_of_dropped(sink);
     if (from->kind != KIND_TEXT) {
-        write_line(sink, from);
+        write_line_of_place(sink, from);
         return;
     }
-    write_lines(sink, from->text, strlen(from->text), count_lines(from->text));
+    write_or_drop_lines(sink, from->text, strlen(from->text), count_lines_of_text(from->text));
     free(from->text);
     from->text = NULL;
     atomic_fetch_sub_explicit(&sink->texts, 1, memory_order_relaxed);
@@ -360,27 +366,28 @@ static void write_place(domi_sink *sink, place *from)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void release_place(domi_sink *sink, place *done)
+static void release_written_place(domi_sink *sink, place *done)
 {
-    /* release: pairs with claim_place(), one round later. */
+    /* release: pairs with the acquire in claim_place_for_line(), one round later. */
     atomic_store_explicit(&done->sequence, get_sequence_of_free_place(sink, sink->head) + 2,
                           memory_order_release);
     sink->head++;
 }
 
-static void *run_writer(void *sink_)
+static void *run_thread_of_sink(void *sink_)
 {
     domi_sink *sink = sink_;
     place *next;
 
     for (;;) {
-        /* acquire: pairs with domi_sink_close(), so that lines left before it are seen below. */
+        /* acquire: pairs with the release in domi_sink_close(), so that lines left before it are
+         * seen below. */
         bool last = atomic_load_explicit(&sink->closing, memory_order_acquire);
 
         while ((next = get_filled_place(sink, sink->head)) != NULL) {
-            keep_new_lines(sink);
-            write_place(sink, next);
-            release_place(sink, next);
+            keep_new_lines_for_viewers(sink);
+            write_content_of_place(sink, next);
+            release_written_place(sink, next);
         }
         /* No line follows the lines that were dropped last, so their number is written now. */
         uint64_t dropped = atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
@@ -390,17 +397,17 @@ static void *run_writer(void *sink_)
         if (last)
             return NULL;
         while (sem_wait(&sink->left) != 0)
-            continue; /* EINTR comes from a debugger only, because the thread blocks all signals */
+            continue; /* EINTR comes from a debugger only: the thread blocks all signals */
     }
 }
 
-static int begin_thread(domi_sink *sink)
+static int begin_thread_of_sink(domi_sink *sink)
 {
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&sink->thread, NULL, run_writer, sink);
+    int error = pthread_create(&sink->thread, NULL, run_thread_of_sink, sink);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0)
         (void)pthread_setname_np(sink->thread, "domus-log");
@@ -411,7 +418,7 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domus_log_sourc
                    domi_sink **ret_sink)
 {
     domi_sink *sink = calloc(1, sizeof *sink);
-    /* calloc() of this much maps pages that the kernel clears when they are first used. */
+    /* calloc() of so many bytes maps pages that the kernel clears when they are first used. */
     place *places = sink != NULL ? calloc(lines_max, sizeof *places) : NULL;
     int result = -ENOMEM;
 
@@ -425,7 +432,7 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domus_log_sourc
     sink->places = places;
     sink->process = getpid();
     (void)sem_init(&sink->left, 0, 0);
-    result = begin_thread(sink);
+    result = begin_thread_of_sink(sink);
     if (result != 0)
         goto fail;
     if (ret_source != NULL)
@@ -449,16 +456,16 @@ static uint64_t read_monotonic_ns(void)
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-/* Join the thread within `ns`. Returns false if it has not ended by then. This polls, because
- * ThreadSanitizer does not know pthread_clockjoin_np(). */
-static bool join_thread_within(pthread_t thread, uint64_t ns)
+/* Join the sink's thread within `ns`. Returns false if it has not ended by then. This polls,
+ * because ThreadSanitizer does not know pthread_clockjoin_np(). */
+static bool join_thread_of_sink_within(pthread_t thread, uint64_t ns)
 {
     uint64_t until_ns = read_monotonic_ns() + ns;
 
     while (pthread_tryjoin_np(thread, NULL) != 0) {
         if (read_monotonic_ns() >= until_ns)
             return false;
-        sleep_ms(1);
+        sleep_for_ms(1);
     }
     return true;
 }
@@ -467,13 +474,13 @@ void domi_sink_close(domi_sink *sink, uint64_t within_ns)
 {
     if (sink->process != getpid())
         return;
-    /* release: pairs with the load in run_writer(). */
+    /* release: pairs with the acquire in run_thread_of_sink(). */
     atomic_store_explicit(&sink->closing, true, memory_order_release);
     (void)sem_post(&sink->left);
-    if (join_thread_within(sink->thread, within_ns))
+    if (join_thread_of_sink_within(sink->thread, within_ns))
         return;
     atomic_store_explicit(&sink->give_up, true, memory_order_relaxed);
-    if (join_thread_within(sink->thread, STUCK_NS))
+    if (join_thread_of_sink_within(sink->thread, STUCK_NS))
         return;
     sink->stuck = true;
     (void)pthread_detach(sink->thread);
@@ -484,7 +491,7 @@ void domi_sink_free(domi_sink *sink)
     if (sink == NULL || sink->stuck || sink->process != getpid())
         return;
     for (uint32_t i = 0; i < sink->count; i++)
-        free(sink->places[i].text); /* a text that was left after the close */
+        free(sink->places[i].text); /* a text that was left after domi_sink_close() */
     (void)sem_destroy(&sink->left);
     domi_kept_lines_free(sink->kept);
     free(sink->places);

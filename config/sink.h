@@ -27,15 +27,16 @@ typedef struct domi_sink domi_sink;
 int domi_sink_open(const char *name, int fd, uint32_t lines_max, domus_log_source *ret_source,
                    domi_sink **ret_sink);
 
-/* Leave one line of the log. This function has the type of domus_hooks.log.
+/* Leave one line of the log in a sink. This function has the type of domus_hooks.log.
  * Thread-safety: any thread. */
 void domi_sink_log(void *sink, domus_log_level level, uint32_t thread, const char *text);
 
-/* Leave one line of the program's own: its bytes are escaped (domus/text.h). Any thread. */
+/* Leave one line of the program's own in a sink: its bytes are escaped (domus/text.h). Any
+ * thread. */
 void domi_sink_add_line(domi_sink *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Leave a text of whole lines, on the heap: it is written as it is, and freed in every
+/* Leave a text of whole lines, on the heap, in a sink: it is written as it is, and freed in every
  * case. Any thread. */
 void domi_sink_add_text(domi_sink *sink, char *text);
 

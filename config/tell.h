@@ -15,13 +15,13 @@
 
 /* The words of --tell, in the order of domi_tell_words. */
 typedef enum domi_tell {
-    DOMI_TELL_NOTHING, /* --tell was not given */
-    DOMI_TELL_KEYS,    /* all keys: kind, range, default, and whether they are live */
-    DOMI_TELL_VALUES,  /* the values that files and options give, and where each stands */
-    DOMI_TELL_CHECK,   /* whether the program would start with them */
+    DOMI_TELL_NOTHING, /* the option --tell was not given */
+    DOMI_TELL_KEYS,    /* tell all keys: kind, range, default, and whether they are live */
+    DOMI_TELL_VALUES,  /* tell the values that files and options give, and where each stands */
+    DOMI_TELL_CHECK,   /* tell whether the program would start with these values */
 } domi_tell;
 
-/* The words, with NULL at the end; that of DOMI_TELL_NOTHING is "". */
+/* The words of --tell, with NULL at the end; that of DOMI_TELL_NOTHING is "". */
 extern const char *const domi_tell_words[];
 
 /* Write all keys of domus and of the program's section:
@@ -35,11 +35,11 @@ extern const char *const domi_tell_words[];
  * "zero" (0 is a value), "power_of_two", "inherits", "secret" and "live" where that is true. */
 void domi_tell_write_keys(FILE *out, const domus_program *program);
 
-/* Write the values: {"tell": "values", "program": NAME, "right": true, "keys": [{"key": KEY,
- * "value": TEXT, "origin": TEXT}...]}, with the rows of domus_yaml_show(). */
+/* Write the values of a configuration: {"tell": "values", "program": NAME, "right": true, "keys":
+ * [{"key": KEY, "value": TEXT, "origin": TEXT}...]}, with the rows of domus_yaml_show(). */
 void domi_tell_write_values(FILE *out, const domus_program *program, const domus_yaml *yaml);
 
-/* Write an answer without rows: {"tell": WORD, "program": NAME, "right": RIGHT}. */
+/* Write an answer to --tell without rows: {"tell": WORD, "program": NAME, "right": RIGHT}. */
 void domi_tell_write_result(FILE *out, const domus_program *program, domi_tell what, bool right);
 
 #endif

@@ -1,11 +1,12 @@
-/* Joins the lists of texts of a document; see the header. */
+/* Joins each list of texts in a document to one text with commas (passes.h). */
 #include "config/passes.h"
 
 #include <domus/config.h>
 
 #include <string.h>
 
-/* Returns the node of a key, by its path; 0 if the document does not have it. */
+/* Returns the number of the node of a key, by the key's path; 0 if the document does not have
+ * it. */
 static uint32_t find_node_of_path(const struct domi_yaml_tree *tree, const char *path)
 {
     char name[DOMI_YAML_PATH_SIZE];
@@ -24,8 +25,8 @@ static uint32_t find_node_of_path(const struct domi_yaml_tree *tree, const char 
     }
 }
 
-/* Returns a text that says what is wrong with an element of a list, or NULL. */
-static const char *find_fault_of_element(const struct domi_yaml_tree *tree, uint32_t number)
+/* Returns a text that says what is wrong with an element of a list of texts, or NULL. */
+static const char *find_fault_of_list_element(const struct domi_yaml_tree *tree, uint32_t number)
 {
     const char *text = domi_yaml_tree_get_value(tree, number);
 
@@ -36,7 +37,7 @@ static const char *find_fault_of_element(const struct domi_yaml_tree *tree, uint
     return strchr(text, ',') != NULL ? "a text of a list may not have a comma" : NULL;
 }
 
-/* Report a node as wrong, and drop its list. */
+/* Report a node of a list of texts as wrong, and drop its list. */
 static void report_node_and_drop_list(struct domi_yaml_tree *tree, uint32_t list, uint32_t number,
                                       const char *message, struct domi_yaml_issues *issues)
 {
@@ -47,8 +48,8 @@ static void report_node_and_drop_list(struct domi_yaml_tree *tree, uint32_t list
     tree->nodes[list].dropped = true;
 }
 
-/* Write the elements of a list with commas between. Returns whether the elements are right;
- * otherwise the list is dropped. */
+/* Write the elements of a list of texts with commas between them. Returns whether the elements are
+ * right; otherwise the list is dropped. */
 static bool join_texts_of_list(struct domi_yaml_tree *tree, uint32_t list,
                                char text[DOMI_YAML_VALUE_MAX + 1], struct domi_yaml_issues *issues)
 {
@@ -56,11 +57,12 @@ static bool join_texts_of_list(struct domi_yaml_tree *tree, uint32_t list,
 
     text[0] = '\0';
     for (uint32_t child = tree->nodes[list].first; child != 0; child = tree->nodes[child].next) {
-        if (tree->nodes[child].dropped) { /* the fault of this node was reported before */
+        /* a node that was dropped has a fault that was reported before */
+        if (tree->nodes[child].dropped) {
             tree->nodes[list].dropped = true;
             return false;
         }
-        const char *fault = find_fault_of_element(tree, child);
+        const char *fault = find_fault_of_list_element(tree, child);
         if (fault != NULL) {
             report_node_and_drop_list(tree, list, child, fault, issues);
             return false;

@@ -1,4 +1,5 @@
-/* A tree is one array of nodes and one of text. Both grow as needed, up to a limit. */
+/* A tree of a YAML document is one array of nodes and one of text. Both grow as needed, up to a
+ * limit. */
 #include "config/tree.h"
 
 #include "config/memory.h"
@@ -22,8 +23,8 @@ static int copy_text_into_tree(struct domi_yaml_tree *tree, const char *text, si
     return 0;
 }
 
-/* Add a node as the last child of its parent. */
-static void link_child(struct domi_yaml_tree *tree, uint32_t parent, uint32_t child)
+/* Link a node as the last child of its parent in the tree. */
+static void link_child_to_parent(struct domi_yaml_tree *tree, uint32_t parent, uint32_t child)
 {
     struct domi_yaml_node *above = &tree->nodes[parent];
 
@@ -60,7 +61,7 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
     uint32_t number = tree->count++;
     tree->nodes[number] = added;
     if (number != 0)
-        link_child(tree, parent, number);
+        link_child_to_parent(tree, parent, number);
     *ret_number = number;
     return 0;
 }

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_DEPTH_MAX 16   /* most mappings and sequences within each other */
+/* most mappings and sequences that a document may have within each other */
+#define DOMI_YAML_DEPTH_MAX 16
 #define DOMI_YAML_NODES_MAX 4096 /* most nodes of one document */
-/* size of a path such as "io.backend" in bytes, its NUL included */
+/* bytes of a path of keys such as "io.backend", its NUL included */
 #define DOMI_YAML_PATH_SIZE 256
 
 enum domi_yaml_node_kind {
@@ -26,39 +27,43 @@ struct domi_yaml_node {
     bool dropped; /* whether the node is wrong and was reported; it and all below it are ignored */
     uint32_t parent, first, last, next;
     uint32_t place; /* index of the node among its parent's children, from 0 */
-    uint32_t count; /* number of the node's children */
+    uint32_t count; /* number of the node's children in the tree */
     size_t key;   /* offset in `text` of the node's key; an element of a sequence has the key "" */
-    size_t value; /* offset in `text` of the value of a scalar */
-    /* place of the key in the source; the same as `at` for an element of a sequence */
+    size_t value; /* offset in `text` of the node's value, if it is a scalar */
+    /* place of the node's key in the source; the same as `at` for an element of a sequence */
     struct domi_yaml_origin key_at;
-    struct domi_yaml_origin at; /* place of the value in the source */
+    struct domi_yaml_origin at; /* place of the node's value in the source */
 };
 
 struct domi_yaml_tree {
-    struct domi_yaml_node *nodes; /* all nodes, the root first */
-    uint32_t count;               /* number of nodes; 0: there was no document */
-    size_t capacity;              /* nodes for which there is room */
-    char *text;                   /* all keys and values, each NUL-terminated; it starts with "" */
+    struct domi_yaml_node *nodes; /* all nodes of the document, the root first */
+    uint32_t count;               /* number of nodes; 0: there was no document in the source */
+    size_t capacity;              /* number of nodes for which there is room in the tree */
+    /* all keys and values of the document, each NUL-terminated; the array starts with "" */
+    char *text;
     size_t text_size, text_capacity;
-    /* whether reading stopped at an error, so keys that seem to be missing may follow it */
+    /* whether reading the source stopped at an error, so keys that seem to be missing may follow
+     * it */
     bool cut;
-    const char *named; /* text that is printed as the path of every node, when not NULL */
+    /* text that is printed as the path of every node; NULL: the node's own path is */
+    const char *named;
 };
 
-/* Add a node under `parent`; `value` is NULL for mappings and sequences.
- * Returns 0; -ENOMEM; -E2BIG beyond DOMI_YAML_NODES_MAX. */
+/* Add a node to the tree under `parent`; `value` is NULL for mappings and sequences. Returns 0;
+ * -ENOMEM; -E2BIG beyond DOMI_YAML_NODES_MAX. */
 int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
                        const struct domi_yaml_node *node, const char *key, const char *value,
                        uint32_t *ret_number);
 
-/* Make a node a scalar with this value; its children are forgotten. Returns 0; -ENOMEM. */
+/* Make a node of the tree a scalar with this value; its children are forgotten. Returns 0;
+ * -ENOMEM. */
 int domi_yaml_tree_make_scalar(struct domi_yaml_tree *tree, uint32_t number, const char *value);
 
-/* Returns the child of `parent` with that key; 0 if there is none. */
+/* Returns the child of `parent` that has the key `key`; 0 if there is none. */
 uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key);
 
-/* Write the path of a node, such as "scheduler.steal.floor" or "listeners[0].address"; ""
- * for the root. */
+/* Write the path of a node of the tree, such as "scheduler.steal.floor" or "listeners[0].address";
+ * "" for the root. */
 void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t number,
                                char path[DOMI_YAML_PATH_SIZE]);
 

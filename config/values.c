@@ -1,21 +1,22 @@
-/* This file turns placed nodes (config/schema.h) into values: it parses each one, checks it by the
- * table of keys, copies its text and notes its origin. */
+/* Turns placed nodes (config/schema.h) into values of the configuration: parses each one, checks it
+ * by the table of keys, copies its text and notes its origin. */
 #include "config/values.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 256 /* bytes of the text of a fault, its NUL included */
+#define MESSAGE_SIZE 256 /* bytes of the text of a fault of a value, its NUL included */
 
 _Static_assert(DOMI_YAML_LISTENER_KEYS_MAX <= 64 && DOMI_YAML_POOL_KEYS_MAX <= 64,
                "a bit for each key of an element");
 
-/* The arguments of domi_yaml_values_apply(), for the functions below. */
+/* The parameters of domi_yaml_values_apply(), for the functions below: the values, the document and
+ * the issues. */
 struct apply {
-    struct domi_yaml_values *values;   /* values that are written to */
-    const struct domi_yaml_tree *tree; /* the document */
-    struct domi_yaml_issues *issues;   /* list that gets the faults */
+    struct domi_yaml_values *values;   /* values of the configuration that are written to */
+    const struct domi_yaml_tree *tree; /* the tree of the document */
+    struct domi_yaml_issues *issues;   /* list of issues that gets the faults */
 };
 
 static bool is_text_key(const domus_config_key *key)
@@ -23,13 +24,13 @@ static bool is_text_key(const domus_config_key *key)
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
-static void set_text(void *holder, const domus_config_key *key, const char *text)
+static void set_text_of_key(void *holder, const domus_config_key *key, const char *text)
 {
     memcpy((char *)holder + key->offset, &text, sizeof text);
 }
 
-/* Copy the texts of the configuration that are not in `values` yet. */
-static void copy_key_texts(struct domi_yaml_values *values)
+/* Copy into `values` the texts of its configuration that still lie elsewhere. */
+static void copy_texts_of_keys(struct domi_yaml_values *values)
 {
     const domus_config_key *key;
     size_t texts = 0;
@@ -45,7 +46,7 @@ static void copy_key_texts(struct domi_yaml_values *values)
     }
 }
 
-/* Let each pointer to a text in the configuration point to the copy in `values`. */
+/* Let each pointer to a text in the configuration point to the copy of the text in `values`. */
 static void point_config_at_texts(struct domi_yaml_values *values)
 {
     const domus_config_key *key;
@@ -53,13 +54,13 @@ static void point_config_at_texts(struct domi_yaml_values *values)
 
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
         if (is_text_key(key))
-            set_text(&values->config, key, values->key_texts[texts++]);
+            set_text_of_key(&values->config, key, values->key_texts[texts++]);
     values->config.listeners = values->listeners;
     for (size_t i = 0; i < values->config.listener_count; i++) {
         for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
             if (is_text_key(key))
-                set_text(&values->listeners[i], key,
-                         k < DOMI_YAML_TEXTS_MAX ? values->texts[i][k] : NULL);
+                set_text_of_key(&values->listeners[i], key,
+                                k < DOMI_YAML_TEXTS_MAX ? values->texts[i][k] : NULL);
         }
     }
     values->config.pools = values->pools;
@@ -87,7 +88,7 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
             return -E2BIG;
 
     domus_config_init(&values->config);
-    copy_key_texts(values);
+    copy_texts_of_keys(values);
     point_config_at_texts(values);
     domi_section_set_defaults(&values->own, section);
     return 0;
@@ -130,7 +131,7 @@ int domi_yaml_values_find(const struct domi_yaml_values *values, const char *lis
     return -ENOENT;
 }
 
-static void add_issue(const struct apply *apply, uint32_t number, const char *message)
+static void add_issue_about_node(const struct apply *apply, uint32_t number, const char *message)
 {
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -149,14 +150,14 @@ static bool store_checked_value(const struct apply *apply, const domus_config_ke
 
     if (domus_config_key_read(key, text, &value, message, sizeof message) < 0 ||
         domus_config_key_put(key, holder, value, text, message, sizeof message) < 0) {
-        add_issue(apply, number, message);
+        add_issue_about_node(apply, number, message);
         return false;
     }
     return true;
 }
 
-/* A key with two rows is a count or, if its text ends with '%', a share. The row that the text fits
- * is set, and the other becomes 0. */
+/* Store the value of a key that has two rows, as a count or, if its text ends with '%', as a share.
+ * The row that the text fits is set, and the other becomes 0. */
 static bool store_count_or_share(const struct apply *apply, const domus_config_key *count,
                                  const domus_config_key *share, uint32_t number)
 {
@@ -170,7 +171,7 @@ static bool store_count_or_share(const struct apply *apply, const domus_config_k
     return domus_config_key_put(percent ? count : share, config, 0, NULL, NULL, 0) == 0;
 }
 
-static void apply_keys(const struct apply *apply, const struct domi_yaml_placed *placed)
+static void apply_keys_of_document(const struct apply *apply, const struct domi_yaml_placed *placed)
 {
     struct domi_yaml_values *values = apply->values;
     const domus_config_key *key, *next;
@@ -190,11 +191,12 @@ static void apply_keys(const struct apply *apply, const struct domi_yaml_placed 
             continue;
         values->value_origins[row] = apply->tree->nodes[number].at;
     }
-    copy_key_texts(values);
+    copy_texts_of_keys(values);
 }
 
-static void store_listener(const struct apply *apply,
-                           const struct domi_yaml_placed_listener *placed, size_t index)
+static void store_placed_values_of_listener(const struct apply *apply,
+                                            const struct domi_yaml_placed_listener *placed,
+                                            size_t index)
 {
     struct domi_yaml_values *values = apply->values;
     const domus_config_key *key;
@@ -212,8 +214,8 @@ static void store_listener(const struct apply *apply,
     }
 }
 
-static void store_pool(const struct apply *apply, const struct domi_yaml_placed_pool *placed,
-                       size_t index)
+static void store_placed_values_of_pool(const struct apply *apply,
+                                        const struct domi_yaml_placed_pool *placed, size_t index)
 {
     struct domi_yaml_values *values = apply->values;
     const domus_config_key *key;
@@ -231,9 +233,9 @@ static void store_pool(const struct apply *apply, const struct domi_yaml_placed_
     }
 }
 
-/* Add an issue if an element, whose node is `number`, lacks a key that has no default. */
-static void check_required_key(const struct apply *apply, const domus_config_key *key,
-                               uint32_t number)
+/* Add an issue if an element of a list, whose node is `number`, lacks a key that has no default. */
+static void check_required_keys_of_element(const struct apply *apply, const domus_config_key *key,
+                                           uint32_t number)
 {
     char message[MESSAGE_SIZE];
 
@@ -241,12 +243,13 @@ static void check_required_key(const struct apply *apply, const domus_config_key
         domi_yaml_tree_find(apply->tree, number, key->path) != 0)
         return;
     snprintf(message, sizeof message, "%s is missing", key->path);
-    add_issue(apply, number, message);
+    add_issue_about_node(apply, number, message);
 }
 
-/* Add a pool, in the way in which add_listener() adds a listener. */
-static void add_pool(const struct apply *apply, const struct domi_yaml_placed_pool *placed,
-                     uint32_t number)
+/* Add a pool to the configuration, in the way in which add_listener_of_document() adds a listener.
+ */
+static void add_pool_of_document(const struct apply *apply,
+                                 const struct domi_yaml_placed_pool *placed, uint32_t number)
 {
     struct domi_yaml_values *values = apply->values;
     size_t index = values->config.pool_count++;
@@ -261,14 +264,16 @@ static void add_pool(const struct apply *apply, const struct domi_yaml_placed_po
                      key->preset_text != NULL ? key->preset_text : "");
         else
             domus_config_key_put(key, &values->pools[index], key->preset, NULL, NULL, 0);
-        check_required_key(apply, key, number);
+        check_required_keys_of_element(apply, key, number);
     }
-    store_pool(apply, placed, index);
+    store_placed_values_of_pool(apply, placed, index);
 }
 
-/* Add a listener: give it the defaults, then the values that were placed. `number` is its node. */
-static void add_listener(const struct apply *apply, const struct domi_yaml_placed_listener *placed,
-                         uint32_t number)
+/* Add a listener to the configuration: give it the defaults, then the values that were placed.
+ * `number` is its node. */
+static void add_listener_of_document(const struct apply *apply,
+                                     const struct domi_yaml_placed_listener *placed,
+                                     uint32_t number)
 {
     struct domi_yaml_values *values = apply->values;
     const struct domi_yaml_origin at = apply->tree->nodes[number].at;
@@ -285,14 +290,15 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
             values->texts[index][k][0] = '\0';
         if (!is_text_key(key))
             domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
-        check_required_key(apply, key, number);
+        check_required_keys_of_element(apply, key, number);
     }
-    store_listener(apply, placed, index);
+    store_placed_values_of_listener(apply, placed, index);
 }
 
 /* Replace all listeners by those of the document. libcyaml keeps the order, so its n-th element is
  * the n-th node that was not dropped. */
-static void apply_listeners(const struct apply *apply, const struct domi_yaml_placed *placed)
+static void apply_listeners_of_document(const struct apply *apply,
+                                        const struct domi_yaml_placed *placed)
 {
     uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_LISTENERS), n = 0;
     const struct domi_yaml_node *nodes = apply->tree->nodes;
@@ -303,11 +309,12 @@ static void apply_listeners(const struct apply *apply, const struct domi_yaml_pl
     for (uint32_t child = nodes[list].first; child != 0 && n < placed->listener_count;
          child = nodes[child].next)
         if (!nodes[child].dropped)
-            add_listener(apply, &placed->listeners[n++], child);
+            add_listener_of_document(apply, &placed->listeners[n++], child);
 }
 
-/* Apply the pools of a document in the same way as its listeners. */
-static void apply_pools(const struct apply *apply, const struct domi_yaml_placed *placed)
+/* Replace all pools by those of the document, in the same way as its listeners. */
+static void apply_pools_of_document(const struct apply *apply,
+                                    const struct domi_yaml_placed *placed)
 {
     uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_POOLS), n = 0;
     const struct domi_yaml_node *nodes = apply->tree->nodes;
@@ -318,7 +325,7 @@ static void apply_pools(const struct apply *apply, const struct domi_yaml_placed
     for (uint32_t child = nodes[list].first; child != 0 && n < placed->pool_count;
          child = nodes[child].next)
         if (!nodes[child].dropped)
-            add_pool(apply, &placed->pools[n++], child);
+            add_pool_of_document(apply, &placed->pools[n++], child);
 }
 
 void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
@@ -327,14 +334,14 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
 {
     const struct apply apply = {.values = values, .tree = tree, .issues = issues};
 
-    apply_keys(&apply, placed);
+    apply_keys_of_document(&apply, placed);
     if (element.list == NULL) {
-        apply_listeners(&apply, placed);
-        apply_pools(&apply, placed);
+        apply_listeners_of_document(&apply, placed);
+        apply_pools_of_document(&apply, placed);
     } else if (placed->listener_count > 0) {
-        store_listener(&apply, &placed->listeners[0], element.index);
+        store_placed_values_of_listener(&apply, &placed->listeners[0], element.index);
     } else if (placed->pool_count > 0) {
-        store_pool(&apply, &placed->pools[0], element.index);
+        store_placed_values_of_pool(&apply, &placed->pools[0], element.index);
     }
     domi_section_apply(&values->own, tree, placed, issues);
     point_config_at_texts(values);
@@ -349,7 +356,7 @@ struct domi_yaml_origin domi_yaml_values_get_key_origin(const struct domi_yaml_v
 
     while (domus_config_key_get(row) != NULL && domus_config_key_get(row) != key)
         row++;
-    /* a key with two rows has one origin, that of the first */
+    /* a key with two rows has one origin, that of the first row */
     if (row > 0 && strcmp(domus_config_key_get(row - 1)->path, key->path) == 0)
         row--;
     return values->value_origins[row < DOMI_YAML_KEYS_MAX ? row : 0];

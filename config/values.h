@@ -25,48 +25,51 @@
 #define DOMI_YAML_POOL_TEXTS_MAX 2
 #define DOMI_YAML_POOL_TEXT_SIZE 64
 
-/* An element of a list of mappings: what an assignment such as "pools.work.runners=2" changes. */
+/* An element of a list of mappings, such as a pool: what an assignment such as
+ * "pools.work.runners=2" changes. */
 struct domi_yaml_element {
-    /* name of the list, DOMI_YAML_LISTENERS or DOMI_YAML_POOLS; NULL: the value is of none */
+    /* name of the element's list, DOMI_YAML_LISTENERS or DOMI_YAML_POOLS; NULL: it is of no list */
     const char *list;
     size_t index;
 };
 
 struct domi_yaml_values {
     domus_config config; /* the configuration; its strings and listeners are in the fields below */
-    /* elements of `config.listeners` */
+    /* the listeners to which `config.listeners` points */
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
     /* texts of the table of keys, such as system.cpus, in its order */
     char key_texts[DOMI_YAML_KEY_TEXTS_MAX][DOMI_YAML_KEY_TEXT_SIZE];
-    /* texts of each listener */
+    /* texts of each listener, by the first rows of its table of keys */
     char texts[DOMUS_LISTENERS_MAX][DOMI_YAML_TEXTS_MAX][DOMI_YAML_TEXT_SIZE];
-    /* place of the value of each row of the table of keys, and of each listener */
+    /* place in a source of the value of each row of the table of keys, and of each listener */
     struct domi_yaml_origin value_origins[DOMI_YAML_KEYS_MAX];
-    /* place of the value of each key of a listener */
+    /* place in a source of the value of each key of a listener */
     struct domi_yaml_origin listener_origins[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX];
-    domus_pool_config pools[DOMUS_POOLS_MAX]; /* elements of `config.pools` */
+    domus_pool_config pools[DOMUS_POOLS_MAX]; /* the pools to which `config.pools` points */
     char pool_texts[DOMUS_POOLS_MAX][DOMI_YAML_POOL_TEXTS_MAX][DOMI_YAML_POOL_TEXT_SIZE];
     struct domi_yaml_origin pool_origins[DOMUS_POOLS_MAX][DOMI_YAML_POOL_KEYS_MAX];
-    /* keys that a source has given for each element, a bit for each row of their table */
+    /* keys that some source has given for each listener and each pool, a bit for each row of their
+     * table */
     uint64_t listeners_given[DOMUS_LISTENERS_MAX];
     uint64_t pools_given[DOMUS_POOLS_MAX];
     struct domi_section_values own; /* values of the program's section */
 };
 
-/* Fill in the defaults; `values` is zeroed. `section` may be NULL. The origin of each value is file
- * 0, "default". Returns 0; -E2BIG when a text of the table of keys has outgrown this structure. */
+/* Fill in the defaults of a configuration; `values` is zeroed. `section` may be NULL. The origin of
+ * each value is file 0, "default". Returns 0; -E2BIG when a text of the table of keys has outgrown
+ * this structure. */
 int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *section);
 
-/* Copy the values that are in use: a program reads a file and some assignments when it starts, and
- * the room of all listeners is 2.6 MB. */
+/* Copy only the values that are in use: a program reads a file and some assignments when it starts,
+ * and the room of all listeners is 2.6 MB. */
 void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml_values *from);
 
-/* Returns the index of the element with that name in a list, which is DOMI_YAML_LISTENERS or
+/* Returns the index of the element with this name in a list, which is DOMI_YAML_LISTENERS or
  * DOMI_YAML_POOLS; -ENOENT. */
 int domi_yaml_values_find(const struct domi_yaml_values *values, const char *list, const char *name,
                           size_t length);
 
-/* Write the values that libcyaml placed over the present ones. If `element` is of no list, the
+/* Write the values that libcyaml has placed over the present ones. If `element` is of no list, the
  * lists of the document replace the present ones. Otherwise the list of `element` has one element
  * in the document, which changes `element`. Faults are added to `issues`. */
 void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
@@ -89,8 +92,8 @@ struct domi_yaml_origin domi_yaml_values_get_element_origin(const struct domi_ya
                                                             const char *list, size_t element,
                                                             size_t row);
 
-/* Returns whether a key has other values in two structures that hold it: two domus_config, or for a
- * key of a listener two domus_listener_config. A text that is NULL is as good as "". */
+/* Returns whether a key has different values in two structures that hold it: two domus_config, or
+ * for a key of a listener two domus_listener_config. A text that is NULL is as good as "". */
 bool domi_value_is_different(const domus_config_key *key, const void *before, const void *now);
 
 #endif

@@ -1,4 +1,4 @@
-/* The reader applies files and assignments (`--set`) over the defaults.
+/* The reader of the configuration applies files and assignments (`--set`) over the defaults.
  *
  * Every source goes the same way. It becomes a tree (by libyaml, or from the path of a `--set`),
  * its nodes are placed by libcyaml, and the values are applied to a copy of the present ones. If
@@ -19,23 +19,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_BYTES_MAX (1024 * 1024) /* bytes of the largest file that is read */
-/* most bytes of error text; further errors are left out */
+/* bytes of the largest file of a configuration that is read */
+#define FILE_BYTES_MAX (1024 * 1024)
+/* most bytes of error text of a reader; further errors are left out */
 #define ERRORS_BYTES_MAX (1024 * 1024)
 /* most names of different sources of one reader, "default" and "--set" included */
 #define NAMES_MAX      64
-#define SET_NAME       1    /* index in `names` of the name "--set" */
+#define SET_NAME       1    /* index of the name "--set" in the reader's `names` */
 #define NAME_SHOWN_MAX 4096 /* bytes of a source's name in a message, with its escapes */
-#define POSITION_SIZE  32   /* room for ":line:column: ", a line end and a NUL */
+#define POSITION_SIZE  32   /* room in an error line for ":line:column: ", a line end and a NUL */
 
 struct domus_yaml {
     struct domi_yaml_schema schema; /* schema by which libcyaml checks a document */
-    struct domi_yaml_issues issues; /* issues of the source being read */
-    struct domi_yaml_values values; /* values that all sources so far have set */
-    struct domi_yaml_values next;   /* values that hold if the source being read has no fault */
-    char *names[NAMES_MAX];         /* names of sources; the `file` of an origin is an index here */
-    uint32_t name_count;            /* number of names in use */
-    char *errors;                   /* text of the errors; NULL: none yet */
+    struct domi_yaml_issues issues; /* issues of the source that is being read */
+    /* values that all sources so far have set, on top of the defaults */
+    struct domi_yaml_values values;
+    struct domi_yaml_values next; /* values that hold if the source being read has no fault */
+    /* names of the sources; the `file` of an origin is an index of this array */
+    char *names[NAMES_MAX];
+    uint32_t name_count; /* number of names of sources */
+    char *errors;        /* text of all errors so far; NULL: there are none yet */
     size_t errors_size, errors_capacity;
 };
 
@@ -61,7 +64,7 @@ static int find_or_add_source(domus_yaml *yaml, const char *name, uint32_t *ret_
     return 0;
 }
 
-static int make_reader(const domus_section *section, domus_yaml **ret_yaml)
+static int make_reader_with_section(const domus_section *section, domus_yaml **ret_yaml)
 {
     domus_yaml *yaml = domi_yaml_memory_realloc(NULL, NULL, sizeof *yaml);
     uint32_t number;
@@ -76,7 +79,8 @@ static int make_reader(const domus_section *section, domus_yaml **ret_yaml)
         result = find_or_add_source(yaml, "default", &number);
     if (result == 0)
         result =
-            find_or_add_source(yaml, "--set", &number); /* this name gets the number SET_NAME */
+            /* "--set" is the second name, and gets the number SET_NAME */
+            find_or_add_source(yaml, "--set", &number);
     if (result < 0) {
         domus_yaml_free(yaml);
         return result;
@@ -87,7 +91,7 @@ static int make_reader(const domus_section *section, domus_yaml **ret_yaml)
 
 int domus_yaml_new(domus_yaml **ret_yaml)
 {
-    return make_reader(NULL, ret_yaml);
+    return make_reader_with_section(NULL, ret_yaml);
 }
 
 int domus_yaml_new_with(const domus_section *section, char *error, size_t error_size,
@@ -96,8 +100,8 @@ int domus_yaml_new_with(const domus_section *section, char *error, size_t error_
     int result = domi_section_check_table(section, error, error_size);
 
     if (result == 0)
-        result = make_reader(section, ret_yaml);
-    if (result == -E2BIG) { /* too many keys at one level, or too many levels */
+        result = make_reader_with_section(section, ret_yaml);
+    if (result == -E2BIG) { /* the section has too many keys at one level, or too many levels */
         snprintf(error, error_size, "section '%s': the schema is too large", section->name);
         return -EINVAL;
     }
@@ -114,10 +118,13 @@ void domus_yaml_free(domus_yaml *yaml)
     domi_yaml_memory_realloc(NULL, yaml, 0);
 }
 
-/* Append a line to the errors. A line that would exceed the limit is left out as a whole. */
-static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, const char *text)
+/* Append a line to the text of the errors. A line that would exceed the limit is left out as a
+ * whole. */
+static int append_line_to_errors(domus_yaml *yaml, const struct domi_yaml_origin *at,
+                                 const char *text)
 {
-    char name[NAME_SHOWN_MAX + 1]; /* escaped, because a path may hold any byte but zero */
+    /* the name of the source, escaped, because a path may hold any byte but zero */
+    char name[NAME_SHOWN_MAX + 1];
     const char *path = yaml->names[at->file];
 
     (void)domus_text_escape(path, strlen(path), name, sizeof name);
@@ -139,9 +146,9 @@ static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, cons
     return 0;
 }
 
-/* Move the issues to the text of the errors. Returns 0 if there were none; -EINVAL if there were
- * some; -ENOMEM, and then the text stays as it was. */
-static int print_issues(domus_yaml *yaml)
+/* Move the issues of a source to the text of the errors. Returns 0 if there were none; -EINVAL if
+ * there were some; -ENOMEM, and then the text stays as it was. */
+static int move_issues_to_errors(domus_yaml *yaml)
 {
     struct domi_yaml_issues *issues = &yaml->issues;
     size_t size_before = yaml->errors_size;
@@ -150,11 +157,11 @@ static int print_issues(domus_yaml *yaml)
 
     domi_yaml_issues_sort(issues);
     for (uint32_t i = 0; result == 0 && i < issues->count; i++)
-        result = append_line(yaml, &issues->list[i].at, issues->list[i].text);
+        result = append_line_to_errors(yaml, &issues->list[i].at, issues->list[i].text);
     if (result == 0 && issues->more > 0) {
         snprintf(more, sizeof more, "and %u more errors", issues->more);
-        result =
-            append_line(yaml, &(struct domi_yaml_origin){.file = issues->list[0].at.file}, more);
+        result = append_line_to_errors(
+            yaml, &(struct domi_yaml_origin){.file = issues->list[0].at.file}, more);
     }
     if (result < 0 && yaml->errors != NULL) {
         yaml->errors_size = size_before;
@@ -166,10 +173,10 @@ static int print_issues(domus_yaml *yaml)
     return result;
 }
 
-/* Turn a tree into the values `next`; finish_reading() keeps them if everything was right.
- * `element` is as in domi_yaml_values_apply(). */
-static int apply_tree(domus_yaml *yaml, struct domi_yaml_tree *tree,
-                      struct domi_yaml_element element)
+/* Turn a tree into the values `next`; finish_reading_of_source() keeps them if everything was
+ * right. `element` is as in domi_yaml_values_apply(). */
+static int apply_tree_to_next_values(domus_yaml *yaml, struct domi_yaml_tree *tree,
+                                     struct domi_yaml_element element)
 {
     struct domi_yaml_placed *placed = NULL;
     int result = domi_yaml_texts_join(tree, &yaml->issues);
@@ -200,9 +207,9 @@ static int read_whole_file(int file, char *text, size_t size_max, size_t *ret_si
     return 0;
 }
 
-/* Read a file. One byte more than allowed is asked for, so that the caller can tell a file that is
- * too large. */
-static int read_file(const char *path, char **ret_text, size_t *ret_size)
+/* Read a whole file. One byte more than allowed is asked for, so that the caller can tell a file
+ * that is too large. */
+static int read_configuration_file(const char *path, char **ret_text, size_t *ret_size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     int result = file < 0 ? -errno : 0;
@@ -220,7 +227,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_size)
     return result;
 }
 
-static int apply_text(domus_yaml *yaml, const char *text, size_t size, uint32_t source)
+static int apply_text_of_file(domus_yaml *yaml, const char *text, size_t size, uint32_t source)
 {
     struct domi_yaml_tree tree = {0};
     int result = 0;
@@ -232,16 +239,16 @@ static int apply_text(domus_yaml *yaml, const char *text, size_t size, uint32_t 
     else
         result = domi_yaml_index_read(&tree, text, size, source, &yaml->issues);
     if (result == 0)
-        result = apply_tree(yaml, &tree, (struct domi_yaml_element){NULL, 0});
+        result = apply_tree_to_next_values(yaml, &tree, (struct domi_yaml_element){NULL, 0});
     domi_yaml_tree_fini(&tree);
     return result;
 }
 
-/* Print the issues, and keep the values `next` if there were none. `result` is an errno of the
- * reading; if it is not 0, it is returned instead of -EINVAL. */
-static int finish_reading(domus_yaml *yaml, int result)
+/* Print the issues of a source, and keep the values `next` if there were none. `result` is an errno
+ * of the reading; if it is not 0, it is returned instead of -EINVAL. */
+static int finish_reading_of_source(domus_yaml *yaml, int result)
 {
-    int settled = print_issues(yaml);
+    int settled = move_issues_to_errors(yaml);
 
     if (result == 0)
         result = settled;
@@ -259,18 +266,18 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
 
     if (result < 0)
         return result;
-    result = read_file(path, &text, &size);
+    result = read_configuration_file(path, &text, &size);
     if (result < 0)
         domi_yaml_issues_add(&yaml->issues, (struct domi_yaml_origin){.file = source}, "",
                              "cannot be read: %s", strerrordesc_np(-result));
     else
-        result = apply_text(yaml, text, size, source);
+        result = apply_text_of_file(yaml, text, size, source);
     domi_yaml_memory_realloc(NULL, text, 0);
-    return finish_reading(yaml, result);
+    return finish_reading_of_source(yaml, result);
 }
 
-/* Set one value from a text as "io.backend=epoll". */
-static int set_value_from_text(domus_yaml *yaml, uint32_t source, const char *assignment)
+/* Set one value from a text such as "io.backend=epoll". */
+static int set_value_by_assignment(domus_yaml *yaml, uint32_t source, const char *assignment)
 {
     const struct domi_yaml_origin at = {.file = source};
     char shown[DOMI_YAML_PATH_SIZE];
@@ -280,14 +287,14 @@ static int set_value_from_text(domus_yaml *yaml, uint32_t source, const char *as
                                            &yaml->issues);
 
     if (result == 0)
-        result = apply_tree(yaml, &tree, element);
+        result = apply_tree_to_next_values(yaml, &tree, element);
     domi_yaml_tree_fini(&tree);
-    return finish_reading(yaml, result);
+    return finish_reading_of_source(yaml, result);
 }
 
 int domus_yaml_set(domus_yaml *yaml, const char *assignment)
 {
-    return set_value_from_text(yaml, SET_NAME, assignment);
+    return set_value_by_assignment(yaml, SET_NAME, assignment);
 }
 
 int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment)
@@ -295,10 +302,10 @@ int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignm
     uint32_t number = 0;
     int result = find_or_add_source(yaml, source, &number);
 
-    return result < 0 ? result : set_value_from_text(yaml, number, assignment);
+    return result < 0 ? result : set_value_by_assignment(yaml, number, assignment);
 }
 
-static void add_fault(const domus_config_fault *fault, void *context)
+static void add_fault_as_issue(const domus_config_fault *fault, void *context)
 {
     domus_yaml *yaml = context;
 
@@ -309,9 +316,9 @@ static void add_fault(const domus_config_fault *fault, void *context)
 
 int domus_yaml_finish(domus_yaml *yaml)
 {
-    domus_config_check_all(&yaml->values.config, add_fault, yaml);
+    domus_config_check_all(&yaml->values.config, add_fault_as_issue, yaml);
     domi_section_check_values(&yaml->values.own, &yaml->issues);
-    return print_issues(yaml);
+    return move_issues_to_errors(yaml);
 }
 
 const domus_config *domus_yaml_config(const domus_yaml *yaml)

@@ -8,8 +8,8 @@
  * which gathers, and three houses of one home. lanes.pml models the loans, and there this list is a
  * queue.
  *
- * Models: house/message/arrivals.c push_arrivals, push_all, domi_links_add; house/message/mailbox.c put_to_inbox;
- * house/message/mailbox.h domi_mailbox_take_inbox; house/dispatch/phases.c take_arrivals.
+ * Models: house/message/arrivals.c push_chain_to_arrivals, push_all_chains_to_arrivals, domi_links_add; house/message/mailbox.c put_node_to_inbox;
+ * house/message/mailbox.h domi_mailbox_take_inbox; house/dispatch/phases.c take_houses_off_arrivals.
  * Holds: no house is linked twice; every message is taken; the list ends.
  *
  * @run short safety
@@ -39,7 +39,7 @@ byte sent, taken;
 
 inline set_linked(which) { assert(!linked[which]); linked[which] = 1 }
 
-/* push_arrivals: the houses from `newest` to `oldest` are linked to each other already. */
+/* push_chain_to_arrivals: the houses from `newest` to `oldest` are linked to each other already. */
 inline push(newest, oldest)
 {
     seen = NOBODY;
@@ -131,7 +131,7 @@ proctype sender(bit gathers)
     fi
 }
 
-/* Home calls take_arrivals again and again. */
+/* Home calls take_houses_off_arrivals again and again. */
 proctype home()
 {
     byte list, first, its_next, got;

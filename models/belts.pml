@@ -15,10 +15,10 @@
  * Home of the house S is thread 0, and that of R is thread 1; thread 2 may borrow either. F is a foreign
  * sender, and O is a house of thread 1 that sends to R.
  *
- * Models: house/message/mailbox.c domi_mailbox_put_slow, put_to_inbox; house/message/mailbox.h
+ * Models: house/message/mailbox.c domi_mailbox_put_slow, put_node_to_inbox; house/message/mailbox.h
  * domi_mailbox_put; house/message/belt.c domi_belt_put; house/dispatch/deliver.c domi_mailbox_sort_inbox,
- * domi_inboxes_sort, release_inbox; house/dispatch/carry.c domi_belts_take, carry, domi_belts_deliver_held;
- * house/dispatch/phases.c take_arrivals; house/dispatch/loan.c take_house_back, domi_loan_run.
+ * domi_inboxes_sort, remove_mark_of_inbox; house/dispatch/carry.c domi_belts_take, carry, domi_belts_deliver_held;
+ * house/dispatch/phases.c take_houses_off_arrivals; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run.
  * Holds: M6 (each sender's numbers arrive in order), every message arrives once, no house is linked twice.
  *
  * @run short safety
@@ -80,8 +80,8 @@ inline deliver(sender, number)
     arrived++
 }
 
-/* put_to_inbox: one compare-exchange */
-inline put_to_inbox(from, me)
+/* put_node_to_inbox: one compare-exchange */
+inline put_node_to_inbox(from, me)
 {
     atomic {
         if
@@ -116,10 +116,10 @@ inline send_from_afar(me)
 #ifdef FULL_IS_DROPPED
         :: atomic { len(belt[me]) == SLOTS -> sent[S]++ }
 #else
-        :: put_to_inbox(S, me) /* there is no slot, or the receiver dozes */
+        :: put_node_to_inbox(S, me) /* there is no slot, or the receiver dozes */
 #endif
         fi
-    :: !(MAY_BELT(S, me) && SEES_EMPTY) -> put_to_inbox(S, me)
+    :: !(MAY_BELT(S, me) && SEES_EMPTY) -> put_node_to_inbox(S, me)
     fi
 }
 
@@ -139,7 +139,7 @@ proctype afar()
 proctype foreign()
 {
     do
-    :: sent[F] < OTHERS -> put_to_inbox(F, THREADS)
+    :: sent[F] < OTHERS -> put_node_to_inbox(F, THREADS)
     :: else -> break
     od
 }
@@ -180,7 +180,7 @@ inline take_belts()
     od
 }
 
-/* sort_marked_inboxes of a stand-in: put_notices_back if a belt holds anything */
+/* sort_inboxes_after_belts of a stand-in: put_kept_notices_back_into_inbox if a belt holds anything */
 inline sort_held()
 {
 #ifdef STAND_IN_LOOKS_FIRST
@@ -265,7 +265,7 @@ inline sort()
 #endif
 }
 
-/* release_inbox: a compare-exchange; if it finds new mail, home links the house itself */
+/* remove_mark_of_inbox: a compare-exchange; if it finds new mail, home links the house itself */
 inline release()
 {
     atomic {
@@ -287,7 +287,7 @@ inline deliver_held()
     od
 }
 
-/* take_house_back */
+/* make_exposed_house_home_again */
 inline take_back()
 {
     exposed = 0;
@@ -330,16 +330,16 @@ end:
     :: sent[O] < OTHERS -> /* O sends, by the home lane or by the inbox */
         if
         :: atomic { IS_EMPTY && !exposed -> deliver(O, sent[O]); sent[O]++ }
-        :: !(IS_EMPTY && !exposed) -> put_to_inbox(O, 1)
+        :: !(IS_EMPTY && !exposed) -> put_node_to_inbox(O, 1)
         fi
     /* this thread has borrowed S, which sends to R */
     :: at == 1 && sent[S] < MESSAGES ->
         if
 #ifdef LENT_USES_HOME_LANE
         :: atomic { IS_EMPTY && !exposed -> deliver(S, sent[S]); sent[S]++ }
-        :: !(IS_EMPTY && !exposed) -> put_to_inbox(S, 1)
+        :: !(IS_EMPTY && !exposed) -> put_node_to_inbox(S, 1)
 #else
-        :: true -> put_to_inbox(S, 1)
+        :: true -> put_node_to_inbox(S, 1)
 #endif
         fi
     :: atomic { at == 1 -> at = 0 }

@@ -9,11 +9,11 @@
  * used for LIVES lives, on its home; a parent on another thread; a thief that runs the child; and a
  * foreign thread that stops the child, perhaps when that life is over.
  *
- * Models: house/family/family.c domi_family_handle_failure, put_node_to_parent, handle_child_failure,
- * domi_family_send_directive, reserve_node, direct_all, domi_family_handle_event, domi_family_remove_ended;
- * house/family/birth.c publish_life; house/family/life.c domi_house_mount, is_node_used, domi_house_stop_end, free_house, domi_house_free_returned;
+ * Models: house/family/family.c domi_family_handle_failure, put_node_of_child_to_parent, handle_child_failure,
+ * domi_family_send_directive, reserve_node_of_child, send_directive_to_siblings, domi_family_handle_event, domi_family_remove_ended;
+ * house/family/birth.c publish_life_word; house/family/life.c domi_house_mount, is_own_node_under_way, domi_house_stop_end, free_house, domi_house_free_returned;
  * house/message/stop.c stop_with; house/family/restart.c domi_house_restart_begin, domi_house_restart_end,
- * obey, domi_house_handle_arrival; house/dispatch/deliver.c sort_node; house/message/mailbox.c domi_mailbox_give_back. life.pml has the mail and the
+ * obey, domi_house_handle_arrival; house/dispatch/deliver.c sort_node_of_inbox; house/message/mailbox.c domi_mailbox_give_back. life.pml has the mail and the
  * lives.
  * Holds: the node says one thing at a time, and to the life that is meant; a child that is suspended
  * is decided upon; a child that is asked to stop, or whose start failed for good, ends; a slot is
@@ -112,7 +112,7 @@ inline send_to_child(what, its_lease)
     }
 }
 
-/* This models put_node_to_parent. */
+/* This models put_node_of_child_to_parent. */
 inline send_to_parent(what)
 {
     atomic {
@@ -198,7 +198,7 @@ inline be_directed()
 #endif
 }
 
-/* This models sort_node, domi_house_handle_arrival. */
+/* This models sort_node_of_inbox, domi_house_handle_arrival. */
 inline sort()
 {
     atomic {
@@ -260,7 +260,7 @@ inline settle()
     fi;
     if
     :: stopping && !in_child ->
-        /* is_node_used: from here on nobody hastens the end */
+        /* is_own_node_under_way: from here on nobody hastens the end */
         atomic {
             was = NODE_HOLDS;
 #ifndef HASTE_LEFT

@@ -7,10 +7,10 @@
  * foreign thread.
  *
  * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_append, domi_house_make_ready;
- * house/message/mailbox.c put_to_inbox, domi_mailbox_put_slow; house/dispatch/deliver.c domi_mailbox_sort_inbox;
- * house/message/arrivals.c domi_links_add, domi_links_end; house/dispatch/phases.c take_arrivals; house/dispatch/dispatch.c
+ * house/message/mailbox.c put_node_to_inbox, domi_mailbox_put_slow; house/dispatch/deliver.c domi_mailbox_sort_inbox;
+ * house/message/arrivals.c domi_links_add, domi_links_end; house/dispatch/phases.c take_houses_off_arrivals; house/dispatch/dispatch.c
  * domi_house_run_lent (with its budget), domi_house_settle; house/dispatch/loan.c domi_loans_expose,
- * domi_loans_take_back, domi_loans_settle, take_house_back, domi_loan_take, domi_loan_run; runtime/loop/steal.c
+ * domi_loans_take_back, domi_loans_settle, make_exposed_house_home_again, domi_loan_take, domi_loan_run; runtime/loop/steal.c
  * domi_thread_adjust_exposed. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
  * order), every message is handled exactly once, mail that may not run does not make ready (M7), somebody
  * always handles something.
@@ -171,7 +171,7 @@ inline link(to)
     }
 }
 
-/* put_to_inbox, and domi_links_add: a sender that `gathers` may link later, at the end of its
+/* put_node_to_inbox, and domi_links_add: a sender that `gathers` may link later, at the end of its
  * batch. */
 inline put(to, from, which, gathers)
 {
@@ -249,8 +249,8 @@ inline settle(h)
     fi
 }
 
-/* This models take_arrivals. */
-inline take_arrivals()
+/* This models take_houses_off_arrivals. */
+inline take_houses_off_arrivals()
 {
     do
     :: atomic {
@@ -283,7 +283,7 @@ inline sort_pending(h)
     fi
 }
 
-inline take_returns()
+inline take_returned_loans()
 {
     do
     :: atomic {
@@ -480,8 +480,8 @@ end:
             :: else
             fi
         };
-        take_arrivals();
-        take_returns();
+        take_houses_off_arrivals();
+        take_returned_loans();
         offer();
         h = 0;
         if

@@ -6,11 +6,11 @@
  * its inbox was just emptied. The model has one slot, which is used for LIVES lives; home, a thief,
  * and foreign threads that spawn, send and stop, also with addresses of lives that are over.
  *
- * Models: house/family/birth.c publish_life; house/family/life.c domi_house_mount, domi_house_stop_end, free_house,
- * domi_house_free_returned; house/message/stop.c domi_house_stop; house/message/mailbox.c put_to_inbox,
- * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_arrival; house/dispatch/deliver.c sort_node,
+ * Models: house/family/birth.c publish_life_word; house/family/life.c domi_house_mount, domi_house_stop_end, free_house,
+ * domi_house_free_returned; house/message/stop.c domi_house_stop; house/message/mailbox.c put_node_to_inbox,
+ * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_arrival; house/dispatch/deliver.c sort_node_of_inbox,
  * domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
- * take_house_back. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
+ * make_exposed_house_home_again. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
  * and no other; the node is used for one thing at a time. Others may know the address before the life is
  * published, by its name: until then they are answered that it is gone. With -DFREED_FILLED a slot is freed
@@ -82,7 +82,7 @@ inline link()
     }
 }
 
-/* This models put_to_inbox, domi_links_add. */
+/* This models put_node_to_inbox, domi_links_add. */
 inline put(what, its_lease, its_life)
 {
     atomic {
@@ -140,8 +140,8 @@ inline stop_begin()
     empty_mail()
 }
 
-/* This models sort_node, domi_house_handle_arrival. */
-inline sort_node()
+/* This models sort_node_of_inbox, domi_house_handle_arrival. */
+inline sort_node_of_inbox()
 {
     assert(what == NODE);
 #ifdef NODE_CLEARED_FIRST
@@ -183,7 +183,7 @@ inline sort()
     do
     :: taken?what, its_lease, its_life ->
         if
-        :: what == NODE -> sort_node()
+        :: what == NODE -> sort_node_of_inbox()
         :: else ->
             atomic {
                 if
@@ -367,7 +367,7 @@ proctype home()
 
 end:
     do
-    :: atomic { linked -> linked = 0 } /* this models take_arrivals */
+    :: atomic { linked -> linked = 0 } /* this models take_houses_off_arrivals */
         if
         :: exposed -> pending = 1
         :: else -> sort()

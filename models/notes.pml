@@ -7,11 +7,11 @@
  * is used again and again, either embedded in its stack or from the pool. It is answered, fails or
  * is given up, at home or on a loan, and its time-out may come at any moment.
  *
- * Models: house/conversation/promise.c domi_promise_arm, domi_promise_fail, unlink_promise, domi_promise_finish,
+ * Models: house/conversation/promise.c domi_promise_arm, domi_promise_fail, unlink_promise_from_stack, domi_promise_finish,
  * domi_promise_close, domi_promise_release; house/conversation/expire.c domi_promise_expire,
  * domi_promise_carry_out_note, free_abandoned_promise; house/conversation/park.c domi_stack_free_if_done;
  * house/conversation/turn.c
- * domi_stack_handle_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c take_house_back, domi_loan_run. A
+ * domi_stack_handle_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
  * Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the mailbox or in a list of
  * answers is not freed; the node is in one place at a time; each promise and each stack is freed, exactly
@@ -105,8 +105,8 @@ inline free_stack_if_done()
     fi
 }
 
-/* This models unlink_promise. */
-inline unlink_promise()
+/* This models unlink_promise_from_stack. */
+inline unlink_promise_from_stack()
 {
     assert(state == WAITING);
     over++;
@@ -205,13 +205,13 @@ inline handle()
     /* the answer comes: domi_stack_handle_answer, and the conversation ends */
     :: state == WAITING && acts < ACTS ->
         acts++;
-        unlink_promise();
+        unlink_promise_from_stack();
         release();
         end_stack()
     /* the answer is one of several that the conversation waits for */
     :: state == WAITING && acts < ACTS ->
         acts++;
-        unlink_promise();
+        unlink_promise_from_stack();
         state = DONE;
         kept = 1
     :: state == DONE -> /* the other answers have come: free_shown_answers */
@@ -221,7 +221,7 @@ inline handle()
     :: state == WAITING && !queued && acts < ACTS -> acts++; fail() /* the actor cancels the wait */
     :: state == WAITING && acts < ACTS -> /* the actor stops: domi_promise_abandon */
         acts++;
-        unlink_promise();
+        unlink_promise_from_stack();
         release();
         end_stack()
     :: in_mailbox -> /* this models unqueue */
@@ -229,7 +229,7 @@ inline handle()
         queued = 0;
         if
         :: state == WAITING ->
-            unlink_promise();
+            unlink_promise_from_stack();
             release();
             end_stack()
         :: state == DEAD ->
@@ -270,7 +270,7 @@ end:
         }
     :: atomic { place == HOME && loans < LOANS -> loans++; place = SHOWN }
     :: atomic { place == SHOWN -> place = HOME }
-    :: atomic { place == RETURNED -> /* this models take_house_back, domi_promise_carry_out_note */
+    :: atomic { place == RETURNED -> /* this models make_exposed_house_home_again, domi_promise_carry_out_note */
             place = HOME;
             if
             :: in_loans_notes ->

@@ -9,7 +9,7 @@
  *
  * Models: base/park.h domi_park_begin_look, domi_park_end_look, domi_park_end, domi_park_try_notify,
  * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold, serve;
- * house/message/manager.h domi_manager_notify; house/message/arrivals.c push_arrivals; the push of a loan onto
+ * house/message/manager.h domi_manager_notify; house/message/arrivals.c push_chain_to_arrivals; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/control/stop.c domi_system_set_stop_step; runtime/loop/park.c
  * fall_asleep, domi_thread_rest_end, domi_thread_wake; io/completions/ring.c domi_io_arm_wake, the reaping of
  * the wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written before a

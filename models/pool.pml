@@ -16,9 +16,9 @@
  * life.pml.
  *
  * Models: house/dispatch/pooled_turn.c claim, release, fire_some, fire_late, lives,
- * domi_pooled_run, domi_pooled_take_arrivals; house/message/mailbox.c put_to_inbox; house/message/arrivals.c push_arrivals,
- * domi_links_add, link_by_runner; house/dispatch/deliver.c sort_node,
- * domi_mailbox_sort_pooled; house/family/life.c domi_house_stop_end, free_house; house/family/birth.c publish_life;
+ * domi_pooled_run, domi_pooled_take_arrivals; house/message/mailbox.c put_node_to_inbox; house/message/arrivals.c push_chain_to_arrivals,
+ * domi_links_add, schedule_pooled_actor; house/dispatch/deliver.c sort_node_of_inbox,
+ * domi_mailbox_sort_pooled; house/family/life.c domi_house_stop_end, free_house; house/family/birth.c publish_life_word;
  * house/message/stop.c domi_house_stop; runtime/pools/pools.c schedule, schedule_arrivals; runtime/policies/services.c
  * domus_job_link. Holds: one thread at a time has a house (holder, a ghost); a house is in the queue once; every
  * message is handled in its life, or is a dead letter, once, in the order of its sender; after a stop at
@@ -150,7 +150,7 @@ inline enqueue(job)
 /* --- a thread that is no runner ----------------------------------------------------------------- */
 
 /* schedule_arrivals, domi_pooled_take_arrivals */
-inline take_arrivals()
+inline take_houses_off_arrivals()
 {
     atomic { list = arrivals; arrivals = NONE }
 #ifdef TAKE_WEAK
@@ -172,7 +172,7 @@ inline take_arrivals()
     od
 }
 
-/* push_arrivals, domi_manager_notify */
+/* push_chain_to_arrivals, domi_manager_notify */
 inline link_outer(h)
 {
     atomic { arrival_next[h] = arrivals; arrivals = h };
@@ -187,13 +187,13 @@ inline link_outer(h)
     :: won ->
         won = 0;
 #ifdef ARRIVALS_FIRST
-        take_arrivals();
+        take_houses_off_arrivals();
         notified = 0
 #else
 #if !defined(TAKE_WEAK) && !defined(PARK_KEPT)
         notified = 0;
 #endif
-        take_arrivals()
+        take_houses_off_arrivals()
 #endif
     :: else
     fi
@@ -209,7 +209,7 @@ inline link_outer(h)
 #define SCHEDULES(h) IS_IDLE(h)
 #endif
 
-/* put_to_inbox, up to the link */
+/* put_node_to_inbox, up to the link */
 inline put(h, what, its_lease, from, number)
 {
 #ifdef PUT_READS_FIRST
@@ -291,7 +291,7 @@ inline sort(h)
             fi
         :: empty(taken[me]) -> break
         od;
-        if /* handle_new_mail */
+        if /* handle_new_mail_of_house */
         :: now != 0 && stopping[h] && state[h] == WAITING -> make_ready(h)
         :: else
         fi;

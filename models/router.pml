@@ -8,8 +8,8 @@
  * memory back. The model has two lives of one router's memory; a sender with the address of the
  * first life that it sees; the owner; and a stranger that stops the router.
  *
- * Models: house/directory/router.c read_view, read_routee, is_still, domi_router_stop; house/directory/router_make.c
- * open_router, spawn_routees, prune, take_router, domi_router_give_back, domi_router_stop_owned. Holds: a
+ * Models: house/directory/router.c read_view_of_router, read_address_of_routee, is_still, domi_router_stop; house/directory/router_make.c
+ * open_router_under_lease, spawn_routees, prune, take_free_or_new_router, domi_router_give_back, domi_router_stop_owned. Holds: a
  * message goes to a routee of the lease that it was sent to, or fails; the memory is given back exactly once
  * for each life, and not while somebody still uses it; all routees are stopped (M10: a lease is used once).
  *

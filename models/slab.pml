@@ -7,8 +7,8 @@
  * owner with OBJECTS objects, which takes one TAKES times and gives it away, and FREERS threads
  * that free the objects, or use them to answer.
  *
- * Models: house/message/pool.c domi_pool_refill, domi_pool_collect_returned, domi_pool_free_slow, domi_pool_flush_returns, push_chain,
- * chain_for_owner; house/message/pool.h domi_pool_take, domi_pool_take_envelope, domi_pool_free; base/slab.h
+ * Models: house/message/pool.c domi_pool_refill, domi_pool_collect_returned, domi_pool_free_slow, domi_pool_flush_returns, push_chain_to_owner,
+ * add_object_to_chain_of_owner; house/message/pool.h domi_pool_take, domi_pool_take_envelope, domi_pool_free; base/slab.h
  * domi_slab_take, domi_slab_put. Holds: an object is not given out while it is used, and none is
  * lost: the owner never waits for ever, and at the end all that was carved is there.
  *
@@ -141,8 +141,8 @@ end:
     od
 }
 
-/* This models push_chain. */
-inline push_chain()
+/* This models push_chain_to_owner. */
+inline push_chain_to_owner()
 {
     was = remote;
 #ifdef NO_RELINK
@@ -222,7 +222,7 @@ end:
             object = 0
         };
         if
-        :: chained[me] >= CHAIN_MAX -> push_chain()
+        :: chained[me] >= CHAIN_MAX -> push_chain_to_owner()
         :: else
         fi
 #endif
@@ -237,8 +237,8 @@ end:
         }
 #ifndef NO_FLUSH
     :: atomic { len(given[me]) == 0 && IS_GUEST -> chain(guest[me]); guest[me] = NONE }
-        push_chain() /* a thread pushes its chain before it parks */
-    :: len(given[me]) == 0 && chained[me] > 0 -> push_chain()
+        push_chain_to_owner() /* a thread pushes its chain before it parks */
+    :: len(given[me]) == 0 && chained[me] > 0 -> push_chain_to_owner()
 #endif
     od
 }

@@ -1,5 +1,6 @@
-/* Definitions of what this C library has not, by the probes of libc.cmake. Where something is
- * missing, this file comes before each source (-include); with glibc it is not used. */
+/* Definitions of functions that the C library of this build lacks, as the probes of libc.cmake have
+ * found. Where one is missing, the compiler includes this file before each source (-include); with
+ * glibc it is not used. */
 #ifndef DOMI_BASE_LIBC_MISSING_H
 #define DOMI_BASE_LIBC_MISSING_H
 
@@ -149,7 +150,7 @@ static inline const char *strerrorname_np(int error)
     return error >= 0 && error < count ? domi_errno_names[error] : NULL;
 }
 
-/* strerror() of musl is as safe between threads as this is elsewhere. */
+/* musl has no strerrordesc_np(). Its strerror() may be called by several threads at once, too. */
 static inline const char *strerrordesc_np(int error)
 {
     return strerror(error);
@@ -161,7 +162,8 @@ static inline const char *strerrordesc_np(int error)
 
 #include <stddef.h>
 
-/* The heap has nothing to give back that it did not give back by itself. */
+/* malloc_trim() does nothing here: a heap without that function gives its free memory back by
+ * itself. */
 static inline int malloc_trim(size_t pad)
 {
     (void)pad;
@@ -177,7 +179,8 @@ static inline int malloc_trim(size_t pad)
 
 #define RTLD_DL_LINKMAP 2
 
-/* The module is the one in the list whose name is the very same text. */
+/* dladdr1() without the help of the C library: the module of an address is the one in the list of
+ * modules whose name is the very same text that dladdr() gives. */
 static inline int dladdr1(const void *at, Dl_info *info, void **ret_map, int flags)
 {
     void *self = dlopen(NULL, RTLD_LAZY);
@@ -194,7 +197,7 @@ static inline int dladdr1(const void *at, Dl_info *info, void **ret_map, int fla
 
 #endif
 
-/* Wrappers of calls of the kernel follow, which musl has since 1.2.5. */
+/* The rest of this file wraps system calls for which musl has functions only since 1.2.5. */
 
 #ifdef DOMI_LIBC_WITHOUT_STATX
 
@@ -231,7 +234,8 @@ static inline int renameat2(int from, const char *old, int to, const char *new, 
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The kernel takes the offset in two halves, of which 64-bit machines use the first. */
+/* The system calls preadv2 and pwritev2 take the offset in two halves; on 64-bit machines the first
+ * one holds all of it. */
 static inline ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t at, int flags)
 {
     return syscall(SYS_preadv2, fd, pieces, count, at, 0, flags);

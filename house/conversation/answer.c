@@ -15,7 +15,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
-    /* the ask is a request of the channel's peer that has not left this house (asks.h) */
+    /* the failed ask is a request of the channel's peer that has not left this house (asks.h) */
     if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) {
         manager->io_hooks.fail_request(manager, asker.house, ask, error);
         return;
@@ -38,7 +38,8 @@ void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
 
 /* Returns the envelope for a reply: the ask's own if the reply fits into it, else a larger one;
  * NULL if there is no memory. */
-static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
+static domi_envelope *get_envelope_for_reply(domi_manager *manager, domi_envelope *ask,
+                                             uint32_t size)
 {
     if (DOMI_ASK_HEAD + size <= domi_envelope_room(manager, ask))
         return ask;
@@ -49,15 +50,17 @@ static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, 
     return envelope;
 }
 
-/* Write a reply over the payload of its ask, which owns something. The reply may be made from that
- * payload: so copy the payload first, move the reply into place, then release by the copy what the
- * ask owned. */
-static void move_over_owned(domi_envelope *ask, const domus_type *type, const void *payload)
+/* Write a reply over the payload of its ask, whose type has a `release`. The reply may be made from
+ * that payload, so the payload is copied first, then the reply is moved into place, and then what
+ * the ask owned is released by the copy. */
+static void write_reply_over_owned_payload(domi_envelope *ask, const domus_type *type,
+                                           const void *payload)
 {
     const domus_type *asked = ask->type;
     alignas(16) unsigned char copy[DOMI_POOLED_MAX - DOMI_ASK_HEAD];
 
-    /* an ask from no pool gets a new envelope for its reply */
+    /* the payload fits, because an ask that is from no pool gets a new envelope for its reply
+     * instead */
     DOMI_CHECK(asked->size <= sizeof copy);
     memcpy(copy, domi_envelope_payload(ask), asked->size);
     if (type->size != 0)
@@ -66,12 +69,13 @@ static void move_over_owned(domi_envelope *ask, const domus_type *type, const vo
 }
 
 /* Write the reply into its envelope where a plain copy does not do: if the reply needs a larger
- * envelope, or if the ask owns something. Returns the envelope of the reply; NULL without memory,
- * and then the ask has failed. */
+ * envelope than its ask's, or if the ask owns something. Returns the envelope of the reply; NULL
+ * without memory, and then the ask has failed. */
 __attribute__((noinline)) static domi_envelope *
-move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, const void *payload)
+write_reply_where_copy_does_not_do(domi_manager *manager, domi_envelope *ask,
+                                   const domus_type *type, const void *payload)
 {
-    domi_envelope *reply = reply_envelope(manager, ask, type->size);
+    domi_envelope *reply = get_envelope_for_reply(manager, ask, type->size);
 
     if (reply == NULL) {
         if (type->release != NULL)
@@ -80,7 +84,7 @@ move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, con
         return NULL;
     }
     if (reply == ask && ask->type->release != NULL && !domi_envelope_is_taken(ask))
-        move_over_owned(ask, type, payload);
+        write_reply_over_owned_payload(ask, type, payload);
     else if (type->size != 0)
         memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
     if (reply != ask)
@@ -101,11 +105,12 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
 
     if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(manager, ask) ||
                       ask->type->release != NULL)) {
-        reply = move_slow(manager, ask, type, payload);
+        reply = write_reply_where_copy_does_not_do(manager, ask, type, payload);
         if (reply == NULL)
             return;
     } else {
-        /* The reply may be made from the ask's own payload, so the two may overlap. */
+        /* The reply may be made from the ask's own payload, so the copied bytes and their new place
+         * may overlap. */
         domi_payload_move((char *)reply + DOMI_ASK_HEAD, payload, type->size);
     }
     domi_envelope_sign(reply, type, house);

@@ -1,4 +1,4 @@
-/* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier. */
+/* Implements the verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier. */
 #include "house/conversation/asks.h"
 
 #include "base/check.h"
@@ -16,7 +16,8 @@
 
 /* --- ask ------------------------------------------------------------------------------------ */
 
-DOMI_INLINE int put_ask(domi_manager *manager, domus_address to, domi_node *node, void *unused)
+DOMI_INLINE int put_bounded_ask(domi_manager *manager, domus_address to, domi_node *node,
+                                void *unused)
 {
     (void)unused;
     return domi_mailbox_put(manager, to, node, DOMI_ASK);
@@ -28,23 +29,24 @@ DOMI_INLINE int put_owed_ask(domi_manager *manager, domus_address to, domi_node 
     return domi_mailbox_put_owed(manager, to, node, DOMI_ASK);
 }
 
-/* Make an ask and put it. With `owed` a full mailbox does not refuse the ask. This function is
- * inlined into the verbs, as domi_ask_make() is. */
-DOMI_INLINE int begin_ask(domus_stack *stack, domus_address to, const domus_type *type,
-                          const void *payload, uint64_t timeout_ns, uint64_t tag, bool owed,
-                          domi_promise **ret_promise)
+/* Make an ask and put it to another actor. With `owed` a full mailbox does not refuse the ask. This
+ * function is inlined into the verbs, as domi_ask_make() is. */
+DOMI_INLINE int make_and_put_ask(domus_stack *stack, domus_address to, const domus_type *type,
+                                 const void *payload, uint64_t timeout_ns, uint64_t tag, bool owed,
+                                 domi_promise **ret_promise)
 {
-    return domi_ask_make(stack, to, type, payload, timeout_ns, tag, owed ? put_owed_ask : put_ask,
-                         NULL, ret_promise);
+    return domi_ask_make(stack, to, type, payload, timeout_ns, tag,
+                         owed ? put_owed_ask : put_bounded_ask, NULL, ret_promise);
 }
 
-/* Make an ask and wait for its answer. This function is inlined into the verbs, too. */
-DOMI_INLINE int ask_and_wait(domus_stack *stack, domus_address to, const domus_type *type,
-                             const void *payload, uint64_t timeout_ns, bool owed,
-                             domus_resumed *then)
+/* Make an ask and let the conversation wait for its answer. This function is inlined into the
+ * verbs, too. */
+DOMI_INLINE int ask_and_wait_for_answer(domus_stack *stack, domus_address to,
+                                        const domus_type *type, const void *payload,
+                                        uint64_t timeout_ns, bool owed, domus_resumed *then)
 {
     domi_promise *promise = NULL;
-    int error = begin_ask(stack, to, type, payload, timeout_ns, 0, owed, &promise);
+    int error = make_and_put_ask(stack, to, type, payload, timeout_ns, 0, owed, &promise);
 
     if (DOMI_UNLIKELY(error != 0))
         return error;
@@ -55,13 +57,13 @@ DOMI_INLINE int ask_and_wait(domus_stack *stack, domus_address to, const domus_t
 int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *type,
                      const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
-    return ask_and_wait(stack, to, type, payload, timeout_ns, false, then);
+    return ask_and_wait_for_answer(stack, to, type, payload, timeout_ns, false, then);
 }
 
 int domi_ask_slow(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
                   domus_resumed *then)
 {
-    return ask_and_wait(stack, to, type, payload, 0, false, then);
+    return ask_and_wait_for_answer(stack, to, type, payload, 0, false, then);
 }
 
 int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
@@ -69,7 +71,7 @@ int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, 
 {
     domi_promise *promise;
 
-    return begin_ask(stack, to, type, payload, timeout_ns, tag, false, &promise);
+    return make_and_put_ask(stack, to, type, payload, timeout_ns, tag, false, &promise);
 }
 
 int domi_ask_add_for_earlier_work(domus_stack *stack, domus_address to, const domus_type *type,
@@ -77,13 +79,13 @@ int domi_ask_add_for_earlier_work(domus_stack *stack, domus_address to, const do
 {
     domi_promise *promise;
 
-    return begin_ask(stack, to, type, payload, 0, tag, true, &promise);
+    return make_and_put_ask(stack, to, type, payload, 0, tag, true, &promise);
 }
 
 int domi_ask_for_earlier_work(domus_stack *stack, domus_address to, const domus_type *type,
                               const void *payload, domus_resumed *then)
 {
-    return ask_and_wait(stack, to, type, payload, 0, true, then);
+    return ask_and_wait_for_answer(stack, to, type, payload, 0, true, then);
 }
 
 int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
@@ -100,7 +102,7 @@ int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
         .stack = stack->pooled,
         .serial = domi_stack_serial(stack->pooled),
     };
-    error = begin_ask(stack, to, type, payload, timeout_ns, 0, false, &whole);
+    error = make_and_put_ask(stack, to, type, payload, timeout_ns, 0, false, &whole);
     if (error != 0) {
         domi_promise_abandon(stack->manager, first);
         return error;
@@ -110,7 +112,7 @@ int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
     return DOMUS_PARKED;
 }
 
-static int park_stack(domus_stack *stack, domi_wait wait, domus_resumed *then)
+static int set_wait_of_pooled_stack(domus_stack *stack, domi_wait wait, domus_resumed *then)
 {
     int error = domi_stack_check_may_wait(stack);
 
@@ -125,12 +127,12 @@ static int park_stack(domus_stack *stack, domi_wait wait, domus_resumed *then)
 
 int domus_wait_all(domus_stack *stack, domus_resumed *then)
 {
-    return park_stack(stack, DOMI_WAIT_ALL, then);
+    return set_wait_of_pooled_stack(stack, DOMI_WAIT_ALL, then);
 }
 
 int domus_wait_first(domus_stack *stack, domus_resumed *then)
 {
-    return park_stack(stack, DOMI_WAIT_FIRST, then);
+    return set_wait_of_pooled_stack(stack, DOMI_WAIT_FIRST, then);
 }
 
 uint32_t domus_pending(const domus_stack *stack)
@@ -138,8 +140,8 @@ uint32_t domus_pending(const domus_stack *stack)
     return stack->pooled != NULL ? stack->pooled->pending : 0;
 }
 
-static int begin_sleep(domus_stack *stack, uint64_t time_ns, uint64_t tag,
-                       domi_promise **ret_promise)
+static int make_promise_of_sleep(domus_stack *stack, uint64_t time_ns, uint64_t tag,
+                                 domi_promise **ret_promise)
 {
     domi_manager *manager = stack->manager;
     domi_promise *promise;
@@ -158,7 +160,7 @@ static int begin_sleep(domus_stack *stack, uint64_t time_ns, uint64_t tag,
 int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
 {
     domi_promise *promise;
-    int error = begin_sleep(stack, time_ns, 0, &promise);
+    int error = make_promise_of_sleep(stack, time_ns, 0, &promise);
 
     if (error != 0)
         return error;
@@ -170,7 +172,7 @@ int domus_sleep_add(domus_stack *stack, uint64_t time_ns, uint64_t tag)
 {
     domi_promise *promise;
 
-    return begin_sleep(stack, time_ns, tag, &promise);
+    return make_promise_of_sleep(stack, time_ns, tag, &promise);
 }
 
 uint64_t domus_deadline_ns(const domus_stack *stack)
@@ -186,8 +188,8 @@ const void *domus_asked(const domus_stack *stack, const domus_type *type)
 
 /* --- answer --------------------------------------------------------------------------------- */
 
-/* Returns the ask that a verb answers or keeps: the one that was received last, else the one that
- * began the conversation; NULL: there is none. */
+/* Returns the ask that a verb of this conversation answers or keeps: the one that was received
+ * last, else the one that began the conversation; NULL: there is none. */
 static domi_envelope *find_current_ask(const domus_stack *stack)
 {
     if (DOMI_UNLIKELY(stack->received != NULL) && stack->received->node.kind == DOMI_ASK)
@@ -195,15 +197,15 @@ static domi_envelope *find_current_ask(const domus_stack *stack)
     return stack->ask;
 }
 
-/* Returns the error of a verb that finds no ask: -EALREADY if the ask was answered before, else
- * -EINVAL. */
+/* Returns the error of a verb that finds no ask in its conversation: -EALREADY if the ask was
+ * answered before, else -EINVAL. */
 static int get_error_of_missing_ask(const domus_stack *stack)
 {
     return stack->answered ? -EALREADY : -EINVAL;
 }
 
-/* Forget the ask in this conversation: the ask leaves it, with its envelope. */
-static void forget_ask(domus_stack *stack, const domi_envelope *ask)
+/* Let an ask leave its conversation, with its envelope: the stack no longer points to it. */
+static void take_ask_off_conversation(domus_stack *stack, const domi_envelope *ask)
 {
     if (stack->received != ask) {
         domi_stack_release_ask(stack, ask);
@@ -222,7 +224,7 @@ int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payl
         return get_error_of_missing_ask(stack);
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    forget_ask(stack, ask);
+    take_ask_off_conversation(stack, ask);
     domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
     return 0;
 }
@@ -233,15 +235,15 @@ int domus_fail(domus_stack *stack, int error)
 
     if (ask == NULL)
         return get_error_of_missing_ask(stack);
-    forget_ask(stack, ask);
+    take_ask_off_conversation(stack, ask);
     domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
     return 0;
 }
 
 /* Prepare a message to leave the actor: a message of a channel's peer borrows bytes, so they are
  * copied first. Returns 0; -ENOMEM. */
-static int prepare_message_to_leave(domi_manager *manager, domi_house *house,
-                                    domi_envelope *message)
+static int prepare_message_to_leave_actor(domi_manager *manager, domi_house *house,
+                                          domi_envelope *message)
 {
     if (DOMI_LIKELY(message->sender != house))
         return 0;
@@ -259,7 +261,7 @@ int domus_forward(domus_stack *stack, domus_address to)
         return get_error_of_missing_ask(stack);
     if (domi_envelope_is_taken(message))
         return -EALREADY;
-    int error = prepare_message_to_leave(stack->manager, domi_stack_house(stack), message);
+    int error = prepare_message_to_leave_actor(stack->manager, domi_stack_house(stack), message);
     if (error != 0)
         return error;
     if (is_ask)
@@ -297,8 +299,8 @@ int domi_stack_find_request(const domus_stack *stack, domus_address *ret_channel
 
 /* Arm the deadline of a kept ask. Behind its deadline nobody waits for the answer, so the ask fails
  * then (domi_stack_complete()): otherwise an actor that forgets its kept asks would hold them for
- * ever, and handle no more at scheduler.conversationsMax. The promise is the first one of the
- * stack, so it needs no memory. */
+ * ever, and handle no more messages at scheduler.conversationsMax. The promise that stands for this
+ * wait is the first one of the stack, so it needs no memory. */
 static void arm_deadline_of_kept_ask(domus_stack *kept)
 {
     uint64_t deadline_ns = domi_stack_deadline_ns(kept);
@@ -316,14 +318,14 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 
     if (ask == NULL)
         return get_error_of_missing_ask(stack);
-    /* A stop or restart has already cancelled the asks that were kept before, and would not see
-     * this new one. */
+    /* A stop or restart of the actor has already cancelled the asks that were kept before it, and
+     * would not see one that is kept now. */
     if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
         return -ECANCELED;
     domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
     if (kept == NULL)
         return -ENOMEM;
-    forget_ask(stack, ask);
+    take_ask_off_conversation(stack, ask);
     kept->ask = ask;
     kept->begun_by = ask->type;
     kept->outlives = stack->pooled != NULL && stack->pooled->outlives;
@@ -344,7 +346,8 @@ int domus_keep_working(domus_stack *stack, domus_kept *ret_kept)
     return error;
 }
 
-/* Cancel a kept ask whose asker waits no more; no cancel of the asker has come here yet. */
+/* Cancel an ask that this actor keeps, because its asker no longer waits; no cancel of the asker
+ * has come to this actor yet. */
 static void cancel_kept_ask(domi_manager *manager, domus_stack *kept)
 {
     domi_envelope *ask = kept->ask;
@@ -354,8 +357,8 @@ static void cancel_kept_ask(domi_manager *manager, domus_stack *kept)
     domi_ask_fail(manager, ask, -ECANCELED);
 }
 
-/* True if this actor keeps the ask. */
-static bool is_kept_here(const domus_stack *stack, domus_kept kept)
+/* True if this actor still keeps the ask. */
+static bool does_actor_keep_ask(const domus_stack *stack, domus_kept kept)
 {
     return kept.stack != NULL && domi_stack_serial(kept.stack) == kept.serial &&
            domi_stack_house(kept.stack) == domi_stack_house(stack) &&
@@ -363,18 +366,18 @@ static bool is_kept_here(const domus_stack *stack, domus_kept kept)
 }
 
 /* True if nobody waits for the answer of a kept ask any more. */
-static bool has_asker_given_up(domus_kept kept)
+static bool has_asker_given_up_kept_ask(domus_kept kept)
 {
     return !kept.stack->outlives && domi_ask_is_given_up(kept.stack->ask);
 }
 
-/* Returns the stack that holds a kept ask; NULL if this actor never kept the ask or keeps it no
- * more, or if nobody waits for its answer. */
+/* Returns the stack that holds a kept ask; NULL if this actor never kept the ask or no longer keeps
+ * it, or if nobody waits for its answer. */
 static domus_stack *find_stack_of_kept_ask(const domus_stack *stack, domus_kept kept)
 {
-    if (!is_kept_here(stack, kept))
+    if (!does_actor_keep_ask(stack, kept))
         return NULL;
-    if (DOMI_UNLIKELY(has_asker_given_up(kept))) {
+    if (DOMI_UNLIKELY(has_asker_given_up_kept_ask(kept))) {
         cancel_kept_ask(stack->manager, kept.stack);
         return NULL;
     }
@@ -383,7 +386,7 @@ static domus_stack *find_stack_of_kept_ask(const domus_stack *stack, domus_kept 
 
 bool domus_kept_is_wanted(const domus_stack *stack, domus_kept kept)
 {
-    return is_kept_here(stack, kept) && !has_asker_given_up(kept);
+    return does_actor_keep_ask(stack, kept) && !has_asker_given_up_kept_ask(kept);
 }
 
 int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
@@ -429,7 +432,7 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
         return -ENOENT;
     if (domi_envelope_is_taken(held->ask))
         return -EALREADY;
-    int error = prepare_message_to_leave(stack->manager, domi_stack_house(stack), held->ask);
+    int error = prepare_message_to_leave_actor(stack->manager, domi_stack_house(stack), held->ask);
     if (error != 0)
         return error;
     domi_ask_mark_passed_on(held, held->ask);
@@ -453,7 +456,7 @@ int domus_barrier(domus_stack *stack)
     if ((house->marks & DOMI_MARK_BARRIER) != 0)
         return stack->barrier ? -EALREADY : -EBUSY;
     stack->barrier = stack->barrier_fresh = true;
-    /* the end of the turn lowers the barrier, or keeps it if the conversation has parked */
+    /* the end of this turn lowers the barrier, unless the conversation has parked by then */
     stack->end_acts = true;
     house->marks |= DOMI_MARK_BARRIER;
     return 0;

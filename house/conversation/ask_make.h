@@ -1,6 +1,7 @@
 /* Makes asks: an envelope and a promise for each. The caller chooses the function that puts the
- * ask. All is inlined, so that an ask without a time-out or a tag does not pay for these, and the
- * promise comes back in a register. The thread that runs the house of the stack calls it. */
+ * ask. All functions of this file are inlined, so that an ask without a time-out or a tag does not
+ * pay for these, and the promise comes back in a register. The thread that runs the house of the
+ * stack calls them. */
 #ifndef DOMI_HOUSE_CONVERSATION_ASK_MAKE_H
 #define DOMI_HOUSE_CONVERSATION_ASK_MAKE_H
 
@@ -11,8 +12,8 @@
 
 #include <errno.h>
 
-/* Returns the deadline of an ask that is made now: its own time-out, or the deadline of the ask
- * that this conversation handles, whichever comes first; 0: no deadline. */
+/* Returns the deadline of an ask that a conversation makes now: its own time-out, or the deadline
+ * of the ask that this conversation handles, whichever comes first; 0: no deadline. */
 static inline uint64_t domi_ask_deadline_for(const domus_stack *stack, uint64_t timeout_ns)
 {
     uint64_t inherited_ns = domi_stack_deadline_ns(stack);

@@ -11,8 +11,9 @@
 
 /* ---- answer.c ---------------------------------------------------------------------------------*/
 
-/* The three ends of an ask: it is answered, it fails, or its deadline passes. These functions work
- * on envelopes and know no conversation; the verbs of domus/conversation.h are built on them. */
+/* The three ends of an ask: it is answered, it fails, or its deadline passes. The functions of this
+ * section work on envelopes and know no conversation; the verbs of domus/conversation.h are built
+ * on them. */
 
 /* True if the deadline of an ask has passed. The actor drops such an ask before it is handled; the
  * asker needs no answer, because it watches the deadline by its own clock. */
@@ -26,11 +27,11 @@ static inline bool domi_ask_is_expired(const domi_manager *manager, domi_envelop
 void domi_ask_expire(domi_manager *manager, domi_envelope *ask);
 
 /* Let an ask fail with `error`: its own envelope goes back to the asker as an exception. The
- * library releases what the payload owns, unless a handler took it. */
+ * library releases what the ask's payload owns, unless a handler took it. */
 void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
 
-/* Answer `ask` in the name of `house`. This takes over `ask`; the caller has checked the size of
- * the payload. */
+/* Answer `ask` in the name of `house`, with a payload of `type`. This takes over `ask`; the caller
+ * has checked the size of the payload. */
 void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
                      const domus_type *type, const void *payload);
 
@@ -39,13 +40,13 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
 /* The general forms of domus_ask() and domus_reply(). The short forms in near.c handle small
  * messages between two actors of one thread, and call these for all others. */
 
-/* Do the same as domus_ask(), for any message and any address. The thread that runs the house of
- * the stack calls it. */
+/* Make an ask as domus_ask() does, for any message and any address. The thread that runs the house
+ * of the stack calls it. */
 int domi_ask_slow(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
                   domus_resumed *then);
 
-/* Do the same as domus_reply(), for any reply. The thread that runs the house of the stack calls
- * it. */
+/* Answer an ask as domus_reply() does, for any reply. The thread that runs the house of the stack
+ * calls it. */
 int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payload);
 
 /* ---- cancel.c ---------------------------------------------------------------------------------*/
@@ -58,7 +59,7 @@ int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payl
 void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first);
 
 /* Handle all cancels among the events of `house` now. A handler that receives in a loop calls this,
- * because its house takes nothing from the event mailbox meanwhile. True if there was any
+ * because its house takes nothing from the event mailbox meanwhile. Returns true if there was any
  * cancel. */
 bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house);
 
@@ -99,27 +100,28 @@ bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder);
  * cancel. */
 bool domi_ask_is_given_up(const domi_envelope *ask);
 
-/* Mark `ask`, which `stack` handles or has kept and is about to put to another actor. If the put
- * succeeds, domi_ask_record_new_holder() has to be called with a copy of the ask. */
+/* Mark `ask`, which `stack` handles or has kept and is about to put to another actor, as passed on.
+ * If the put succeeds, domi_ask_record_new_holder() has to be called with a copy of the ask. */
 void domi_ask_mark_passed_on(const domus_stack *stack, domi_envelope *ask);
 
-/* Record that an ask of this house itself, or of the peer of its channel, was put to `to`. */
+/* Record in the promise of an ask of this house, or of its channel's peer, that the ask was put to
+ * `to`. */
 void domi_ask_record_new_holder(const domus_stack *stack, const domi_envelope *ask,
                                 domus_address to);
 
-/* Cancel an ask of this house at the actor that has it. Without memory for the event that actor is
- * not told. */
+/* Cancel an ask of this house at the actor that has the ask now. Without memory for the event that
+ * actor is not told. */
 void domi_ask_cancel(domi_manager *manager, const domi_promise *promise);
 
-/* Do the same as domi_ask_cancel(), but only if an actor keeps the ask, or if an actor that works
- * for it waits for a kept ask. */
+/* Cancel an ask as domi_ask_cancel() does, but only if an actor keeps the ask, or if an actor that
+ * works for it waits for a kept ask. */
 void domi_ask_cancel_kept(domi_manager *manager, const domi_promise *promise);
 
-/* Record that the sender of `message` holds an ask of the house that runs. */
+/* Record that the sender of `message`, an event, holds an ask of the house that runs. */
 void domi_ask_record_holder(domi_manager *manager, domi_envelope *message);
 
-/* Cancel the ask that the sender of `message` holds, because the house that `message` was for has
- * ended. */
+/* Cancel the ask that the sender of `message`, an event, holds: the house that had asked, and that
+ * `message` was for, has ended. */
 void domi_ask_cancel_at_holder(domi_manager *manager, domi_envelope *message);
 
 /* ---- peer.c -----------------------------------------------------------------------------------*/
@@ -140,9 +142,9 @@ void domi_ask_cancel_at_holder(domi_manager *manager, domi_envelope *message);
 void domi_ask_make_request_of_peer(domi_envelope *ask, const domus_type *type,
                                    const domi_house *house, uint32_t number, uint64_t deadline_ns);
 
-/* Give a request a promise, unless it has one. `*holder` is the stack of the channel for such
- * promises; it is made here if it is NULL. The promise carries the number of the request as its
- * tag, and fails at the deadline of the request. Returns 0; -ENOMEM. */
+/* Give a request of a channel's peer a promise, unless it has one. `*holder` is the stack of the
+ * channel for such promises; it is made here if it is NULL. The promise carries the number of the
+ * request as its tag, and fails at the deadline of the request. Returns 0; -ENOMEM. */
 int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi_envelope *ask,
                                   domus_stack **holder);
 
@@ -150,12 +152,12 @@ int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi
  * any other ask. The thread that has the ask calls it. */
 int domi_ask_find_request(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number);
 
-/* Cancel the conversations of `house`, because its connection is gone, except those that outlive
- * the connection. Returns whether any of them outlives it. */
+/* Cancel the conversations of the channel `house`, because its connection is gone, except those
+ * that outlive the connection. Returns whether any of them outlives it. */
 bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house);
 
-/* Cancel those requests of the peer that actors keep, because the peer has finished sending and may
- * be gone. `holder` has the promises of its requests; NULL: none. */
+/* Cancel those requests of a channel's peer that actors keep, because the peer has finished sending
+ * and may be gone. `holder` has the promises of its requests; NULL: none. */
 void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, domus_stack *holder);
 
 #endif

@@ -33,8 +33,8 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
             domi_ask_cancel(manager, promise);
         if (promise->kind == DOMI_PROMISE_BLOCKING && manager->hooks.withdraw != NULL &&
             !manager->hooks.withdraw(manager, promise))
-            /* the work has begun and uses memory of the actor, so the conversation waits for its
-             * end */
+            /* the blocking work has begun and uses memory of the actor, so the cancelled
+             * conversation waits for its end */
             continue;
         if (promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(manager, promise, -ECANCELED);
@@ -72,48 +72,49 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
  * concern any of thousands of conversations. So the cancels that lie directly behind one another in
  * the mailbox are collected in a batch, and one walk over the conversations serves them all. */
 #define BATCH_MAX  512u
-#define BATCH_FREE 0xffff /* value of a free entry of `at` */
-#define ROOM_FEW   128u   /* used entries of `at` if at most FEW events wait */
-/* used entries of `at` if more events wait; both numbers are powers of two */
+#define BATCH_FREE 0xffff /* value of a free entry of the batch's table `at` */
+#define ROOM_FEW   128u   /* used entries of the table `at` if at most FEW events wait */
+/* used entries of the table `at` if more events wait; both numbers are powers of two */
 #define ROOM_CROWD 2048u
 #define FEW        32u
 
 typedef struct batch {
     /* the asks that are to be cancelled, each by its promise and serial */
     domi_return what[BATCH_MAX];
-    uint16_t at[ROOM_CROWD]; /* hash table by promise; each entry is an index in `what`, or
-                                BATCH_FREE */
-    uint32_t room;           /* entries of `at` in use; a small table is cleared faster */
-    uint32_t count;          /* entries of `what` in use */
-    uint32_t left;           /* asks of `what` that were not found yet */
+    /* hash table of the asks to be cancelled, by promise; each entry is an index in `what`, or
+     * BATCH_FREE */
+    uint16_t at[ROOM_CROWD];
+    uint32_t room;  /* entries of the table `at` in use; a small table is cleared faster */
+    uint32_t count; /* number of asks in `what` */
+    uint32_t left;  /* number of asks in `what` that the search has not found yet */
 } batch;
 
-/* Returns the place in `at` at which the search for a promise begins. */
-static uint32_t find_search_start(const batch *now, const domi_promise *promise)
+/* Returns the entry of the table `at` at which the search for a promise begins. */
+static uint32_t get_first_entry_of_promise(const batch *now, const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / sizeof(domi_promise) * UINT64_C(0x9e3779b97f4a7c15) >>
                       32) %
            now->room;
 }
 
-/* True if the cancel concerns its ask only where an actor keeps it. */
-static bool is_cancel_of_kept_ask(const domi_return *what)
+/* True if the cancel is meant for its ask only where an actor keeps the ask. */
+static bool is_cancel_only_for_kept_asks(const domi_return *what)
 {
     return what->note == DOMI_CANCEL_KEPT;
 }
 
-/* Add the ask that a cancel names to the batch. If the ask is there already, the cancel that
- * reaches further counts: the one that is not for kept asks alone. */
-static void add_to_batch(batch *now, const domi_envelope *message)
+/* Add the ask that a cancel names to the batch. If two cancels name the same ask, the one that is
+ * not for kept asks alone counts, because it reaches further. */
+static void add_cancel_to_batch(batch *now, const domi_envelope *message)
 {
     domi_return *what = &now->what[now->count];
 
     memcpy(what, message->payload, sizeof *what);
-    uint32_t place = find_search_start(now, what->promise);
+    uint32_t place = get_first_entry_of_promise(now, what->promise);
     for (; now->at[place] != BATCH_FREE; place = (place + 1) % now->room) {
         domi_return *other = &now->what[now->at[place]];
         if (other->promise == what->promise && other->serial == what->serial) {
-            if (!is_cancel_of_kept_ask(what))
+            if (!is_cancel_only_for_kept_asks(what))
                 other->note = what->note;
             return;
         }
@@ -123,14 +124,14 @@ static void add_to_batch(batch *now, const domi_envelope *message)
     now->left++;
 }
 
-/* Returns the entry of the batch for this ask, and counts it as found; NULL: the ask is not
- * cancelled. */
+/* Returns the entry of the batch that cancels this ask, and counts it as found; NULL: the ask is
+ * not cancelled. */
 static const domi_return *find_cancel_of_ask(batch *now, const domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
 
-    for (uint32_t place = find_search_start(now, back->promise); now->at[place] != BATCH_FREE;
-         place = (place + 1) % now->room) {
+    for (uint32_t place = get_first_entry_of_promise(now, back->promise);
+         now->at[place] != BATCH_FREE; place = (place + 1) % now->room) {
         const domi_return *what = &now->what[now->at[place]];
         if (what->promise == back->promise && what->serial == back->serial) {
             now->left--;
@@ -140,24 +141,25 @@ static const domi_return *find_cancel_of_ask(batch *now, const domi_envelope *as
     return NULL;
 }
 
-static void cancel_conversations(domi_manager *manager, domi_house *house, batch *now)
+static void cancel_conversations_of_batch(domi_manager *manager, domi_house *house, batch *now)
 {
     domus_stack *next;
 
     for (domus_stack *stack = house->stacks; stack != NULL && now->left != 0; stack = next) {
-        next = stack->next; /* a stack that only keeps its ask is freed by its cancel */
+        /* read now: a stack that only keeps its ask is freed when that ask is cancelled */
+        next = stack->next;
         const domi_return *what = stack->ask != NULL ? find_cancel_of_ask(now, stack->ask) : NULL;
-        if (what != NULL && is_cancel_of_kept_ask(what))
+        if (what != NULL && is_cancel_only_for_kept_asks(what))
             domi_stack_cancel_kept(manager, stack);
         else if (what != NULL && !stack->cancelled)
             domi_stack_cancel(manager, stack, -ECANCELED);
     }
 }
 
-/* Drop all asks of the batch from the list `tail`. Returns the number of dropped asks. `mixed`, a
- * constant in each call, says that notices are in the list, too. */
-DOMI_INLINE uint32_t drop_batch_from_list(domi_manager *manager, domi_house *house,
-                                          domi_node **tail, batch *now, bool mixed)
+/* Drop all asks of the batch from the mailbox list `tail`. Returns the number of dropped asks.
+ * `mixed`, a constant in each call, says that notices are in the list, too. */
+DOMI_INLINE uint32_t drop_asks_of_batch_from_list(domi_manager *manager, domi_house *house,
+                                                  domi_node **tail, batch *now, bool mixed)
 {
     domi_node *before = *tail;
     domi_node *last = before;
@@ -174,7 +176,7 @@ DOMI_INLINE uint32_t drop_batch_from_list(domi_manager *manager, domi_house *hou
         }
         const domi_return *what =
             find_cancel_of_ask(now, (const domi_envelope *)(const void *)node);
-        if (what == NULL || is_cancel_of_kept_ask(what)) {
+        if (what == NULL || is_cancel_only_for_kept_asks(what)) {
             before = node;
             continue;
         }
@@ -186,10 +188,10 @@ DOMI_INLINE uint32_t drop_batch_from_list(domi_manager *manager, domi_house *hou
     return dropped;
 }
 
-static uint32_t drop_cancelled_asks(domi_manager *manager, domi_house *house, domi_node **tail,
-                                    batch *now)
+static uint32_t drop_cancelled_asks_from_mail(domi_manager *manager, domi_house *house,
+                                              domi_node **tail, batch *now)
 {
-    return drop_batch_from_list(manager, house, tail, now, false);
+    return drop_asks_of_batch_from_list(manager, house, tail, now, false);
 }
 
 /* Drop all asks of the batch from the mail of an actor with an order. Returns the number of dropped
@@ -200,7 +202,7 @@ static uint32_t drop_cancelled_sorted_asks(domi_manager *manager, domi_house *ho
     uint32_t dropped = 0;
 
     for (uint32_t i = 0; now->left != 0 && (strand = domi_order_strand(house, i)) != NULL; i++) {
-        uint32_t count = drop_batch_from_list(manager, house, &strand->tail, now, true);
+        uint32_t count = drop_asks_of_batch_from_list(manager, house, &strand->tail, now, true);
         strand->count -= count;
         dropped += count;
     }
@@ -218,7 +220,7 @@ static void drop_cancelled_unsent_asks(domi_manager *manager, domi_house *house,
 
     for (uint32_t index = 0;
          now->left != 0 && manager->io_hooks.unsent_asks(house, index, &list, &count); index++)
-        *count -= drop_cancelled_asks(manager, house, list, now);
+        *count -= drop_cancelled_asks_from_mail(manager, house, list, now);
 }
 
 void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first)
@@ -232,17 +234,17 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
     now.left = 0;
     now.room = is_crowd ? ROOM_CROWD : ROOM_FEW;
     memset(now.at, 0xff, now.room * sizeof now.at[0]);
-    add_to_batch(&now, first);
+    add_cancel_to_batch(&now, first);
     while (*events != NULL && now.count < max) {
         domi_envelope *message = (domi_envelope *)(void *)(*events)->next;
         if (domi_node_is_embedded(&message->node) || message->type != &domi_cancel_type)
             break;
-        add_to_batch(&now, message);
+        add_cancel_to_batch(&now, message);
         domi_pool_free(manager, domi_list_take(events));
         house->events -= DOMI_EVENT_STEP;
     }
-    cancel_conversations(manager, house, &now);
-    uint32_t dropped = drop_cancelled_asks(manager, house, &house->tails[DOMI_ASK], &now);
+    cancel_conversations_of_batch(manager, house, &now);
+    uint32_t dropped = drop_cancelled_asks_from_mail(manager, house, &house->tails[DOMI_ASK], &now);
     if (domi_house_is_ordered(house))
         dropped += drop_cancelled_sorted_asks(manager, house, &now);
     house->mail -= dropped;
@@ -250,7 +252,7 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
         domi_mailbox_restart_receives(house);
     if (house->family != NULL)
         house->family->stashed -=
-            drop_cancelled_asks(manager, house, &house->family->stash[0], &now);
+            drop_cancelled_asks_from_mail(manager, house, &house->family->stash[0], &now);
     if (house->behaviour->kind == DOMUS_CHANNELS)
         drop_cancelled_unsent_asks(manager, house, &now);
 }
@@ -260,8 +262,8 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
     domi_node *events = house->tails[DOMI_EVENT];
     bool any = false;
 
-    /* The event mailbox is empty during each call of domi_ask_handle_cancel(): so each call handles
-     * one cancel, and no cancel is handled twice. */
+    /* The event mailbox is emptied into a list of its own before domi_ask_handle_cancel() is
+     * called, so each call handles one cancel, and no cancel is handled twice. */
     house->tails[DOMI_EVENT] = NULL;
     while (events != NULL) {
         domi_node *node = domi_list_take(&events);
@@ -276,7 +278,7 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
         house->tails[DOMI_EVENT] = NULL;
         domi_ask_handle_cancel(manager, house, message);
         /* A cancelled conversation may have asked this actor itself; its end then puts another
-         * cancel here. */
+         * cancel into this mailbox. */
         while (house->tails[DOMI_EVENT] != NULL)
             domi_list_push(&events, domi_list_take(&house->tails[DOMI_EVENT]));
         house->tails[DOMI_EVENT] = others;
@@ -287,7 +289,8 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
 
 /* --- verbs ------------------------------------------------------------------------------------ */
 
-/* Returns 0 if this conversation of the actor waits and was not cancelled; -ENOENT; -EALREADY. */
+/* Returns 0 if this conversation of the actor waits and was not cancelled; -ENOENT if there is no
+ * such conversation; -EALREADY if it was cancelled. */
 static int find_waiting_conversation(const domus_stack *stack, domus_conversation conversation)
 {
     const domus_stack *other = conversation.stack;

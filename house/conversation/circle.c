@@ -26,7 +26,7 @@
  * model of this. */
 static domus_stack *get_stack_of_promise(const domi_promise *promise)
 {
-    /* acquire: pairs with domi_promise_new(). */
+    /* acquire: pairs with the release in domi_promise_new(). */
     return atomic_load_explicit((_Atomic(domus_stack *) *)(uintptr_t)&promise->stack,
                                 memory_order_acquire);
 }
@@ -42,7 +42,7 @@ bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
             return false;
         if (stack == holder)
             return true;
-        /* acquire: both pair with set_parent(). */
+        /* acquire: these two loads pair with the releases in record_promise_of_asker(). */
         domi_promise *parent = atomic_load_explicit(
             (_Atomic(domi_promise *) *)(uintptr_t)&stack->parent, memory_order_acquire);
         uint32_t parent_serial = atomic_load_explicit(
@@ -57,11 +57,11 @@ bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
 
 /* --- behind a barrier ---------------------------------------------------------------------- */
 
-/* Let the ask behind `before`, in the list `tail`, fail with -EDEADLK, because it would wait for
- * the conversation that it was made for. The asker itself caused this, so the ask is no dead
+/* Let the ask that follows `before` in the list `tail` fail with -EDEADLK, because it would wait
+ * for the conversation that it was made for. The asker itself caused this, so the ask is no dead
  * letter. */
-static void fail_circle(domi_manager *manager, domi_house *house, domi_node **tail,
-                        domi_node *before)
+static void fail_ask_that_waits_for_itself(domi_manager *manager, domi_house *house,
+                                           domi_node **tail, domi_node *before)
 {
     domi_envelope *ask = (domi_envelope *)(void *)before->next;
 
@@ -84,15 +84,16 @@ bool domi_circle_check_ask(domi_manager *manager, domi_house *house, domi_node *
     domi_node *before = ask;
     while (before->next != ask)
         before = before->next;
-    fail_circle(manager, house, &house->tails[DOMI_ASK], before);
+    fail_ask_that_waits_for_itself(manager, house, &house->tails[DOMI_ASK], before);
     return false;
 }
 
-/* Let all asks in the list `tail` fail that were made for the conversation `holder`. Returns the
- * number of failed asks. `mixed`, a constant in each call, says that notices are in the list,
- * too. */
-DOMI_INLINE uint32_t fail_circles_in_list(domi_manager *manager, domi_house *house,
-                                          domi_node **tail, const domus_stack *holder, bool mixed)
+/* Let all asks in the mailbox list `tail` fail that were made for the conversation `holder`.
+ * Returns the number of failed asks. `mixed`, a constant in each call, says that notices are in the
+ * list, too. */
+DOMI_INLINE uint32_t fail_asks_made_for_holder(domi_manager *manager, domi_house *house,
+                                               domi_node **tail, const domus_stack *holder,
+                                               bool mixed)
 {
     domi_node *before = *tail;
     const domi_node *last = before;
@@ -105,7 +106,7 @@ DOMI_INLINE uint32_t fail_circles_in_list(domi_manager *manager, domi_house *hou
         more = node != last;
         if (!(mixed && node->kind != DOMI_ASK) &&
             domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
-            fail_circle(manager, house, tail, before);
+            fail_ask_that_waits_for_itself(manager, house, tail, before);
             failed++;
         } else {
             before = node;
@@ -119,11 +120,11 @@ void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const do
     domi_strand *strand;
     uint32_t failed = 0;
 
-    (void)fail_circles_in_list(manager, house, &house->tails[DOMI_ASK], holder, false);
+    (void)fail_asks_made_for_holder(manager, house, &house->tails[DOMI_ASK], holder, false);
     if (!domi_house_is_ordered(house))
         return;
     for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
-        uint32_t count = fail_circles_in_list(manager, house, &strand->tail, holder, true);
+        uint32_t count = fail_asks_made_for_holder(manager, house, &strand->tail, holder, true);
         strand->count -= count;
         failed += count;
     }

@@ -36,9 +36,9 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
         domi_answer_release(manager, envelope);
 }
 
-/* Drop all messages of one list. Inlined, because each end of an actor looks at seven lists, and
- * most of them are empty. */
-DOMI_INLINE void drop_mail_of_list(domi_manager *manager, domi_house *house, domi_node **tail)
+/* Drop all messages of one list of mail. Inlined, because each end of an actor looks at seven
+ * lists, and most of them are empty. */
+DOMI_INLINE void drop_all_mail_of_list(domi_manager *manager, domi_house *house, domi_node **tail)
 {
     while (*tail != NULL)
         domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
@@ -47,22 +47,22 @@ DOMI_INLINE void drop_mail_of_list(domi_manager *manager, domi_house *house, dom
 /* Drop the mail that was stashed or sorted by an order; it came before the mail that waits in the
  * mailboxes. The life of a grain gives this mail to its next life instead. This is a function of
  * its own, because few actors have a family, and inlined it would cost the others registers. */
-__attribute__((noinline)) static void drop_mail_of_family(domi_manager *manager, domi_house *house,
-                                                          domi_family *family)
+__attribute__((noinline)) static void
+drop_stashed_and_sorted_mail(domi_manager *manager, domi_house *house, domi_family *family)
 {
     domi_strand *strand;
 
     if (family->grain != NULL)
         domi_doors.return_mail(manager, house);
     if (family->stashed != 0) {
-        drop_mail_of_list(manager, house, &family->stash[0]);
-        drop_mail_of_list(manager, house, &family->stash[1]);
+        drop_all_mail_of_list(manager, house, &family->stash[0]);
+        drop_all_mail_of_list(manager, house, &family->stash[1]);
         family->stashed = 0;
     }
     if (family->order == NULL)
         return;
     for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
-        drop_mail_of_list(manager, house, &strand->tail);
+        drop_all_mail_of_list(manager, house, &strand->tail);
         strand->count = 0;
     }
     domi_order_forget_empty(house);
@@ -72,15 +72,15 @@ __attribute__((noinline)) static void drop_mail_of_family(domi_manager *manager,
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
     if (DOMI_UNLIKELY(house->family != NULL))
-        drop_mail_of_family(manager, house, house->family);
+        drop_stashed_and_sorted_mail(manager, house, house->family);
     if (all) {
-        drop_mail_of_list(manager, house, &house->tails[DOMI_REPLY]);
-        drop_mail_of_list(manager, house, &house->tails[DOMI_EXCEPTION]);
+        drop_all_mail_of_list(manager, house, &house->tails[DOMI_REPLY]);
+        drop_all_mail_of_list(manager, house, &house->tails[DOMI_EXCEPTION]);
     }
-    drop_mail_of_list(manager, house, &house->tails[DOMI_ASK]);
-    drop_mail_of_list(manager, house, &house->tails[DOMI_NOTICE]);
+    drop_all_mail_of_list(manager, house, &house->tails[DOMI_ASK]);
+    drop_all_mail_of_list(manager, house, &house->tails[DOMI_NOTICE]);
     if (all)
-        drop_mail_of_list(manager, house, &house->tails[DOMI_EVENT]);
+        drop_all_mail_of_list(manager, house, &house->tails[DOMI_EVENT]);
     house->mail = 0;
     if (all)
         house->replies = house->events = 0;

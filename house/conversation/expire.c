@@ -6,12 +6,12 @@
 
 #include <errno.h>
 
-/* Free a promise that its stack gave up while the house was lent. */
+/* Free a promise that its stack abandoned while the house was lent. */
 static void free_abandoned_promise(domi_manager *home, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
-    /* A promise from the slab that is not on home's wheel does not keep its stack alive, so the
-     * stack may be freed already. */
+    /* A promise from the slab that is not on home's wheel does not keep its stack from being freed,
+     * so the stack may be gone already. */
     bool held = promise->node.slab == DOMI_SLAB_STACK_PROMISE || promise->timed;
 
     domi_promise_release(home, promise);
@@ -29,14 +29,14 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
         free_abandoned_promise(home, promise);
 }
 
-static domi_promise *get_promise_of_node(domi_wheel_node *node)
+static domi_promise *get_promise_of_wheel_node(domi_wheel_node *node)
 {
     return (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
 }
 
 domi_house *domi_promise_house(domi_wheel_node *node)
 {
-    return domi_stack_house(domi_promise_stack(get_promise_of_node(node)));
+    return domi_stack_house(domi_promise_stack(get_promise_of_wheel_node(node)));
 }
 
 void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node)
@@ -51,21 +51,21 @@ bool domi_promise_is_late(const domi_promise *promise)
 
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
 {
-    domi_promise *promise = get_promise_of_node(node);
+    domi_promise *promise = get_promise_of_wheel_node(node);
 
     if (domi_is_away(domi_promise_house(node))) {
         domi_promise_postpone(manager, node);
         return;
     }
     promise->timed = false;
-    /* the failure of the promise is in the mailbox already */
+    /* the promise has failed before, and its node is in the exception mailbox already */
     if (promise->state == DOMI_PROMISE_FAILED)
         return;
     if (promise->state == DOMI_PROMISE_WAITING) {
         domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
         return;
     }
-    /* A thief has finished or abandoned the promise, and the wheel alone still held it. */
+    /* A thief has finished or abandoned the promise, and only the wheel still held it. */
     domus_stack *stack = domi_promise_stack(promise);
     stack->away--;
     domi_stack_free_if_done(manager, stack);

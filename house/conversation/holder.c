@@ -1,4 +1,4 @@
-/* Puts the events about asks that holder.h declares. */
+/* Puts the events about passed-on asks that holder.h declares. */
 #include "house/conversation/holder.h"
 
 #include "house/message/mailbox.h"
@@ -12,12 +12,13 @@
 const domus_type domus_remote_cancel_type = {.name = "remote cancel",
                                              .size = sizeof(domus_remote_cancelled_ask)};
 
-static_assert(sizeof(domus_remote_cancelled_ask) <= sizeof(domi_return), "put_event() copies it");
+static_assert(sizeof(domus_remote_cancelled_ask) <= sizeof(domi_return),
+              "put_event_about_ask() copies it");
 
 /* Put an event about an ask to the actor `to`. Returns 0, also without memory for the event;
  * -ESTALE if the actor has ended. */
-static int put_event(domi_manager *manager, domus_address to, const domus_type *type,
-                     const domi_return *back, domus_address sender)
+static int put_event_about_ask(domi_manager *manager, domus_address to, const domus_type *type,
+                               const domi_return *back, domus_address sender)
 {
     domi_envelope *envelope = domi_envelope_new(manager, sizeof(domi_envelope));
 
@@ -35,7 +36,7 @@ static int put_event(domi_manager *manager, domus_address to, const domus_type *
 
 void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_return *back)
 {
-    (void)put_event(manager, to, &domi_cancel_type, back, (domus_address){NULL, 0});
+    (void)put_event_about_ask(manager, to, &domi_cancel_type, back, (domus_address){NULL, 0});
 }
 
 void domi_ask_report_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask)
@@ -48,7 +49,7 @@ void domi_ask_report_holder(domi_manager *manager, const domi_house *house, domi
     if ((back->until & DOMI_UNFOLLOWED) != 0)
         return;
     const domi_return held = {.promise = back->promise, .serial = back->serial};
-    if (put_event(manager, asker, &domi_held_type, &held, self) != 0)
+    if (put_event_about_ask(manager, asker, &domi_held_type, &held, self) != 0)
         domi_ask_put_cancel(manager, self, &held);
 }
 
@@ -58,5 +59,6 @@ void domi_ask_report_cancelled(domi_manager *manager, domus_address gateway, dom
     domi_return what = {.note = 0};
 
     memcpy(&what, &cancelled, sizeof cancelled);
-    (void)put_event(manager, gateway, &domus_remote_cancel_type, &what, (domus_address){NULL, 0});
+    (void)put_event_about_ask(manager, gateway, &domus_remote_cancel_type, &what,
+                              (domus_address){NULL, 0});
 }

@@ -8,24 +8,23 @@
 
 #include <domus/conversation.h>
 
-/* Put an event to the actor `to`: nobody waits any more for the answer of the ask named by
+/* Tell the actor `to`, by an event, that nobody waits any more for the answer of the ask named by
  * `back`. */
 void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_return *back);
 
-/* The slow half of domi_ask_hold(): put an event that tells the asker who holds the ask. Without
- * memory for the event a later cancel does not find the ask. */
+/* Tell the asker of `ask`, by an event, which actor holds the ask: the slow half of
+ * domi_ask_hold(). Without memory for the event a later cancel does not find the ask. */
 void domi_ask_report_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask);
 
-/* Record that `ask` stays with `house` beyond this turn; if the ask was passed on, its asker is
- * told. */
+/* Record that `house` holds `ask` beyond this turn; if the ask was passed on, its asker is told. */
 DOMI_INLINE void domi_ask_hold(domi_manager *manager, const domi_house *house, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY((domi_envelope_return(ask)->until & DOMI_PASSED_ON) != 0))
         domi_ask_report_holder(manager, house, ask);
 }
 
-/* Put an event to the gateway that keeps an ask: the asker has cancelled it (domus/remote.h).
- * Without memory for the event the gateway is not told. */
+/* Tell the gateway that keeps an ask (domus/remote.h), by an event, that the asker has cancelled
+ * the ask. Without memory for the event the gateway is not told. */
 void domi_ask_report_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept);
 
 #endif

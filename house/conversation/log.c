@@ -1,4 +1,4 @@
-/* Lines that libraries above this one write into the log of the system (domus/log.h). */
+/* Writes lines of libraries that stand above this one into the log of the system (domus/log.h). */
 #include "house/conversation/stack.h"
 
 #include <domus/log.h>

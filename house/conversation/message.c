@@ -25,7 +25,8 @@ int domus_message_new(domus_stack *stack, const domus_type *type, domus_message 
     envelope->node.kind = DOMI_NOTICE;
     envelope->node.lease = DOMI_LEASE_OWNED;
     envelope->type = type;
-    if (type->release != NULL) /* zeros are safe for `release` if the payload is never written */
+    /* zeros are safe for the type's `release` if the payload is never written */
+    if (type->release != NULL)
         memset(envelope->payload, 0, type->size);
     *ret_message = (domus_message *)(void *)envelope;
     return 0;
@@ -46,7 +47,7 @@ int domus_message_take(domus_stack *stack, domus_message **ret_message)
             return error;
     }
     stack->received = NULL;
-    /* only a plain handler is shown this message; a receive that returns to its caller
+    /* the message is the shown one only in a plain handler; a receive that returns to its caller
      * (detached.h) leaves `stack->message` as it was */
     if (stack->message == message) {
         stack->message = NULL;
@@ -74,8 +75,8 @@ int domus_message_send(domus_stack *stack, domus_address to, domus_message *mess
     domi_envelope_sign(envelope, envelope->type, domi_stack_house(stack));
     int error = domi_mailbox_put(stack->manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
-        /* restore the lease: `to` may be the address of zeros, and a lease of 0 would mark the
-         * message as taken */
+        /* the refused message gets its lease back: `to` may be the address of zeros, and a lease of
+         * 0 would mark the message as taken */
         envelope->node.lease = lease;
     return error;
 }

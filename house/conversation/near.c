@@ -9,9 +9,9 @@
 #include "house/message/pool.h"
 #include "house/message/sign.h"
 
-/* True if the conversation waits in a pooled stack already, may wait for one more promise, has no
- * ask to answer, and its first promise is free. */
-DOMI_INLINE bool may_ask_shortly(const domus_stack *stack)
+/* True if an ask of this conversation may take the short form: it waits in a pooled stack already,
+ * may wait for one more promise, has no ask to answer, and its first promise is free. */
+DOMI_INLINE bool may_ask_take_short_form(const domus_stack *stack)
 {
     return stack->pooled == stack && stack->ask == NULL &&
            stack->first.state == DOMI_PROMISE_FREE && !stack->cancelled &&
@@ -20,9 +20,9 @@ DOMI_INLINE bool may_ask_shortly(const domus_stack *stack)
 
 /* True if a payload of `size` bytes fits into an envelope of 128 bytes and is copied without a
  * function call. */
-DOMI_INLINE bool is_small(uint32_t size)
+DOMI_INLINE bool is_payload_copied_without_call(uint32_t size)
 {
-    /* false for 0 bytes, too: such a payload has an envelope of 64 */
+    /* false for a payload of 0 bytes, too, because such an ask has an envelope of only 64 bytes */
     return size - 1 < DOMI_PAYLOAD_FEW;
 }
 
@@ -31,7 +31,8 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
 {
     domi_manager *manager = stack->manager;
 
-    if (DOMI_UNLIKELY(!may_ask_shortly(stack) || !is_small(type->size) ||
+    if (DOMI_UNLIKELY(!may_ask_take_short_form(stack) ||
+                      !is_payload_copied_without_call(type->size) ||
                       !domi_mailbox_is_open(manager, to, DOMI_ASK) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
                       !domi_pool_has_envelope(manager, DOMI_SLAB_128)))
@@ -54,9 +55,10 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
     return DOMUS_PARKED;
 }
 
-/* True if the ask came from another actor, owns nothing, and a reply of `type` fits into it. */
-DOMI_INLINE bool may_reply_shortly(const domus_stack *stack, const domi_envelope *ask,
-                                   const domus_type *type)
+/* True if a reply of `type` may take the short form: the ask came from another actor, owns nothing,
+ * and the reply fits into its envelope. */
+DOMI_INLINE bool may_reply_take_short_form(const domus_stack *stack, const domi_envelope *ask,
+                                           const domus_type *type)
 {
     return ask->node.slab == DOMI_SLAB_128 && type->size <= DOMI_PAYLOAD_FEW &&
            ask->type->release == NULL && ask->sender != domi_stack_house(stack);
@@ -68,7 +70,7 @@ int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
     domi_envelope *ask = stack->ask;
 
     if (DOMI_UNLIKELY(ask == NULL || stack->received != NULL ||
-                      !may_reply_shortly(stack, ask, type)))
+                      !may_reply_take_short_form(stack, ask, type)))
         return domi_reply_slow(stack, type, payload);
     domus_address asker = {ask->sender, ask->sender_lease};
     if (DOMI_UNLIKELY(!domi_mailbox_is_open(manager, asker, DOMI_REPLY)))
@@ -77,7 +79,8 @@ int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
     domi_stack_release_ask(stack, ask);
     ask->node.lease = asker.lease;
     ask->node.kind = DOMI_REPLY;
-    /* The reply may be made from the ask's own payload, so the two may overlap. */
+    /* The reply may be made from the ask's own payload, so the copied bytes and their new place may
+     * overlap. */
     domi_payload_copy_few((char *)ask + DOMI_ASK_HEAD, payload, type->size);
     domi_envelope_sign(ask, type, domi_stack_house(stack));
     domi_mailbox_append_free(manager, asker.house, &ask->node, DOMI_REPLY);

@@ -1,5 +1,5 @@
-/* Keeps the notes of a thief: one circular list of embedded nodes in the thief's manager. Home
- * carries the notes out in the order in which they were made. */
+/* Keeps the notes that a thief makes for home: one circular list of embedded nodes in the thief's
+ * manager. Home carries the notes out in the order in which they were made. */
 #include "house/conversation/notes.h"
 
 #include "base/check.h"

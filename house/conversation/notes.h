@@ -26,14 +26,14 @@ static inline bool domi_is_away(const domi_house *house)
  * in no other list. */
 void domi_note_add(domi_manager *manager, domi_node *node);
 
-/* Remove the note of `node`, because a mailbox needs the node. */
+/* Remove the note of `node` from the thief's notes, because a mailbox needs the node. */
 void domi_note_remove(domi_manager *manager, const domi_node *node);
 
 /* The notes that a thief has collected during one run of one house. */
 typedef struct domi_notes {
-    domi_node *tail; /* circular list; NULL: empty */
-    /* number of timers made minus number of timers freed, which may wrap; home adds it to its own
-     * count */
+    domi_node *tail; /* the thief's notes, a circular list; NULL: empty */
+    /* number of timers that the lent house made minus those it freed, which may wrap; home adds it
+     * to its own count */
     uint32_t timers;
 } domi_notes;
 
@@ -53,7 +53,7 @@ static inline void domi_timers_add(domi_manager *home, uint32_t by)
 
 domi_notes domi_notes_take(domi_manager *manager);
 
-/* Carry out all notes of a run when its house is back. Home only. */
+/* Carry out all notes that a thief's run of a house has left, when the house is back. Home only. */
 void domi_notes_carry_out(domi_manager *home, domi_notes notes);
 
 #endif

@@ -18,7 +18,7 @@ int domi_ask_check_under_way(const domus_stack *stack, domi_asking asking)
         if (at == asking.promise && domi_promise_serial(at) == asking.serial)
             return 0;
     }
-    /* the serial changes when a wait ends, so a promise with this serial still waits */
+    /* a promise whose answer has come has a serial that is greater by 1 */
     for (const domi_promise *at = pooled->answers; at != NULL; at = domi_promise_next_answer(at)) {
         if (at == asking.promise && domi_promise_serial(at) == asking.serial + 1)
             return 0;
@@ -35,8 +35,8 @@ int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
     domi_envelope_sign(envelope, type, domi_stack_house(stack));
-    /* The serial is over, so a failure on the way counts as a late answer; the ask's own promise
-     * says how the ask ended. */
+    /* The serial in this part is one that is over, so a failure on the way counts as a late answer;
+     * the ask's own promise says how the ask ended. */
     *domi_envelope_return(envelope) =
         (domi_return){.promise = asking.promise, .serial = asking.serial - 1};
     domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);

@@ -8,11 +8,13 @@
 
 #include <domus/conversation.h>
 
-/* Do the same as domus_ask(), for an ask that belongs to earlier work of the asked actor. */
+/* Make an ask as domus_ask() does, one that belongs to earlier work of the asked actor, so that a
+ * full mailbox does not refuse it. */
 int domi_ask_for_earlier_work(domus_stack *stack, domus_address to, const domus_type *type,
                               const void *payload, domus_resumed *then);
 
-/* Do the same as domus_ask_add(), without a time-out. */
+/* Make a further ask as domus_ask_add() does, one that belongs to earlier work of the asked actor,
+ * without a time-out. */
 int domi_ask_add_for_earlier_work(domus_stack *stack, domus_address to, const domus_type *type,
                                   const void *payload, uint64_t tag);
 
@@ -22,46 +24,48 @@ int domi_ask_add_for_earlier_work(domus_stack *stack, domus_address to, const do
  * which the asked actor completes when it has taken the first part. Then the conversation goes on
  * and sends the other parts. */
 
-/* The fields that the payload of a first part holds for the library. */
+/* The fields that the library has in the payload of the first part of an ask that leaves in
+ * parts. */
 typedef struct domi_begin {
-    domi_return back; /* the promise that waits for the start */
+    domi_return back; /* the promise that waits until the asked actor has taken the first part */
     /* the asking conversation, and its serial; the conversation is over when its serial has
      * changed */
     domus_stack *stack;
     uint32_t serial;
 } domi_begin;
 
-/* Ask with the first part, and suspend until the asked actor has taken it or the ask has ended.
- * Fills `begin`, which lies in the payload. `timeout_ns` is the time-out of the ask; 0: none of its
- * own. Returns as domus_ask(). */
+/* Ask with the first part of an ask that leaves in parts, and suspend until the asked actor has
+ * taken it or the ask has ended. Fills `begin`, which lies in the payload. `timeout_ns` is the
+ * time-out of the ask; 0: none of its own. Returns as domus_ask(). */
 int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
                    const void *payload, domi_begin *begin, uint64_t timeout_ns,
                    domus_resumed *then);
 
-/* An ask of this conversation: its promise, and the serial that the promise had. */
+/* An ask that this conversation has made: its promise, and the serial that the promise had then. */
 typedef struct domi_asking {
     struct domi_promise *promise;
     uint32_t serial;
 } domi_asking;
 
-/* Returns 0 if the answer of the ask is still to come, or was not shown to a handler yet; -ENOENT;
- * -ECANCELED in a conversation that was cancelled. */
+/* Returns 0 if the answer of an ask is still to come, or was not shown to a handler yet; -ENOENT if
+ * it was; -ECANCELED in a conversation that was cancelled. */
 int domi_ask_check_under_way(const domus_stack *stack, domi_asking asking);
 
-/* Put the last part of an ask as domi_ask_for_earlier_work() does (its payload is copied), and
- * suspend until the answer to the whole ask is there. domi_ask_check_under_way() must have returned
- * 0 before. The last part itself gets no answer. If it cannot be put, the ask has ended, or will
- * end. Returns DOMUS_PARKED; -ENOMEM. */
+/* Put the last part of an ask that leaves in parts, as domi_ask_for_earlier_work() does (its
+ * payload is copied), and suspend until the answer to the whole ask is there.
+ * domi_ask_check_under_way() must have returned 0 before. The last part itself gets no answer. If
+ * it cannot be put, the ask has ended, or will end. Returns DOMUS_PARKED, or -ENOMEM. */
 int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const domus_type *type,
                  const void *payload, domus_resumed *then);
 
-/* Do the same as domi_ask_find_request(), for the request that this conversation handles; -EALREADY
- * when it was answered, forwarded or kept. */
+/* Find the channel and the number of the peer's request that this conversation handles, as
+ * domi_ask_find_request() does. Returns -EALREADY when the request was answered, forwarded or
+ * kept. */
 int domi_stack_find_request(const domus_stack *stack, domus_address *ret_channel,
                             uint32_t *ret_number);
 
-/* Do the same as domi_ask_find_request(), for a request that was kept; -ENOENT when it is not kept
- * any more. */
+/* Find the channel and the number of a peer's request that was kept, as domi_ask_find_request()
+ * does. Returns -ENOENT when it is not kept any more. */
 int domi_kept_find_request(const domus_stack *stack, domus_kept kept, domus_address *ret_channel,
                            uint32_t *ret_number);
 

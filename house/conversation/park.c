@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-static void unlink_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
+static void unlink_parked_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     if (!stack->parked)
         return;
@@ -31,7 +31,8 @@ static void unlink_stack(domi_manager *manager, domi_house *house, domus_stack *
 
 static void free_stack(domi_manager *manager, domus_stack *stack)
 {
-    /* Relaxed: a walker compares these two values and reads nothing through them. */
+    /* Relaxed: another thread that walks a chain of asks only compares these two values and reads
+     * nothing through them. */
     atomic_store_explicit(&stack->house, NULL, memory_order_relaxed);
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
     domi_pool_free(manager, &stack->node);
@@ -50,9 +51,9 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
     }
 }
 
-/* Throw away answers that were never shown to a handler: their messages were not handled, so they
- * are dead letters. */
-static void discard_answers(domi_manager *manager, domus_stack *stack)
+/* Throw away answers of a conversation that were never shown to a handler: they were not handled,
+ * so they are dead letters. */
+static void discard_unshown_answers(domi_manager *manager, domus_stack *stack)
 {
     for (domi_promise *promise = stack->answers; promise != NULL;) {
         domi_promise *next = domi_promise_next_answer(promise);
@@ -66,14 +67,14 @@ static void discard_answers(domi_manager *manager, domus_stack *stack)
     stack->answers = stack->answers_last = NULL;
 }
 
-/* Give up everything that a pooled stack holds, and free the stack as soon as none of its nodes is
- * queued. */
-static void end_pooled_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
+/* Give up everything that the pooled stack of an ended conversation holds, and free the stack as
+ * soon as none of its nodes is queued. */
+static void end_and_free_pooled_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     while (stack->waiting != NULL)
         domi_promise_abandon(manager, stack->waiting);
-    discard_answers(manager, stack);
-    unlink_stack(manager, house, stack);
+    discard_unshown_answers(manager, stack);
+    unlink_parked_stack(manager, house, stack);
     atomic_store_explicit(&stack->serial, domi_stack_serial(stack) + 1, memory_order_relaxed);
     stack->wait = DOMI_WAIT_NONE;
     stack->ended = true;
@@ -82,13 +83,13 @@ static void end_pooled_stack(domi_manager *manager, domi_house *house, domus_sta
 
 /* --- park ----------------------------------------------------------------------------------- */
 
-static void lower_barrier(domi_house *house)
+static void lower_barrier_of_conversation(domi_house *house)
 {
     house->marks &= (uint16_t)~DOMI_MARK_BARRIER;
 }
 
-/* Mark the actor as saturated: it has `conversations_max` parked conversations. */
-static void mark_saturated(domi_manager *manager, domi_house *house)
+/* Mark the actor as saturated, because it has `conversations_max` parked conversations. */
+static void mark_actor_saturated(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_SATURATED) != 0)
         return;
@@ -118,12 +119,12 @@ static void link_parked_stack(domi_manager *manager, domi_house *house, domus_st
     house->parked += DOMI_PARKED_STEP;
     if (domi_house_count_parked(house) >= manager->limits.conversations_max &&
         house != manager->gateway)
-        mark_saturated(manager, house);
+        mark_actor_saturated(manager, house);
 }
 
 /* Copy the fields of the stack in the run's C frame to its pooled stack, and link the pooled stack
  * at the house. */
-static void park_stack(domus_stack *stack)
+static void park_conversation(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
@@ -140,8 +141,9 @@ static void park_stack(domus_stack *stack)
     if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !domi_stack_is_satisfied(pooled)))
         return;
     if (pooled->barrier_fresh && pooled->parked)
-        /* the stack is linked again below, at the head of the list */
-        unlink_stack(manager, house, pooled);
+        /* the stack is linked again below, now at the head of the house's list, as the holder of
+         * the barrier */
+        unlink_parked_stack(manager, house, pooled);
     if (!pooled->parked)
         link_parked_stack(manager, house, pooled);
     if (pooled->barrier_fresh) {
@@ -155,9 +157,9 @@ static void park_stack(domus_stack *stack)
     }
 }
 
-/* True if `ask` is a request of the peer of the channel `house`. io reports mistakes with such asks
- * itself, because only io knows whether the channel is being closed. */
-static bool is_own_request(const domi_house *house, const domi_envelope *ask)
+/* True if `ask` is a request of the peer of the channel `house`. A mistake with such an ask is
+ * reported by io, because only io knows whether the channel is being closed. */
+static bool is_request_of_own_peer(const domi_house *house, const domi_envelope *ask)
 {
     return ask->sender == house && house->behaviour->pipeline != NULL;
 }
@@ -165,8 +167,8 @@ static bool is_own_request(const domi_house *house, const domi_envelope *ask)
 /* Log a mistake of the last function of a conversation that ends with a `result` that is not
  * negative, because nobody else would: the function let the conversation wait for nothing, its
  * result has no meaning, or the ask got no answer, for which its asker would be blamed. */
-static void log_mistakes(domi_manager *manager, domi_house *house, const domus_stack *stack,
-                         int result)
+static void log_mistake_of_last_function(domi_manager *manager, domi_house *house,
+                                         const domus_stack *stack, int result)
 {
     const domus_stack *pooled = stack->pooled;
     const domus_type *handled = domi_manager_handling(manager);
@@ -183,23 +185,23 @@ static void log_mistakes(domi_manager *manager, domi_house *house, const domus_s
         domi_manager_warn(manager, house, DOMI_RESULT_UNKNOWN, handled, result);
     }
     if (stack->ask != NULL && result == 0 && !waits && !(pooled != NULL && pooled->cancelled) &&
-        !is_own_request(house, stack->ask))
+        !is_request_of_own_peer(house, stack->ask))
         domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, stack->ask->type, result);
 }
 
-/* End the conversation with `result`. If it has not answered its ask, the asker gets the result;
- * otherwise a failure goes to the parent of the actor. */
-static void end_stack(domus_stack *stack, int result)
+/* End the conversation with `result`, which its last function returned. If it has not answered its
+ * ask, the asker gets the result; otherwise a failure goes to the parent of the actor. */
+static void end_conversation(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
     domus_stack *pooled = stack->pooled;
 
     if (result >= 0)
-        log_mistakes(manager, house, stack, result);
+        log_mistake_of_last_function(manager, house, stack, result);
     if (stack->ask != NULL) {
-        /* A conversation that a stop has cancelled fails with -ESTALE, because its asker has
-         * cancelled nothing. */
+        /* A conversation that the actor's stop has cancelled fails with -ESTALE, because its asker
+         * has cancelled nothing. */
         if (result == -ECANCELED && (house->marks & DOMI_MARK_STOPPING) != 0)
             result = -ESTALE;
         domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
@@ -208,9 +210,9 @@ static void end_stack(domus_stack *stack, int result)
         domi_doors.handle_failure(manager, house, result, pooled != NULL ? pooled->begun_by : NULL);
     }
     if (stack->barrier)
-        lower_barrier(house);
+        lower_barrier_of_conversation(house);
     if (pooled != NULL)
-        end_pooled_stack(manager, house, pooled);
+        end_and_free_pooled_stack(manager, house, pooled);
 }
 
 void domi_stack_end_received(domus_stack *stack, int error)
@@ -218,8 +220,8 @@ void domi_stack_end_received(domus_stack *stack, int error)
     domi_envelope *message = stack->received;
 
     stack->received = NULL;
-    /* The function that was resumed with this message may still run, because it receives again;
-     * from here on it cannot use the message. */
+    /* The function that was resumed with the received message may still run, because it receives
+     * again; from here on it cannot use the message. */
     if (message != NULL && stack->message == message) {
         stack->message = NULL;
         stack->sender = (domus_address){message->sender, message->sender_lease};
@@ -240,11 +242,12 @@ void domi_stack_park_or_end(domus_stack *stack, int result)
     if (stack->received != NULL)
         domi_stack_end_received(stack, result < 0 ? result : -ENOMSG);
     if (result != DOMUS_PARKED)
-        end_stack(stack, result);
+        end_conversation(stack, result);
     else if (pooled == NULL || pooled->wait == DOMI_WAIT_NONE)
-        end_stack(stack, -EINVAL); /* the handler returned DOMUS_PARKED, but waits for nothing */
+        /* the handler returned DOMUS_PARKED, but waits for nothing */
+        end_conversation(stack, -EINVAL);
     else
-        park_stack(stack);
+        park_conversation(stack);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -252,7 +255,7 @@ void domi_stack_park_or_end(domus_stack *stack, int result)
 void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
 {
     kept->ask = NULL;
-    end_pooled_stack(manager, domi_stack_house(kept), kept);
+    end_and_free_pooled_stack(manager, domi_stack_house(kept), kept);
 }
 
 void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *holder)
@@ -261,7 +264,7 @@ void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *hold
         return;
     for (const domi_promise *promise = holder->waiting; promise != NULL; promise = promise->next)
         domi_ask_cancel(manager, promise);
-    end_pooled_stack(manager, domi_stack_house(holder), holder);
+    end_and_free_pooled_stack(manager, domi_stack_house(holder), holder);
 }
 
 void domi_stack_drop_all(domi_manager *manager, domi_house *house)
@@ -272,14 +275,14 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house)
         if (stack->ask != NULL)
             domi_ask_fail(manager, stack->ask, -ESTALE);
         stack->ask = NULL;
-        end_pooled_stack(manager, house, stack);
+        end_and_free_pooled_stack(manager, house, stack);
     }
     DOMI_CHECK(house->asks == 0);
-    lower_barrier(house);
+    lower_barrier_of_conversation(house);
 }
 
 /* True if the answer of the promise waits in a mailbox of the house already. */
-static bool is_answered(const domi_house *house, const domi_promise *promise)
+static bool is_promise_answered(const domi_house *house, const domi_promise *promise)
 {
     for (uint32_t kind = DOMI_REPLY; kind <= DOMI_EXCEPTION; kind++) {
         domi_node *last = house->tails[kind];
@@ -302,7 +305,7 @@ bool domi_stack_has_work(const domi_house *house)
         for (const domi_promise *promise = stack->waiting; promise != NULL;
              promise = promise->next) {
             if (promise->kind == DOMI_PROMISE_BLOCKING && promise->work != NULL &&
-                !is_answered(house, promise))
+                !is_promise_answered(house, promise))
                 return true;
         }
     }

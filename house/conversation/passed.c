@@ -14,14 +14,16 @@
  * promises is in several pieces. All threads share one table, because a house that is lent cancels
  * on one thread and may hear of the holder on another. */
 
-/* places of each kind; only pages that were used take memory */
+/* places of each of the two kinds, first and second, in the table of cancelled asks; only pages
+ * that were used take memory */
 #define PLACES     (UINT32_C(1) << 17)
-#define PLACE_SIZE 64u /* least distance of two promises, in bytes */
+#define PLACE_SIZE 64u /* least distance in bytes between the addresses of two promises */
 
 /* Returns the table of cancelled asks; NULL: nothing was cancelled yet. Any thread. */
 static _Atomic uint64_t *get_table_of_cancelled(const domi_manager *manager)
 {
-    /* acquire: pairs with make_table_of_cancelled(), so the places are seen empty. */
+    /* acquire: pairs with the release in make_table_of_cancelled(), so the places are seen
+     * empty. */
     return atomic_load_explicit(&manager->managers[0]->cancelled, memory_order_acquire);
 }
 
@@ -38,55 +40,56 @@ static _Atomic uint64_t *make_table_of_cancelled(const domi_manager *manager)
     return there;
 }
 
-static uint32_t hash_to_first_place(const domi_promise *promise)
+static uint32_t get_first_place_of_ask(const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / PLACE_SIZE % PLACES);
 }
 
 /* Returns the word that names an ask in the table: 32 bits of the address of its promise, which
  * differ for promises with the same place, and the serial. */
-static uint64_t make_ask_word(const domi_promise *promise, uint32_t serial)
+static uint64_t make_word_of_ask(const domi_promise *promise, uint32_t serial)
 {
     return (uint64_t)((uintptr_t)promise / 16) << 32 | serial;
 }
 
 /* Returns the second place of an ask that a newer one has pushed out of its first place. */
-static uint32_t hash_to_second_place(uint64_t name)
+static uint32_t get_second_place_of_ask(uint64_t name)
 {
     return PLACES + (uint32_t)(name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PLACES;
 }
 
-static void record_cancel(const domi_manager *manager, const domi_promise *promise)
+static void record_cancelled_ask(const domi_manager *manager, const domi_promise *promise)
 {
     _Atomic uint64_t *places = get_table_of_cancelled(manager);
 
     if (places == NULL && (places = make_table_of_cancelled(manager)) == NULL)
         return;
-    const uint64_t name = make_ask_word(promise, domi_promise_serial(promise));
-    _Atomic uint64_t *place = &places[hash_to_first_place(promise)];
-    /* Relaxed: nothing is read through the value, and the exchange notices if it is not the
-     * newest. */
+    const uint64_t name = make_word_of_ask(promise, domi_promise_serial(promise));
+    _Atomic uint64_t *place = &places[get_first_place_of_ask(promise)];
+    /* Relaxed: nothing is read through the value of the place, and the exchange fails if it is not
+     * the newest. */
     uint64_t before = atomic_load_explicit(place, memory_order_relaxed);
 
     /* release: a thread that finds the new word in this place also finds the old one in its second
-     * place. The message of the holder was sent after this. */
+     * place. The message by which a holder tells of its ask was sent after this exchange. */
     do {
         if (before != 0)
-            atomic_store_explicit(&places[hash_to_second_place(before)], before,
+            atomic_store_explicit(&places[get_second_place_of_ask(before)], before,
                                   memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(place, &before, name, memory_order_release,
                                                     memory_order_relaxed));
 }
 
-static bool was_cancelled(const domi_manager *manager, const domi_return *back)
+static bool was_ask_cancelled(const domi_manager *manager, const domi_return *back)
 {
-    const uint64_t name = make_ask_word(back->promise, back->serial);
+    const uint64_t name = make_word_of_ask(back->promise, back->serial);
     _Atomic uint64_t *places = get_table_of_cancelled(manager);
 
-    /* acquire, then relaxed: pairs with the exchange of record_cancel(). */
-    return places != NULL && (atomic_load_explicit(&places[hash_to_first_place(back->promise)],
+    /* The acquire of the first load, with the relaxed second one, pairs with the exchange of
+     * record_cancelled_ask(). */
+    return places != NULL && (atomic_load_explicit(&places[get_first_place_of_ask(back->promise)],
                                                    memory_order_acquire) == name ||
-                              atomic_load_explicit(&places[hash_to_second_place(name)],
+                              atomic_load_explicit(&places[get_second_place_of_ask(name)],
                                                    memory_order_relaxed) == name);
 }
 
@@ -99,7 +102,7 @@ void domi_ask_cancel(domi_manager *manager, const domi_promise *promise)
 
     if (promise->target.house == NULL)
         return;
-    record_cancel(manager, promise);
+    record_cancelled_ask(manager, promise);
     domi_ask_put_cancel(manager, promise->target, &back);
 }
 
@@ -119,7 +122,8 @@ bool domi_ask_is_given_up(const domi_envelope *ask)
 {
     const domi_return *back = (const domi_return *)(const void *)ask->payload;
 
-    /* Relaxed: circle.c reads the same fields of a chain and says why. */
+    /* Relaxed: the head of circle.c says why, for walks that read the same fields of a chain of
+     * asks. */
     return back->promise != NULL && (back->until & DOMI_UNFOLLOWED) == 0 &&
            domi_promise_serial(back->promise) != back->serial;
 }
@@ -154,7 +158,7 @@ void domi_ask_record_holder(domi_manager *manager, domi_envelope *message)
 
     if (!is_over && promise->state == DOMI_PROMISE_WAITING)
         promise->target = (domus_address){message->sender, message->sender_lease};
-    else if (was_cancelled(manager, back))
+    else if (was_ask_cancelled(manager, back))
         domi_ask_cancel_at_holder(manager, message);
 }
 

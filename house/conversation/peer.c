@@ -69,19 +69,20 @@ bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house)
     return any;
 }
 
-/* True if the conversation was begun by what the peer has sent. */
-static bool is_conversation_of_peer(const domi_house *house, const domus_stack *stack)
+/* True if the conversation was begun by something that the channel's peer has sent. */
+static bool was_conversation_begun_by_peer(const domi_house *house, const domus_stack *stack)
 {
     return (stack->away & DOMI_STACK_COUNTED) != 0 ||
            (stack->ask != NULL && domi_ask_is_of_peer(stack->ask, house));
 }
 
-/* Returns the conversation of a request of the peer that `house` itself keeps; NULL: none. */
-static domus_stack *find_kept_of_peer(const domi_house *house)
+/* Returns a conversation of `house` that keeps a request of the channel's peer; NULL: none keeps
+ * one. */
+static domus_stack *find_kept_request_of_peer(const domi_house *house)
 {
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         if (stack->wait == DOMI_WAIT_KEPT && !stack->outlives && !stack->works &&
-            is_conversation_of_peer(house, stack))
+            was_conversation_begun_by_peer(house, stack))
             return stack;
     }
     return NULL;
@@ -95,10 +96,11 @@ void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, do
         domi_stack_cancel_kept(manager, holder);
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         if (stack->wait != DOMI_WAIT_KEPT && !stack->outlives &&
-            is_conversation_of_peer(house, stack))
+            was_conversation_begun_by_peer(house, stack))
             domi_stack_cancel_kept(manager, stack);
     }
-    /* The answer to one kept request may end the channel, and so end other kept requests. */
-    while ((kept = find_kept_of_peer(house)) != NULL)
+    /* The answer to one kept request may end the channel, and so end the other kept requests,
+     * too. */
+    while ((kept = find_kept_request_of_peer(house)) != NULL)
         domi_stack_cancel(manager, kept, -ECANCELED);
 }

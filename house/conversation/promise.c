@@ -55,7 +55,7 @@ static const char *const names[DOMI_PROMISE_STATES] = {
     [DOMI_PROMISE_DEAD] = "DEAD",
 };
 
-static const char *get_state_name(uint32_t state)
+static const char *get_name_of_promise_state(uint32_t state)
 {
     return state < DOMI_PROMISE_STATES ? names[state] : "?";
 }
@@ -64,8 +64,8 @@ _Noreturn void domi_promise_fail_move(const domi_promise *promise, domi_promise_
 {
     char text[96];
 
-    snprintf(text, sizeof text, "a promise moves from %s to %s", get_state_name(promise->state),
-             get_state_name(to));
+    snprintf(text, sizeof text, "a promise moves from %s to %s",
+             get_name_of_promise_state(promise->state), get_name_of_promise_state(to));
     domi_check_failed(text, __FILE__, __LINE__, __func__);
 }
 
@@ -106,14 +106,14 @@ void domi_promise_put_on_wheel(domi_manager *home, domi_promise *promise, uint64
     promise->timed = true;
 }
 
-static void remove_from_wheel(domi_manager *home, domi_promise *promise)
+static void remove_promise_from_wheel(domi_manager *home, domi_promise *promise)
 {
     domi_wheel_cancel(&home->timing.deadlines, &promise->wheel);
     promise->timed = false;
 }
 
-/* Take a promise off the wheel of its pool; the runner of its actor calls this. */
-static void remove_from_wheel_of_pool(domi_promise *promise)
+/* Take a promise off the wheel of the pool of its actor; the runner of this actor calls this. */
+static void remove_promise_from_wheel_of_pool(domi_promise *promise)
 {
     domi_manager *home = get_house_of_promise(promise)->home;
 
@@ -138,7 +138,7 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
     domi_note_add(manager, &promise->node);
 }
 
-static void remove_note(domi_manager *manager, domi_promise *promise)
+static void remove_note_of_promise(domi_manager *manager, domi_promise *promise)
 {
     domi_note_remove(manager, &promise->node);
     promise->noted = false;
@@ -157,9 +157,9 @@ void domi_promise_remove_from_receives(domi_promise *promise)
         house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
-/* Take a promise that will not be completed out of the list of receives or flushes, if it is one of
- * these. */
-static void remove_from_list_of_kind(domi_manager *manager, domi_promise *promise)
+/* Take a promise that ends without an answer out of the list of receives of its house or of flushes
+ * of its channel, if it is in one of these. */
+static void remove_from_list_of_receives_or_flushes(domi_manager *manager, domi_promise *promise)
 {
     if (promise->kind == DOMI_PROMISE_RECEIVE)
         domi_promise_remove_from_receives(promise);
@@ -173,40 +173,43 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 
     domi_promise_move(promise, DOMI_PROMISE_FAILED);
     if (promise->noted)
-        remove_note(manager, promise);
-    remove_from_list_of_kind(manager, promise);
+        remove_note_of_promise(manager, promise);
+    remove_from_list_of_receives_or_flushes(manager, promise);
     domi_promise_set_error(promise, error);
     promise->queued = true;
     promise->node.kind = DOMI_EXCEPTION;
     domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
-/* Take a promise off its wheel, and correct the count of asks, so that domi_promise_unlink_plain()
- * can follow; for a promise that is on a wheel or is not an ask. */
-static void remove_from_wheel_and_count(domi_manager *manager, domi_promise *promise)
+/* Take a promise off its wheel, if it is on one, and correct the count of asks, so that
+ * domi_promise_unlink_plain() can follow. Called for a promise that is on a wheel or is not an
+ * ask. */
+static void remove_promise_from_wheel_and_count(domi_manager *manager, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (promise->timed && domi_is_lent(manager, domi_stack_house(stack))) {
         if (domi_house_is_pooled(domi_stack_house(stack)))
-            remove_from_wheel_of_pool(promise);
+            remove_promise_from_wheel_of_pool(promise);
         else
-            /* home's wheel still has the promise and looks at this stack when the time-out fires */
+            /* home's wheel still has the promise, and looks at this stack when the promise's time
+             * is over */
             stack->away++;
     } else if (promise->timed)
-        remove_from_wheel(manager, promise);
-    if (promise->uncounted) /* domi_promise_unlink_plain() subtracts 1 for every promise */
+        remove_promise_from_wheel(manager, promise);
+    /* domi_promise_unlink_plain() subtracts 1 from `asks` for every promise */
+    if (promise->uncounted)
         domi_stack_house(stack)->asks++;
     promise->uncounted = false;
 }
 
-/* Unlink a promise for which the stack waits no longer. */
-DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
+/* Unlink a promise from its stack, which waits for it no longer. */
+DOMI_INLINE void unlink_promise_from_stack(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
-        remove_from_wheel_and_count(manager, promise);
+        remove_promise_from_wheel_and_count(manager, promise);
     domi_promise_unlink_plain(promise);
 }
 
@@ -227,14 +230,14 @@ void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_enve
 {
     log_replaced_wait(manager, promise);
     domi_promise_move(promise, DOMI_PROMISE_DONE);
-    unlink_promise(manager, promise);
+    unlink_promise_from_stack(manager, promise);
     promise->message = message;
 }
 
 void domi_promise_close_slow(domi_manager *manager, domi_promise *promise)
 {
     log_replaced_wait(manager, promise);
-    unlink_promise(manager, promise);
+    unlink_promise_from_stack(manager, promise);
     domi_promise_release(manager, promise);
 }
 
@@ -242,8 +245,8 @@ void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK(domi_promise_is_open(promise));
     if (promise->state == DOMI_PROMISE_WAITING)
-        remove_from_list_of_kind(manager, promise);
-    unlink_promise(manager, promise);
+        remove_from_list_of_receives_or_flushes(manager, promise);
+    unlink_promise_from_stack(manager, promise);
     domi_promise_release(manager, promise);
 }
 
@@ -253,16 +256,16 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
         domi_promise_move(promise, DOMI_PROMISE_DEAD);
         return;
     }
-    /* only home may take the promise off its wheel */
+    /* a thief ends the promise, and only home may take it off its wheel */
     if (promise->timed && domi_is_lent(manager, get_house_of_promise(promise))) {
         domi_promise_move(promise, DOMI_PROMISE_DEAD);
         promise->noted = true;
         domi_note_add(manager, &promise->node);
         return;
     }
-    /* a thief has finished the promise before, and the house is at home again */
+    /* a thief has finished the promise before, and home, which has the house again, frees it */
     if (promise->timed) {
-        remove_from_wheel(manager, promise);
+        remove_promise_from_wheel(manager, promise);
         domi_promise_stack(promise)->away--;
     }
     domi_promise_move(promise, DOMI_PROMISE_FREE);

@@ -16,12 +16,13 @@
 
 #include <errno.h>
 
-/* most messages that one run looks at; the rest of a long mailbox waits for the next run */
+/* most messages that the receives of a house look at in one run; the rest of a long mailbox waits
+ * for the next run */
 #define LOOKS_MAX 4096u
 
 /* Returns the time at which a receive ends without a message: its own time-out or the deadline of
  * the ask that the conversation handles, whichever comes first; 0: never. */
-static uint64_t get_end_of_receive(const domus_stack *stack, uint64_t within_ns)
+static uint64_t get_time_at_which_receive_ends(const domus_stack *stack, uint64_t within_ns)
 {
     uint64_t deadline_ns = domi_stack_deadline_ns(stack);
     uint64_t until_ns = stack->manager->now_ns + within_ns;
@@ -33,8 +34,8 @@ static uint64_t get_end_of_receive(const domus_stack *stack, uint64_t within_ns)
     return deadline_ns != 0 && deadline_ns < until_ns ? deadline_ns : until_ns;
 }
 
-static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
-                         uint64_t tag, domi_promise **ret_promise)
+static int make_promise_of_receive(domus_stack *stack, const domus_pattern *pattern,
+                                   uint64_t within_ns, uint64_t tag, domi_promise **ret_promise)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
@@ -58,11 +59,12 @@ static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint6
     promise->impatient = within_ns == 0;
     family->seen[0] = family->seen[1] = NULL;
     house->marks |= DOMI_MARK_RECEIVING | DOMI_MARK_FRESH;
-    uint64_t until_ns = within_ns != 0 ? get_end_of_receive(stack, within_ns) : 0;
+    uint64_t until_ns = within_ns != 0 ? get_time_at_which_receive_ends(stack, within_ns) : 0;
     if (until_ns != 0)
         domi_promise_arm(manager, promise, until_ns);
     if (promise->impatient && (house->marks & (DOMI_MARK_BARRIER | DOMI_MARK_SUSPENDED)) != 0)
-        /* a barrier or a suspension forbids to take waiting mail now */
+        /* a barrier or a suspension forbids to take waiting mail, so a receive that searches only
+         * that ends now */
         domi_promise_fail(manager, promise, -ETIMEDOUT);
     *ret_promise = promise;
     return 0;
@@ -77,7 +79,7 @@ int domus_receive_within(domus_stack *stack, const domus_pattern *pattern, uint6
                          domus_resumed *then)
 {
     domi_promise *promise;
-    int error = begin_receive(stack, pattern, within_ns, 0, &promise);
+    int error = make_promise_of_receive(stack, pattern, within_ns, 0, &promise);
 
     if (error != 0)
         return error;
@@ -90,10 +92,10 @@ int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t
 {
     domi_promise *promise;
 
-    return begin_receive(stack, pattern, within_ns, tag, &promise);
+    return make_promise_of_receive(stack, pattern, within_ns, tag, &promise);
 }
 
-/* True if the receive's pattern accepts the message. */
+/* True if the pattern of the receive accepts the message. */
 static bool does_pattern_accept(const domi_house *house, const domus_pattern *pattern,
                                 const void *frame, domi_envelope *message)
 {
@@ -121,9 +123,9 @@ static domi_promise *find_receive_for_message(const domi_house *house, domi_enve
     return promise;
 }
 
-/* Take out the notice that ends the actor (domus_stop_after_mail()). Returns NULL if another
- * message comes before it, or none waits. */
-static domi_node *take_last_notice(domi_house *house)
+/* Take the notice that ends the actor (domus_stop_after_mail()) out of its mailbox. Returns NULL if
+ * another message comes before it, or if no such notice waits. */
+static domi_node *take_notice_that_ends_actor(domi_house *house)
 {
     domi_node **notices = &house->tails[DOMI_NOTICE];
 
@@ -135,14 +137,15 @@ static domi_node *take_last_notice(domi_house *house)
 
 /* Stop the actor if the message of domus_stop_after_mail() is next. `ordered` is a constant in some
  * calls, so that actors without an order pay for no test of it. */
-DOMI_INLINE bool stop_actor_at_last_notice(domi_manager *manager, domi_house *house, bool ordered)
+DOMI_INLINE bool stop_actor_if_last_notice_is_next(domi_manager *manager, domi_house *house,
+                                                   bool ordered)
 {
-    domi_node *last = ordered ? domi_order_take_last(house) : take_last_notice(house);
+    domi_node *last = ordered ? domi_order_take_last(house) : take_notice_that_ends_actor(house);
 
     if (last == NULL)
         return false;
     if (house->family != NULL)
-        /* `seen` may point at the message that the next line frees */
+        /* `seen` may point to the notice that is freed next */
         house->family->seen[1] = NULL;
     domi_pool_free(manager, last);
     house->mail--;
@@ -152,13 +155,14 @@ DOMI_INLINE bool stop_actor_at_last_notice(domi_manager *manager, domi_house *ho
 
 bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
 {
-    return stop_actor_at_last_notice(manager, house, domi_house_is_ordered(house));
+    return stop_actor_if_last_notice_is_next(manager, house, domi_house_is_ordered(house));
 }
 
-/* Take out the next message of `kind` that a receive accepts. Returns NULL if there is none, or if
- * `looks` messages were looked at. */
-static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint32_t kind,
-                                  uint32_t *looks, domi_promise **ret_promise)
+/* Take the next message of `kind` that a receive accepts out of its mailbox. Returns NULL if there
+ * is none, or if `looks` messages were looked at. */
+static domi_envelope *search_mailbox_for_receives(domi_manager *manager, domi_house *house,
+                                                  uint32_t kind, uint32_t *looks,
+                                                  domi_promise **ret_promise)
 {
     domi_family *family = house->family;
     domi_node **tail = &house->tails[kind];
@@ -187,20 +191,22 @@ static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint
     return NULL;
 }
 
-/* Begin to search the mail of an actor with an order. `seen` is as in search_mail(), but says only
- * whether any mail counts as looked at; then it points at the house's own node. */
-static void begin_look_in_order(domi_house *house, domi_node **seen)
+/* Begin to search the mail of an actor with an order. `seen` is as in
+ * search_mailbox_for_receives(), but says only whether any mail counts as looked at; then it points
+ * at the house's own node. */
+static void begin_search_of_ordered_mail(domi_house *house, domi_node **seen)
 {
     if (*seen == NULL)
         domi_order_show_again(house);
     *seen = &house->node;
 }
 
-/* Do the same as search_mail(), for both mailboxes of an actor with an order. */
-static domi_envelope *search_ordered_mail(domi_manager *manager, domi_house *house, uint32_t *looks,
-                                          domi_promise **ret_promise)
+/* Search for a receive's message as search_mailbox_for_receives() does, in both mailboxes of an
+ * actor with an order. */
+static domi_envelope *search_ordered_mail_for_receives(domi_manager *manager, domi_house *house,
+                                                       uint32_t *looks, domi_promise **ret_promise)
 {
-    begin_look_in_order(house, &house->family->seen[0]);
+    begin_search_of_ordered_mail(house, &house->family->seen[0]);
     while (*looks != 0) {
         domi_node *node = domi_order_take_unseen(house);
         if (node == NULL)
@@ -223,22 +229,23 @@ static domi_envelope *search_ordered_mail(domi_manager *manager, domi_house *hou
     return NULL;
 }
 
-/* Take out the next ask or notice that a receive accepts. Returns NULL if there is none, or if
- * `looks` messages were looked at. */
-DOMI_INLINE domi_envelope *search_mailboxes(domi_manager *manager, domi_house *house,
-                                            uint32_t *looks, domi_promise **ret_promise,
-                                            bool ordered)
+/* Take the next ask or notice that a receive accepts out of the mailboxes. Returns NULL if there is
+ * none, or if `looks` messages were looked at. */
+DOMI_INLINE domi_envelope *search_all_mail_for_receives(domi_manager *manager, domi_house *house,
+                                                        uint32_t *looks, domi_promise **ret_promise,
+                                                        bool ordered)
 {
     if (ordered)
-        return search_ordered_mail(manager, house, looks, ret_promise);
-    domi_envelope *message = search_mail(manager, house, DOMI_ASK, looks, ret_promise);
+        return search_ordered_mail_for_receives(manager, house, looks, ret_promise);
+    domi_envelope *message =
+        search_mailbox_for_receives(manager, house, DOMI_ASK, looks, ret_promise);
     if (message == NULL && *looks != 0)
-        message = search_mail(manager, house, DOMI_NOTICE, looks, ret_promise);
+        message = search_mailbox_for_receives(manager, house, DOMI_NOTICE, looks, ret_promise);
     return message;
 }
 
 /* Returns the oldest receive that searches only the mail that waits already; NULL: none. */
-static domi_promise *find_impatient_receive(const domi_family *family)
+static domi_promise *find_receive_of_waiting_mail_only(const domi_family *family)
 {
     domi_promise *promise = family->receives;
 
@@ -248,40 +255,41 @@ static domi_promise *find_impatient_receive(const domi_family *family)
 }
 
 /* End the receives that search only waiting mail, because all mail was looked at. */
-static void end_impatient_receives(domi_manager *manager, domi_house *house)
+static void end_receives_of_waiting_mail_only(domi_manager *manager, domi_house *house)
 {
     domi_promise *promise;
 
     house->marks &= (uint16_t)~DOMI_MARK_FRESH;
-    while ((promise = find_impatient_receive(house->family)) != NULL)
-        /* domi_promise_fail() takes the receive out of the list, so the loop ends. */
+    while ((promise = find_receive_of_waiting_mail_only(house->family)) != NULL)
+        /* domi_promise_fail() takes the receive out of its house's list, so the loop ends. */
         domi_promise_fail(manager, promise, -ETIMEDOUT);
 }
 
 /* True if a receive has mail to look at, and the actor has an order if and only if `ordered` says
  * so: a conversation that was resumed may have changed that. */
-DOMI_INLINE bool has_receive_to_look(const domi_house *house, bool ordered)
+DOMI_INLINE bool has_receive_mail_to_look_at(const domi_house *house, bool ordered)
 {
     return domi_house_has_receive_to_look(house) &&
            (house->marks & DOMI_MARK_ORDERED) == (ordered ? DOMI_MARK_ORDERED : 0);
 }
 
-DOMI_INLINE uint32_t run_receives(domi_manager *manager, domi_house *house, uint32_t budget,
-                                  bool ordered)
+DOMI_INLINE uint32_t resume_receives_with_mail(domi_manager *manager, domi_house *house,
+                                               uint32_t budget, bool ordered)
 {
     uint32_t looks = LOOKS_MAX;
     uint32_t handled = 0;
 
-    /* A conversation that was resumed with the last message may have stopped the actor. */
-    while (handled < budget && has_receive_to_look(house, ordered) &&
+    /* A conversation that was resumed with the last received message may have stopped the actor. */
+    while (handled < budget && has_receive_mail_to_look_at(house, ordered) &&
            !domi_house_is_asked_to_stop(house)) {
         domi_promise *promise = NULL;
-        if (stop_actor_at_last_notice(manager, house, ordered))
+        if (stop_actor_if_last_notice_is_next(manager, house, ordered))
             return handled + 1;
-        domi_envelope *message = search_mailboxes(manager, house, &looks, &promise, ordered);
+        domi_envelope *message =
+            search_all_mail_for_receives(manager, house, &looks, &promise, ordered);
         if (message == NULL) {
             if (looks != 0)
-                end_impatient_receives(manager, house);
+                end_receives_of_waiting_mail_only(manager, house);
             break;
         }
         handled++;
@@ -296,17 +304,17 @@ DOMI_INLINE uint32_t run_receives(domi_manager *manager, domi_house *house, uint
 
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    return run_receives(manager, house, budget, false);
+    return resume_receives_with_mail(manager, house, budget, false);
 }
 
 uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    return run_receives(manager, house, budget, true);
+    return resume_receives_with_mail(manager, house, budget, true);
 }
 
-static domi_envelope *find_matching_message(domi_manager *manager, domi_house *house, uint32_t kind,
-                                            const domus_pattern *pattern, const void *frame,
-                                            domi_node **seen)
+static domi_envelope *take_message_for_pattern(domi_manager *manager, domi_house *house,
+                                               uint32_t kind, const domus_pattern *pattern,
+                                               const void *frame, domi_node **seen)
 {
     domi_node **tail = &house->tails[kind];
     domi_node *before = *seen != NULL ? *seen : *tail;
@@ -321,7 +329,7 @@ static domi_envelope *find_matching_message(domi_manager *manager, domi_house *h
         }
         domi_list_take_behind(tail, before);
         house->mail--;
-        /* a receive of a conversation may have looked up to this message */
+        /* a receive of some conversation may have looked at the mail up to this message */
         if (house->family != NULL)
             house->family->seen[kind == DOMI_NOTICE] = NULL;
         if (!expired)
@@ -331,13 +339,13 @@ static domi_envelope *find_matching_message(domi_manager *manager, domi_house *h
     return NULL;
 }
 
-static domi_envelope *find_matching_message_in_order(domi_manager *manager, domi_house *house,
-                                                     const domus_pattern *pattern,
-                                                     const void *frame, domi_node **seen)
+static domi_envelope *take_ordered_message_for_pattern(domi_manager *manager, domi_house *house,
+                                                       const domus_pattern *pattern,
+                                                       const void *frame, domi_node **seen)
 {
     domi_envelope *found = NULL;
 
-    begin_look_in_order(house, seen);
+    begin_search_of_ordered_mail(house, seen);
     while (found == NULL) {
         domi_node *node = domi_order_take_unseen(house);
         if (node == NULL)
@@ -353,8 +361,8 @@ static domi_envelope *find_matching_message_in_order(domi_manager *manager, domi
             domi_order_put_seen(house, node);
         }
     }
-    /* The receives of conversations have not looked at the messages that this search has looked
-     * at. */
+    /* The receives of conversations have not looked at the messages that this search has set aside,
+     * so these count as not looked at again. */
     if ((house->marks & DOMI_MARK_RECEIVING) != 0)
         *seen = NULL;
     domi_mailbox_restart_receives(house);
@@ -366,13 +374,13 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
                                  domi_node *seen[2])
 {
     if (domi_house_is_ordered(house))
-        return find_matching_message_in_order(manager, house, pattern, frame, &seen[0]);
+        return take_ordered_message_for_pattern(manager, house, pattern, frame, &seen[0]);
     domi_envelope *message =
-        find_matching_message(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
+        take_message_for_pattern(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
 
     if (message != NULL)
         return message;
-    return find_matching_message(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
+    return take_message_for_pattern(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
 }
 
 /* --- stash ---------------------------------------------------------------------------------- */
@@ -391,7 +399,7 @@ int domus_stash(domus_stack *stack)
         return -EALREADY;
     if (message->sender == house && (!is_ask || domi_ask_is_of_peer(message, house)) &&
         domi_house_is_channel(house))
-        /* a message of the peer never was in a mailbox, and could not go back into one */
+        /* a message of the channel's peer never was in a mailbox, and could not go back into one */
         return -EOPNOTSUPP;
     domi_family *family = domi_family_of(house);
     if (family == NULL)
@@ -407,7 +415,7 @@ int domus_stash(domus_stack *stack)
     else if (is_ask)
         domi_stack_leave_ask(stack);
     stack->answered = is_ask || stack->answered;
-    /* only a plain handler is shown this message; a receive that returns to its caller
+    /* the message is the shown one only in a plain handler; a receive that returns to its caller
      * (detached.h) leaves `stack->message` as it was */
     if (stack->message == message) {
         stack->message = NULL;

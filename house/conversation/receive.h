@@ -9,12 +9,12 @@
  * finds a message. Returns the number of handled messages, at most `budget`. */
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);
 
-/* Do the same as domi_receive_run(), for an actor with an order. */
+/* Search new mail for the receives as domi_receive_run() does, for an actor with an order. */
 uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget);
 
-/* Take out the first message that `pattern` accepts, for a receive that returns to its caller
- * (detached.h); NULL: none. `seen` remembers the last ask and the last notice that were looked at;
- * both are NULL at first. */
+/* Take the first message that `pattern` accepts out of the mail, for a receive that returns to its
+ * caller (detached.h); NULL: none. `seen` remembers the last ask and the last notice that were
+ * looked at; both are NULL at first. */
 domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
                                  const domus_pattern *pattern, const void *frame,
                                  domi_node *seen[2]);

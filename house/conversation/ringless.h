@@ -1,5 +1,5 @@
-/* The refusal of verbs that need a ring. An actor of a pool cannot use these, because no runner has
- * a ring. */
+/* Refusing verbs that need a ring: an actor of a pool cannot use these, because no runner has a
+ * ring. */
 #ifndef DOMI_HOUSE_CONVERSATION_RINGLESS_H
 #define DOMI_HOUSE_CONVERSATION_RINGLESS_H
 

@@ -8,8 +8,8 @@
 
 /* Set up a stack that has a frame of its own. Its serial is not set here, because it grows over all
  * lives of a pooled stack. */
-static inline void init_framed(domus_stack *stack, domi_manager *manager, domi_house *house,
-                               uint32_t frame_size)
+static inline void init_stack_with_frame(domus_stack *stack, domi_manager *manager,
+                                         domi_house *house, uint32_t frame_size)
 {
     atomic_store_explicit(&stack->house, house, memory_order_relaxed);
     stack->manager = manager;
@@ -46,7 +46,7 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
         return NULL;
     domus_stack *stack = domi_pool_take(manager, slab);
     if (stack != NULL)
-        init_framed(stack, manager, house, frame_size);
+        init_stack_with_frame(stack, manager, house, frame_size);
     return stack;
 }
 
@@ -55,21 +55,22 @@ domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_hous
 {
     domus_stack *stack = place;
 
-    init_framed(stack, manager, house, frame_size);
+    init_stack_with_frame(stack, manager, house, frame_size);
     atomic_init(&stack->serial, 0);
-    stack->cancelled = true;        /* makes domi_stack_check_may_wait() refuse every wait */
-    stack->away = DOMI_STACK_LOCAL; /* makes the end of the stack free nothing */
+    /* marks the stack as one on which domi_stack_check_may_wait() refuses every wait */
+    stack->cancelled = true;
+    stack->away = DOMI_STACK_LOCAL; /* lets the end of the stack free nothing */
     return stack;
 }
 
 /* Record the promise of the asker that waits for this ask, for walks over the chain of asks
  * (circle.c). */
-static void set_parent(domus_stack *pooled, domi_envelope *ask)
+static void record_promise_of_asker(domus_stack *pooled, domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return(ask);
 
-    /* release: a walker that reads one of these two values also sees that the stack's earlier wait
-     * is over (circle.c). */
+    /* release: a walker that reads a new `parent` or `parent_serial` also sees that the stack's
+     * earlier wait is over (circle.c). */
     atomic_store_explicit(&pooled->parent_serial, back->serial, memory_order_release);
     atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
 }
@@ -80,7 +81,7 @@ domus_stack *domi_stack_make_pooled(domus_stack *stack)
         stack->pooled = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
     domus_stack *pooled = stack->pooled;
     if (pooled != NULL && stack->ask != NULL) {
-        set_parent(pooled, stack->ask);
+        record_promise_of_asker(pooled, stack->ask);
         domi_ask_hold(stack->manager, domi_stack_house(stack), stack->ask);
     }
     if (pooled != NULL && stack->message != NULL && pooled->begun_by == NULL)

@@ -16,76 +16,83 @@
 
 typedef enum domi_wait {
     DOMI_WAIT_NONE,
-    DOMI_WAIT_ONE, /* the stack waits for `awaited` */
+    DOMI_WAIT_ONE, /* the stack waits for one promise, `awaited` */
     DOMI_WAIT_ALL,
     DOMI_WAIT_FIRST,
-    DOMI_WAIT_KEPT, /* the stack only holds a kept ask, until its deadline */
-    /* the stack is no conversation: it holds the promises of a channel's requests (asks.h) */
+    DOMI_WAIT_KEPT, /* the stack holds no conversation but a kept ask, until the ask's deadline */
+    /* the stack holds no conversation but the promises of a channel's requests (asks.h) */
     DOMI_WAIT_PEER,
 } domi_wait;
 
 struct domus_stack {
-    /* the node by which the stack is in the exception mailbox when all its answers were there
-     * before it parked */
+    /* the stack's node, which is in the exception mailbox when all answers were there before the
+     * stack parked */
     domi_node node;
     _Atomic(domi_house *) house;
-    domi_manager *manager;  /* the manager of the thread that runs the house now */
-    domi_envelope *ask;     /* the ask that this conversation still has to answer; NULL: none, or it
-                               was answered */
-    domi_envelope *message; /* the message being handled; NULL: none, or the handler has passed it
-                               on */
+    domi_manager *manager; /* the manager of the thread that runs the stack's house now */
+    /* the ask that this conversation still has to answer; NULL: none, or it was answered */
+    domi_envelope *ask;
+    /* the message that the conversation handles; NULL: none, or the handler has passed it on */
+    domi_envelope *message;
     /* the pooled stack of this conversation, which may be this stack itself; NULL: none yet */
     domus_stack *pooled;
-    domus_resumed *then; /* the function that is called when the wait is over */
+    /* the function with which the conversation goes on when its wait is over */
+    domus_resumed *then;
 
-    domus_address sender; /* sender of the message, valid when the envelope has left this stack */
-    uint32_t frame_size;  /* size of `frame` in bytes */
-    bool answered;        /* the ask of the conversation was answered, kept, stashed or forwarded */
-    bool barrier;         /* this conversation raised the barrier */
-    bool barrier_fresh;   /* the conversation raised the barrier and has not parked since */
-    bool end_acts;        /* a verb has asked for work at the end of the turn (turn.h) */
-    uint8_t wait;         /* a domi_wait */
-    bool parked;          /* the stack is in the house's list of parked stacks */
-    bool queued;          /* the stack's node is in the exception mailbox */
-    bool cancelled;       /* the conversation was cancelled, and may not wait any more */
-    /* the conversation is over; the stack is freed when no mailbox holds a node of it */
+    /* sender of the conversation's message, valid when the envelope has left this stack */
+    domus_address sender;
+    uint32_t frame_size; /* size of the stack's `frame` in bytes */
+    /* whether the ask of the conversation was answered, kept, stashed or forwarded */
+    bool answered;
+    bool barrier;       /* whether this conversation has raised the barrier that is up */
+    bool barrier_fresh; /* whether the conversation has raised the barrier and not parked since */
+    bool end_acts;      /* whether a verb has asked for work at the end of the turn (turn.h) */
+    uint8_t wait;       /* for which of its promises the stack waits, a domi_wait */
+    bool parked;        /* whether the stack is in the house's list of parked stacks */
+    bool queued;        /* whether the stack's node is in the exception mailbox */
+    bool cancelled; /* whether the conversation was cancelled, so that it may not wait any more */
+    /* whether the conversation is over; its stack is freed when no mailbox holds a node of it */
     bool ended;
-    bool outlives; /* the conversation does not end with its channel's connection */
-    bool works;    /* the actor that keeps its ask works for it (domus_keep_working()) */
-    /* grows when the conversation ends, so that old references are known */
+    bool outlives; /* whether the conversation goes on when the connection of its channel ends */
+    /* whether the actor that keeps the stack's ask works for it (domus_keep_working()) */
+    bool works;
+    /* serial of the stack, which grows when a conversation ends, so that old references are
+     * known */
     _Atomic uint32_t serial;
-    uint32_t pending;      /* number of promises in `waiting` */
-    domi_promise *waiting; /* promises that have not completed, the newest first */
-    /* promises that have completed and were not shown to a handler, the oldest first; linked by
-     * answer.next */
+    uint32_t pending; /* number of promises in the list `waiting` */
+    /* promises of the conversation that have not completed, the newest first */
+    domi_promise *waiting;
+    /* promises that have completed and whose answers no handler was shown, the oldest first; linked
+     * by answer.next */
     domi_promise *answers;
 
-    domi_promise *answers_last; /* the newest promise in `answers` */
-    domi_promise *awaited;      /* the promise that is waited for if `wait` is DOMI_WAIT_ONE */
-    domus_stack *next;          /* links in the house's list of parked stacks */
-    domus_stack *previous;      /* links that list backwards */
+    domi_promise *answers_last; /* the newest one of the promises in `answers` */
+    /* the promise that the conversation waits for if `wait` is DOMI_WAIT_ONE */
+    domi_promise *awaited;
+    domus_stack *next;     /* the next stack in the house's list of parked stacks */
+    domus_stack *previous; /* the stack before this one in the house's list of parked stacks */
     /* the promise of the asker for the ask that this stack answers; NULL: it answers no ask */
     _Atomic(domi_promise *) parent;
-    _Atomic uint32_t parent_serial; /* serial that `parent` had when its ask was made */
-    /* number of promises that ended on a thief's thread while home's wheel still held them; also
-     * the bit DOMI_STACK_COUNTED */
+    _Atomic uint32_t parent_serial; /* serial that the promise `parent` had when the ask was made */
+    /* number of promises of this stack that ended on a thief's thread while home's wheel still held
+     * them; also the bit DOMI_STACK_COUNTED */
     uint32_t away;
     /* type of the message that began the conversation; NULL: no message did */
     const domus_type *begun_by;
-    /* the message that a receive took, while it is handled: an ask; also a notice, for a receive
-     * that returns to its caller (detached.h) */
+    /* the message that a receive of this conversation took, while it is handled: an ask; also a
+     * notice, for a receive that returns to its caller (detached.h) */
     domi_envelope *received;
 
     domi_promise first; /* the first promise of the conversation, which needs no allocation */
     alignas(16) unsigned char frame[];
 };
 
-/* Bit in `away`: the channel of the house counts this conversation, and is told of its end. The bit
- * is in this field because the end of a stack reads the field anyway. Channels actors are never
- * lent, so the count in the other bits stays 0 beside it. */
+/* Bit in the field `away` of a stack: the channel of the house counts this conversation, and is
+ * told of its end. The bit is in this field because the end of a stack reads the field anyway.
+ * Channels actors are never lent, so the count in the other bits stays 0 beside it. */
 #define DOMI_STACK_COUNTED UINT32_C(0x80000000)
 
-/* bytes of a stack that lie before its frame */
+/* number of bytes of a stack that lie before its frame */
 #define DOMI_STACK_HEAD offsetof(domus_stack, frame)
 
 /* Value of `away` in a stack that lies in a C frame because there is no memory for a pooled one
@@ -115,8 +122,8 @@ domus_stack *domi_stack_make_pooled(domus_stack *stack);
 static inline void domi_stack_leave_ask(domus_stack *stack)
 {
     stack->ask = NULL;
-    /* Relaxed: a walker that has read the old parent finds that the parent's wait is over, or will
-     * be soon. */
+    /* Relaxed: a walker over the chain of asks that has read the old parent finds that the parent's
+     * wait is over, or will be soon. */
     if (stack->pooled != NULL)
         atomic_store_explicit(&stack->pooled->parent, NULL, memory_order_relaxed);
 }
@@ -131,7 +138,7 @@ DOMI_INLINE void domi_stack_release_message(domus_stack *stack, const domi_envel
     stack->sender = (domus_address){message->sender, message->sender_lease};
 }
 
-/* Let the ask that began this conversation leave it, with its envelope. */
+/* Let the ask that began this conversation leave it, with the envelope of the ask. */
 DOMI_INLINE void domi_stack_release_ask(domus_stack *stack, const domi_envelope *ask)
 {
     domi_stack_leave_ask(stack);
@@ -226,7 +233,8 @@ static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *hou
         return false;
     if (back->promise == NULL)
         return true;
-    /* an ask of the house to itself, and a request that has expired, go through the mailbox */
+    /* false for an ask of the house to itself and a request that has expired: these are answered
+     * through the mailbox */
     return domi_promise_serial(back->promise) == back->serial &&
            domi_promise_stack(back->promise)->wait == DOMI_WAIT_PEER;
 }
@@ -255,7 +263,8 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
         return error;
     domus_stack *pooled = domi_stack_make_pooled(stack);
     if (DOMI_UNLIKELY(pooled == NULL))
-        return -ENOMEM; /* a new pooled stack is freed when the handler returns */
+        /* a pooled stack that was made just now is freed when the handler returns */
+        return -ENOMEM;
     domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
     if (DOMI_UNLIKELY(promise == NULL))
         return -ENOMEM;
@@ -299,7 +308,8 @@ DOMI_INLINE void domi_promise_unlink_plain(domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
-    /* Relaxed: another thread that reads the serial only compares it with the one that it knew. */
+    /* Relaxed: another thread that reads a promise's serial only compares it with the one that it
+     * knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
@@ -369,7 +379,7 @@ DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, d
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
 }
 
-/* Begin a stack as domi_stack_prepare() does, for a turn without a message. */
+/* Begin a stack as domi_stack_prepare() does, for a turn that handles no message. */
 DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     domi_stack_prepare(stack, manager, house);
@@ -386,7 +396,7 @@ static inline domi_promise *domi_promise_next_answer(const domi_promise *promise
                                     offsetof(domi_promise, answer));
 }
 
-/* True if the stack has what it waits for and may go on at once. */
+/* True if the stack has the answers that it waits for and may go on at once. */
 static inline bool domi_stack_is_satisfied(const domus_stack *stack)
 {
     switch (stack->wait) {

@@ -1,5 +1,5 @@
-/* Implements domus_take() and domus_take_answer(): a handler takes what a payload owns
- * (domus/actor.h). */
+/* Implements domus_take() and domus_take_answer(): a handler takes over what the payload of a
+ * message owns (domus/actor.h). */
 #include "house/conversation/take.h"
 
 #include "base/check.h"
@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-/* Take what the payload of a timer owns; -EPERM for a periodic timer, which needs the payload for
- * its next event. */
+/* Take over what the payload of a timer owns; -EPERM for a periodic timer, which needs the payload
+ * for its next event. */
 static int take_payload_of_timer(domi_timer *timer)
 {
     if (timer->period_ns != 0)
@@ -23,7 +23,7 @@ static int take_payload_of_timer(domi_timer *timer)
 
 int domi_envelope_take(domi_envelope *message)
 {
-    if (message->type == NULL) /* an exception has no type */
+    if (message->type == NULL) /* an exception has no type and owns nothing */
         return -EINVAL;
     if (message->node.slab == DOMI_SLAB_TIMER)
         return take_payload_of_timer((domi_timer *)(void *)message);
@@ -37,19 +37,19 @@ int domi_envelope_take(domi_envelope *message)
 
 /* --- the answers of a wait for all --------------------------------------------------------- */
 
-static bool is_answer_shared(const domi_promise *promise)
+static bool is_payload_of_answer_shared(const domi_promise *promise)
 {
     return promise->message != NULL && promise->message->node.slab == DOMI_SLAB_SHARED;
 }
 
-/* Take what all shown answers own, or nothing if one of the answers is shared. */
-static int take_all_answers(domi_promise *shown)
+/* Take over what all shown answers own, or nothing if one of the answers has a shared payload. */
+static int take_payloads_of_all_answers(domi_promise *shown)
 {
     int result = -EINVAL;
 
     for (domi_promise *promise = shown; promise != NULL;
          promise = domi_promise_next_answer(promise)) {
-        if (is_answer_shared(promise))
+        if (is_payload_of_answer_shared(promise))
             return -EPERM;
     }
     for (domi_promise *promise = shown; promise != NULL;
@@ -71,7 +71,7 @@ static domi_envelope *get_shown_message(const domus_stack *stack)
 
 /* Copy the slices of a message of a channel's peer, because the new owner may give them to another
  * thread and they show bytes of the receive buffer. Returns 0; -ENOMEM. */
-static int copy_message_slices(const domus_stack *stack, domi_envelope *message)
+static int copy_slices_of_peers_message(const domus_stack *stack, domi_envelope *message)
 {
     domi_house *house = domi_stack_house(stack);
 
@@ -88,12 +88,12 @@ int domus_take(domus_stack *stack)
     domi_envelope *message = get_shown_message(stack);
 
     if (message == NULL)
-        return take_all_answers(stack->manager->shown.first);
-    int error = copy_message_slices(stack, message);
+        return take_payloads_of_all_answers(stack->manager->shown.first);
+    int error = copy_slices_of_peers_message(stack, message);
     return error != 0 ? error : domi_envelope_take(message);
 }
 
-/* Find the promise of `answer` among `promise` and the promises behind it, up to but not
+/* Find the promise that has `answer` among `promise` and the promises behind it, up to but not
  * including `end`. */
 static domi_promise *find_promise_of_answer(domi_promise *promise, const domi_promise *end,
                                             const domus_answer *answer)
@@ -103,9 +103,9 @@ static domi_promise *find_promise_of_answer(domi_promise *promise, const domi_pr
     return promise != end ? promise : NULL;
 }
 
-/* Find a shown answer. A function that takes one answer after the other finds each at once, because
- * the search begins where the last one ended. */
-static domi_promise *find_shown(domi_manager *manager, const domus_answer *answer)
+/* Find the promise of a shown answer. A function that takes one answer after the other finds each
+ * at once, because the search begins where the last one ended. */
+static domi_promise *find_promise_of_shown_answer(domi_manager *manager, const domus_answer *answer)
 {
     domi_promise *from = manager->shown.last != NULL ? manager->shown.last : manager->shown.first;
     domi_promise *found = find_promise_of_answer(from, NULL, answer);
@@ -119,10 +119,11 @@ static domi_promise *find_shown(domi_manager *manager, const domus_answer *answe
 
 int domus_take_answer(domus_stack *stack, const domus_answer *answer)
 {
-    /* one answer was shown, so `message` holds it; `received` would be a later message */
+    /* the function was shown one answer, so `message` holds that; `received` would be a later
+     * message */
     if (stack->manager->shown.first == NULL)
         return stack->message != NULL ? domi_envelope_take(stack->message) : -EINVAL;
-    const domi_promise *promise = find_shown(stack->manager, answer);
+    const domi_promise *promise = find_promise_of_shown_answer(stack->manager, answer);
     if (promise == NULL || promise->message == NULL)
         return -EINVAL;
     return domi_envelope_take(promise->message);

@@ -13,18 +13,18 @@
 #include <errno.h>
 #include <string.h>
 
-static void count_timers(domi_manager *manager, const domi_house *house, uint32_t by)
+static void add_to_timer_count_of_home(domi_manager *manager, const domi_house *house, uint32_t by)
 {
     if (!domi_is_lent(manager, house))
         domi_timers_add(manager, by);
     else if (domi_house_is_pooled(house))
-        /* Relaxed: the number is only compared with the limit. */
+        /* Relaxed: the number of the pool's timers is only compared with the limit. */
         atomic_fetch_add_explicit(&house->home->timing.timers, by, memory_order_relaxed);
     else
         manager->timing.noted_timers += by;
 }
 
-static void note_timer(domi_manager *manager, domi_timer *timer)
+static void leave_note_for_timer(domi_manager *manager, domi_timer *timer)
 {
     timer->noted = true;
     domi_note_add(manager, &timer->event.node);
@@ -42,7 +42,7 @@ static void remove_timer_from_wheel(domi_manager *home, domi_timer *timer)
     timer->timed = false;
 }
 
-/* Take a timer off the wheel of its pool; the runner of its actor calls this. */
+/* Take a timer off the wheel of the pool of its actor; the runner of this actor calls this. */
 static void remove_timer_from_wheel_of_pool(domi_timer *timer)
 {
     domi_manager *home = timer->house->home;
@@ -51,7 +51,7 @@ static void remove_timer_from_wheel_of_pool(domi_timer *timer)
     timer->timed = false;
 }
 
-static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
+static void arm_timer_or_leave_note(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
 {
     domi_manager *home = timer->house->home;
 
@@ -65,10 +65,10 @@ static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires
         return;
     }
     timer->wheel.expires_ns = expires_ns;
-    note_timer(manager, timer);
+    leave_note_for_timer(manager, timer);
 }
 
-static int refuse_timer(domi_manager *manager)
+static int refuse_timer_at_limit(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.timers_refused, 1);
     return -ENOBUFS;
@@ -79,7 +79,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 {
     if (domi_timers_count(house->home) + manager->timing.noted_timers >=
         manager->config->scheduler.timers_max)
-        return refuse_timer(manager);
+        return refuse_timer_at_limit(manager);
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
     if (timer == NULL)
         return -ENOMEM;
@@ -96,22 +96,22 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->under_way = timer->cancelled = timer->fixed_delay = false;
     timer->noted = timer->timed = timer->taken = false;
     domi_link_add(house, &timer->link);
-    count_timers(manager, house, 1);
+    add_to_timer_count_of_home(manager, house, 1);
 
     domi_wheel_node_init(&timer->wheel);
     uint64_t expires_ns = manager->now_ns + delay_ns;
-    arm_timer(manager, timer, expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
+    arm_timer_or_leave_note(manager, timer, expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
     *ret_timer = timer;
     return 0;
 }
 
-/* Free a timer. A thief cannot take it off home's wheel, so the thief leaves a note, and home frees
+/* Free a timer. A thief cannot take the timer off home's wheel, so it leaves a note, and home frees
  * the timer. */
 static void free_timer(domi_manager *manager, domi_timer *timer)
 {
     if (timer->timed && domi_is_lent(manager, timer->house)) {
         if (!domi_house_is_pooled(timer->house)) {
-            note_timer(manager, timer);
+            leave_note_for_timer(manager, timer);
             return;
         }
         remove_timer_from_wheel_of_pool(timer);
@@ -121,7 +121,7 @@ static void free_timer(domi_manager *manager, domi_timer *timer)
     domi_link_remove(timer->house, &timer->link);
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
                           memory_order_relaxed);
-    count_timers(manager, timer->house, UINT32_MAX);
+    add_to_timer_count_of_home(manager, timer->house, UINT32_MAX);
     if (DOMI_UNLIKELY(timer->event.type->release != NULL) && !timer->taken)
         timer->event.type->release(timer->event.payload);
     domi_pool_free(manager, &timer->event.node);
@@ -157,8 +157,8 @@ domi_house *domi_timer_house(domi_wheel_node *node)
     return get_timer_of_node(node)->house;
 }
 
-/* Postpone a timer. The number of ticks is added to the lease of its event, which needs no lease,
- * so that the timer keeps its rate. */
+/* Postpone a timer by a tick, because its house is away. The number of such ticks is added to the
+ * lease of its event, which needs no lease, so that the timer keeps its rate. */
 void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node)
 {
     domi_timer *timer = get_timer_of_node(node);
@@ -194,11 +194,11 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     timer->under_way = true;
-    /* The processor fetches the neighbours in the house's list of timers now, because the end of
-     * the event writes them. */
+    /* The processor fetches the neighbours of the timer in the house's list of attached objects
+     * now, because the end of the event writes them. */
     domi_prefetch_write(timer->link.next);
     domi_prefetch_write(timer->link.previous);
-    /* The event goes straight into the mailbox and not through the inbox: a house cancels its
+    /* A timer's event goes straight into the mailbox and not through the inbox: a house cancels its
      * timers before it is gone, and an event in the inbox could outlive it. */
     timer->event.node.kind = DOMI_EVENT;
     domi_mailbox_append(manager, timer->house, &timer->event.node, DOMI_EVENT);
@@ -211,7 +211,7 @@ void domi_timer_end_event(domi_manager *manager, domi_timer *timer)
     if (timer->cancelled || timer->period_ns == 0)
         free_timer(manager, timer);
     else if (timer->fixed_delay)
-        arm_timer(manager, timer, manager->now_ns + timer->period_ns);
+        arm_timer_or_leave_note(manager, timer, manager->now_ns + timer->period_ns);
 }
 
 void domi_timer_drop_node(domi_manager *manager, domi_node *node)

@@ -16,20 +16,21 @@ struct domi_timer {
     /* the timer's event; its sender_lease counts missed events, its node.lease the ticks by
      * which the timer was postponed */
     domi_envelope event;
-    domi_wheel_node wheel; /* links in the wheel `timers` of home */
-    domi_house *house;     /* the actor that gets the events */
-    uint64_t period_ns;    /* period in nanoseconds; 0: the timer fires once */
-    /* grows when the timer is freed, so that old handles of it are stale */
+    domi_wheel_node wheel; /* node of the timer on home's wheel `timers` */
+    domi_house *house;     /* the house of the actor that gets the timer's events */
+    uint64_t period_ns;    /* period of the timer in nanoseconds; 0: it fires once */
+    /* generation of the timer, which grows when it is freed, so that old handles of it are stale */
     _Atomic uint32_t generation;
-    bool under_way; /* the event is in the mailbox, or being handled */
-    /* the timer was cancelled: an event under way is not handled any more, and the timer is
+    bool under_way; /* whether the timer's event is in the mailbox, or being handled */
+    /* whether the timer was cancelled: an event under way is not handled any more, and the timer is
      * freed with it */
     bool cancelled;
-    bool fixed_delay; /* the timer is armed again when its event was handled, not when it fires */
-    bool noted : 1;   /* the event's node is a note for home (notes.h) */
-    bool timed : 1;   /* the timer is on home's wheel, which a thief must not change */
-    bool taken : 1;   /* the actor took what the payload owns (domus_take()) */
-    DOMI_AT_LINK domi_link link; /* links in the house's list `attached` */
+    /* whether the timer is armed again when its event was handled, and not when it fires */
+    bool fixed_delay;
+    bool noted : 1; /* whether the timer's node is a note for home (notes.h) */
+    bool timed : 1; /* whether the timer is on home's wheel, which a thief must not change */
+    bool taken : 1; /* whether the actor took what the timer's payload owns (domus_take()) */
+    DOMI_AT_LINK domi_link link; /* links of the timer in the house's list `attached` */
 };
 
 static_assert(sizeof(domi_timer) == 128, "two cache lines");
@@ -67,7 +68,7 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
  * Home, or the thread that has the lock of home's wheel. */
 void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node);
 
-/* Returns the house of the timer whose node on the wheel this is. */
+/* Returns the house of a timer, by the timer's node on the wheel. */
 domi_house *domi_timer_house(domi_wheel_node *node);
 
 /* domi_timer_end_event() is called when the timer's event was handled. It frees a timer that fires

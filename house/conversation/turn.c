@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-/* Release answers that were shown to a function that has returned. */
+/* Release the answers that were shown to a resumed function, which has returned. */
 static void free_shown_answers(domi_manager *manager, domi_promise *answers)
 {
     while (answers != NULL) {
@@ -28,7 +28,7 @@ static void free_shown_answers(domi_manager *manager, domi_promise *answers)
     }
 }
 
-static void append_answer(domus_stack *stack, domi_promise *promise)
+static void append_answer_to_stack(domus_stack *stack, domi_promise *promise)
 {
     promise->answer.next = NULL;
     if (stack->answers == NULL)
@@ -40,7 +40,7 @@ static void append_answer(domus_stack *stack, domi_promise *promise)
 
 /* Take out the answers that the resumed function will be shown: the whole list if `one` is NULL
  * (DOMI_WAIT_ALL), else this one promise. */
-static domi_promise *detach_answers(domus_stack *stack, const domi_promise *one)
+static domi_promise *take_answers_to_show(domus_stack *stack, const domi_promise *one)
 {
     domi_promise *first = stack->answers;
     domi_promise *before = NULL;
@@ -65,8 +65,9 @@ static domi_promise *detach_answers(domus_stack *stack, const domi_promise *one)
 
 /* Begin a turn of the conversation: call its next function with `answer`. `handled` is the type of
  * the message that brought the answer; NULL: no message did. The caller ends the turn. */
-DOMI_INLINE int call_resumed(domi_manager *manager, domus_stack *stack, domi_envelope *message,
-                             const domus_type *handled, const domus_answer *answer)
+DOMI_INLINE int call_function_that_goes_on(domi_manager *manager, domus_stack *stack,
+                                           domi_envelope *message, const domus_type *handled,
+                                           const domus_answer *answer)
 {
     stack->manager = manager;
     stack->message = message;
@@ -76,18 +77,18 @@ DOMI_INLINE int call_resumed(domi_manager *manager, domus_stack *stack, domi_env
     return stack->then(stack, domi_stack_house(stack)->self, answer);
 }
 
-/* Show a function one answer, copied to this C frame, so that its promise is already free for the
- * next ask. */
+/* Show a function one answer. The answer is copied to this C frame first, so that its promise is
+ * already free for the next ask. */
 static void resume_with_answer(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     domus_answer answer = promise->answer;
     domi_envelope *message = promise->message;
 
     domi_promise_release(manager, promise);
-    /* the verbs that answer or keep an ask look for it here */
+    /* the verbs that answer or keep an ask look for it in `received` */
     if (message != NULL && message->node.kind == DOMI_ASK)
         stack->received = message;
-    int result = call_resumed(manager, stack, message, answer.type, &answer);
+    int result = call_function_that_goes_on(manager, stack, message, answer.type, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
         domi_answer_release(manager, message);
     domi_turn_end(stack, result);
@@ -96,23 +97,23 @@ static void resume_with_answer(domi_manager *manager, domus_stack *stack, domi_p
 static void resume_with_all_answers(domi_manager *manager, domus_stack *stack)
 {
     static const domus_answer nothing = {0};
-    domi_promise *answers = detach_answers(stack, NULL);
+    domi_promise *answers = take_answers_to_show(stack, NULL);
 
     manager->shown.first = answers;
     const domus_answer *first = answers != NULL ? &answers->answer : &nothing;
-    int result = call_resumed(manager, stack, NULL, first->type, first);
+    int result = call_function_that_goes_on(manager, stack, NULL, first->type, first);
     manager->shown.first = manager->shown.last = NULL;
 
     free_shown_answers(manager, answers);
     domi_turn_end(stack, result);
 }
 
-static void resume_stack(domi_manager *manager, domus_stack *stack)
+static void resume_stack_that_is_satisfied(domi_manager *manager, domus_stack *stack)
 {
     if (stack->wait == DOMI_WAIT_ONE)
-        resume_with_answer(manager, stack, detach_answers(stack, stack->awaited));
+        resume_with_answer(manager, stack, take_answers_to_show(stack, stack->awaited));
     else if (stack->wait == DOMI_WAIT_FIRST && stack->answers != NULL)
-        resume_with_answer(manager, stack, detach_answers(stack, stack->answers));
+        resume_with_answer(manager, stack, take_answers_to_show(stack, stack->answers));
     else
         resume_with_all_answers(manager, stack);
 }
@@ -131,8 +132,8 @@ static void handle_start_of_ask(domi_manager *manager, domus_stack *stack, domi_
 
 /* True if an ask that leaves in parts was answered before its first part was taken: the asked actor
  * has a row for every type, and knows no parts. */
-static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *promise,
-                                const domi_envelope *message)
+static bool is_ask_answered_before_start(const domus_stack *stack, const domi_promise *promise,
+                                         const domi_envelope *message)
 {
     const domi_promise *begin = stack->awaited;
 
@@ -143,7 +144,8 @@ static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *pr
 
 /* Let a kept ask fail at its deadline. The stack that holds the ask has one promise, which is that
  * deadline. */
-static void fail_kept_ask(domi_manager *manager, domus_stack *kept, domi_promise *promise)
+static void fail_kept_ask_at_deadline(domi_manager *manager, domus_stack *kept,
+                                      domi_promise *promise)
 {
     domi_envelope *ask = kept->ask;
 
@@ -158,7 +160,7 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
     domus_stack *stack = domi_promise_stack(promise);
 
     if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_KEPT)) {
-        fail_kept_ask(manager, stack, promise);
+        fail_kept_ask_at_deadline(manager, stack, promise);
         return;
     }
     if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_PEER)) {
@@ -171,40 +173,42 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
                                       message);
         return;
     }
-    if (DOMI_UNLIKELY(is_answered_unbegun(stack, promise, message))) {
+    if (DOMI_UNLIKELY(is_ask_answered_before_start(stack, promise, message))) {
         domi_answer_release(manager, message);
         promise->answer.error = -EOPNOTSUPP;
         message = NULL;
     }
     domi_promise_finish(manager, promise, message);
-    append_answer(stack, promise);
+    append_answer_to_stack(stack, promise);
     if (stack->wait == DOMI_WAIT_ONE && stack->awaited->kind == DOMI_PROMISE_BEGIN)
         handle_start_of_ask(manager, stack, promise);
     if (!stack->queued && domi_stack_is_satisfied(stack))
-        resume_stack(manager, stack);
+        resume_stack_that_is_satisfied(manager, stack);
 }
 
-/* Do the same as resume_without_queueing(), for an exception from the asked actor: it has no
- * payload to show or to release. */
-__attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
-                                                    domi_promise *promise, domi_envelope *message)
+/* Resume a stack at once as resume_stack_at_once() does, for an exception from the asked actor: it
+ * has no payload to show or to release. */
+__attribute__((noinline)) static void resume_with_exception(domi_manager *manager,
+                                                            domus_stack *stack,
+                                                            domi_promise *promise,
+                                                            domi_envelope *message)
 {
     const domus_answer answer = {.error = message->error, .tag = promise->answer.tag};
 
     domi_promise_close(manager, promise);
-    int result = call_resumed(manager, stack, message, NULL, &answer);
+    int result = call_function_that_goes_on(manager, stack, message, NULL, &answer);
     if (stack->message == message)
         domi_pool_free(manager, &message->node);
     domi_turn_end(stack, result);
 }
 
-/* Resume a stack in the common case: it waits for one answer, and this is it. Nothing is kept or
- * linked. */
-static void resume_without_queueing(domi_manager *manager, domus_stack *stack,
-                                    domi_promise *promise, domi_envelope *message)
+/* Resume a stack in the common case: it waits for one answer, and the one that came is it. Nothing
+ * is kept or linked. */
+static void resume_stack_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
+                                 domi_envelope *message)
 {
     if (DOMI_UNLIKELY(message->node.kind == DOMI_EXCEPTION)) {
-        resume_failed(manager, stack, promise, message);
+        resume_with_exception(manager, stack, promise, message);
         return;
     }
     const domus_answer answer = {
@@ -214,7 +218,7 @@ static void resume_without_queueing(domi_manager *manager, domus_stack *stack,
     };
 
     domi_promise_close(manager, promise);
-    int result = call_resumed(manager, stack, message, answer.type, &answer);
+    int result = call_function_that_goes_on(manager, stack, message, answer.type, &answer);
     if (stack->message == message)
         domi_envelope_end(manager, message);
     if (DOMI_LIKELY(domi_stack_waits_on(stack, result)))
@@ -238,13 +242,14 @@ DOMI_NO_CANARY void domi_stack_handle_answer(domi_manager *manager, domi_house *
     DOMI_CHECK(domi_stack_house(stack) == house);
     if (DOMI_LIKELY(stack->awaited == promise && !stack->queued &&
                     promise->state == DOMI_PROMISE_WAITING)) {
-        resume_without_queueing(manager, stack, promise, message);
+        resume_stack_at_once(manager, stack, promise, message);
         return;
     }
     if (message->node.kind == DOMI_EXCEPTION) {
         domi_promise_set_error(promise, message->error);
     } else {
-        /* A failure with an error may have been queued before this answer came. */
+        /* Clear the error, because a failure of the promise may have been queued before this answer
+         * came. */
         promise->answer.error = 0;
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
@@ -254,9 +259,9 @@ DOMI_NO_CANARY void domi_stack_handle_answer(domi_manager *manager, domi_house *
 
 /* --- nodes of the exception mailbox ---------------------------------------------------------- */
 
-/* Record that the node has left the exception mailbox. Returns true if the node still has to be
- * handled. */
-static bool record_exception_taken(domi_manager *manager, domi_node *node)
+/* Record that the node of a stack or a promise has left the exception mailbox. Returns true if the
+ * node still has to be handled. */
+static bool record_node_left_mailbox(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
     domus_stack *stack =
@@ -281,12 +286,12 @@ static bool record_exception_taken(domi_manager *manager, domi_node *node)
 
 void domi_stack_run_node(domi_manager *manager, domi_node *node)
 {
-    if (!record_exception_taken(manager, node)) {
+    if (!record_node_left_mailbox(manager, node)) {
         domi_counter_add(&manager->counters.late_replies, 1);
         return;
     }
     if (domi_node_is_stack(node))
-        resume_stack(manager, (domus_stack *)(void *)node);
+        resume_stack_that_is_satisfied(manager, (domus_stack *)(void *)node);
     else
         domi_stack_complete(manager, (domi_promise *)(void *)node, NULL);
 }
@@ -296,8 +301,8 @@ void domi_stack_drop_node(domi_manager *manager, domi_node *node)
     domi_promise *promise = (domi_promise *)(void *)node;
 
     /* Abandon the promise while `queued` is still set: then it is DEAD, and
-     * record_exception_taken() frees it. */
+     * record_node_left_mailbox() frees it. */
     if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_FAILED)
         domi_promise_abandon(manager, promise);
-    (void)record_exception_taken(manager, node);
+    (void)record_node_left_mailbox(manager, node);
 }

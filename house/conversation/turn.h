@@ -42,17 +42,18 @@
 DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
-    DOMI_CHECK_SLOW(manager->activity.running == NULL); /* runs do not nest */
+    /* the last run has ended, because runs do not nest */
+    DOMI_CHECK_SLOW(manager->activity.running == NULL);
     const domus_behaviour *behaviour = house->behaviour;
     atomic_store_explicit(&manager->activity.running, behaviour, memory_order_release);
     DOMI_PROBE_2(run__begin, manager->index, behaviour);
 }
 
-/* End a run. Whatever a thread has to do after each visit to a house, before anything else, belongs
- * here. */
+/* End a run of a house. Work that a thread has to do after each visit to a house, before anything
+ * else, belongs in this function. */
 DOMI_INLINE void domi_run_end(domi_manager *manager)
 {
-    /* Relaxed: a reader of NULL reads nothing through it. */
+    /* Relaxed: a thread that reads NULL reads nothing through it. */
     atomic_store_explicit(&manager->activity.running, NULL, memory_order_relaxed);
     DOMI_PROBE_1(run__end, manager->index);
 }
@@ -77,10 +78,11 @@ DOMI_INLINE void domi_turn_end(domus_stack *stack, int result)
     domi_stack_park_or_end(stack, result);
 }
 
-/* Do the same as domi_turn_end(), for a conversation that a message of `kind` began in this turn,
- * on the stack in the run's own C frame (domi_stack_prepare()). Mostly the conversation is over,
- * and nothing is to be answered or kept: then this does nothing and returns true, and the stack can
- * serve the next message as it is. After false the caller has to prepare the stack again. */
+/* End a turn as domi_turn_end() does, for a conversation that a message of `kind` began in this
+ * turn, on the stack in the run's own C frame (domi_stack_prepare()). Mostly the conversation is
+ * over, and nothing is to be answered or kept: then this does nothing and returns true, and the
+ * stack can serve the next message as it is. After false the caller has to prepare the stack
+ * again. */
 DOMI_INLINE bool domi_turn_end_begun(domus_stack *stack, int result, uint32_t kind)
 {
     bool owes_answer = kind == DOMI_ASK && stack->ask != NULL;
@@ -91,8 +93,8 @@ DOMI_INLINE bool domi_turn_end_begun(domus_stack *stack, int result, uint32_t ki
     return false;
 }
 
-/* Do the same as domi_turn_end(), for a callback whose failure the caller itself reports. Returns
- * `result`. */
+/* End a turn as domi_turn_end() does, for a callback whose failure the caller itself reports.
+ * Returns `result`. */
 DOMI_INLINE int domi_turn_end_unreported(domus_stack *stack, int result)
 {
     domi_turn_end(stack, result < 0 ? 0 : result);

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 
-/* End the kept asks whose askers do not wait any more; the others stay in their order. A cancel
- * does not come for all of them: an asker that goes on without its answer sends no cancel, and its
- * ask would be kept for ever. */
-static void end_cancelled_waiters(domus_stack *stack, domus_waiters *waiters)
+/* End those kept asks of the list whose askers do not wait any more; the others stay in their
+ * order. A cancel does not come for all of them: an asker that goes on without its answer sends no
+ * cancel, and its ask would be kept for ever. */
+static void end_asks_without_waiting_asker(domus_stack *stack, domus_waiters *waiters)
 {
     uint32_t kept = 0;
 
@@ -21,8 +21,8 @@ static void end_cancelled_waiters(domus_stack *stack, domus_waiters *waiters)
     waiters->count = kept;
 }
 
-/* True if there is a place for one more ask of this owner. */
-static bool has_place(const domus_waiters *waiters, uint64_t owner)
+/* True if the list has a place for one more kept ask of this owner. */
+static bool has_list_place_for_ask(const domus_waiters *waiters, uint64_t owner)
 {
     uint32_t share = 0;
 
@@ -37,9 +37,9 @@ static bool has_place(const domus_waiters *waiters, uint64_t owner)
 
 int domus_waiters_keep(domus_stack *stack, domus_waiters *waiters, uint64_t owner)
 {
-    if (!has_place(waiters, owner)) {
-        end_cancelled_waiters(stack, waiters);
-        if (!has_place(waiters, owner))
+    if (!has_list_place_for_ask(waiters, owner)) {
+        end_asks_without_waiting_asker(stack, waiters);
+        if (!has_list_place_for_ask(waiters, owner))
             return -ENOBUFS;
     }
     domus_waiter *place = &waiters->places[waiters->count];

@@ -1,6 +1,5 @@
 /* Puts messages to grains: a put finds the life of a key or makes one, and the end of a life makes
- * the next one for the mail that it could not handle. grain.h has the states and why nothing is
- * lost.
+ * the next one for the mail that it left. grain.h has the states and why nothing is lost.
  *
  * No code of a user runs under a lock of a kind: `make` runs while the grain is MAKING, and mail
  * that cannot be handled is taken out under the lock and dropped after it. Links into arrivals are
@@ -27,13 +26,13 @@ static domi_house nobody;
 
 static const domus_address nobody_yet = {&nobody, 0};
 
-static void lock_stripe(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
+static void lock_stripe_of_kind(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
 {
     domi_links_begin(manager);
     domi_spinlock_lock(&kind->stripes[stripe].lock);
 }
 
-static void unlock_stripe(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
+static void unlock_stripe_of_kind(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
 {
     domi_spinlock_unlock(&kind->stripes[stripe].lock);
     domi_links_end(manager);
@@ -43,7 +42,7 @@ static void unlock_stripe(domi_manager *manager, domi_grain_kind *kind, uint32_t
 
 /* FNV-1a of the kind's name and the key, with a last step that spreads the upper bits. The hash has
  * no secret, because each node has to find the same part. */
-static uint64_t hash_text(uint64_t hash, const char *text, uint32_t *ret_length)
+static uint64_t hash_text_by_fnv(uint64_t hash, const char *text, uint32_t *ret_length)
 {
     uint32_t length = 0;
 
@@ -56,9 +55,9 @@ static uint64_t hash_text(uint64_t hash, const char *text, uint32_t *ret_length)
 int domi_grain_part_of(const domi_grain_kind *kind, const char *key)
 {
     uint32_t length;
-    uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), kind->name, &length);
+    uint64_t hash = hash_text_by_fnv(UINT64_C(0xcbf29ce484222325), kind->name, &length);
 
-    hash = hash_text(hash, key, &length);
+    hash = hash_text_by_fnv(hash, key, &length);
     if (length == 0 || length > DOMI_NAME_MAX || key[length] != '\0')
         return -EINVAL;
     return (int)((hash ^ hash >> 32) % DOMUS_REMOTE_PARTS);
@@ -66,21 +65,21 @@ int domi_grain_part_of(const domi_grain_kind *kind, const char *key)
 
 static domi_grain_parts *get_parts_of_grain(const domi_grain *grain)
 {
-    /* acquire: pairs with the store of domus_remote_grains_place(). */
+    /* acquire: pairs with the release store in domus_remote_grains_place(). */
     return atomic_load_explicit(&grain->kind->parts, memory_order_acquire);
 }
 
-/* Record the part of a grain whose kind is spread over nodes, and the fence of that part. Returns
- * 0; -EHOSTDOWN if this system does not have the part. */
-static int record_part(domi_grain *grain)
+/* Record in a new grain, if its kind is spread over nodes, its part and the fence of that part.
+ * Returns 0; -EHOSTDOWN if this system does not have the part. */
+static int record_part_of_new_grain(domi_grain *grain)
 {
     domi_grain_parts *parts = get_parts_of_grain(grain);
 
     if (parts == NULL)
         return 0;
     grain->part = (uint16_t)domi_grain_part_of(grain->kind, grain->key);
-    /* The count comes before the read of the fence: a thread that removes the fence and then counts
-     * no grain knows that no grain of this part is being made. seq_cst for that, as in
+    /* The grain is counted before the fence is read: a thread that removes the fence and then
+     * counts no grain knows that no grain of this part is being made. seq_cst for that, as in
      * domus_remote_part_set(). */
     atomic_fetch_add_explicit(&parts->living[grain->part], 1, memory_order_seq_cst);
     grain->fence = atomic_load_explicit(&parts->fences[grain->part], memory_order_seq_cst);
@@ -90,8 +89,8 @@ static int record_part(domi_grain *grain)
     return -EHOSTDOWN;
 }
 
-/* True if this system has lost the part since the life was made. */
-static bool has_lost_part(const domi_grain *grain)
+/* True if this system has lost the grain's part since the life was made. */
+static bool has_system_lost_part(const domi_grain *grain)
 {
     return grain->fence != 0 &&
            atomic_load_explicit(&get_parts_of_grain(grain)->fences[grain->part],
@@ -100,8 +99,8 @@ static bool has_lost_part(const domi_grain *grain)
 
 /* --- mail that is held ---------------------------------------------------------------------- */
 
-/* Append the circular list `more` to `tail`. */
-static void append_list(domi_node **tail, domi_node *more)
+/* Append the circular list `more` of held mail to `tail`. */
+static void append_list_of_held_mail(domi_node **tail, domi_node *more)
 {
     if (more == NULL)
         return;
@@ -113,18 +112,18 @@ static void append_list(domi_node **tail, domi_node *more)
     *tail = more;
 }
 
-/* Mark a message that goes to another life than it was put to. If it is an ask, the actor that
- * holds it tells the asker, so that a cancel finds it there (asks.h). */
+/* Mark a message that goes to another life of its grain than it was put to. If it is an ask, the
+ * actor that holds it tells the asker, so that a cancel finds the ask there (asks.h). */
 static void mark_ask_passed_on(domi_node *node)
 {
     if (node->kind == DOMI_ASK)
         domi_envelope_return((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
 }
 
-/* Hold a message for the next life. Mail that a life has given back counts, too: otherwise a grain
- * whose lives end before they have handled anything would hold mail without end. Returns 0;
- * -ENOBUFS; -EBUSY. Under the lock. */
-static int hold_message(domi_manager *manager, domi_grain *grain, domi_node *node)
+/* Hold a message for the next life of a grain. Mail that a life has given back counts, too:
+ * otherwise a grain whose lives end before they have handled anything would hold mail without end.
+ * Returns 0; -ENOBUFS; -EBUSY. Under the lock. */
+static int hold_message_for_next_life(domi_manager *manager, domi_grain *grain, domi_node *node)
 {
     uint32_t own = grain->kind->table.options.mailbox_max;
 
@@ -137,26 +136,26 @@ static int hold_message(domi_manager *manager, domi_grain *grain, domi_node *nod
         return -ENOBUFS;
     }
     mark_ask_passed_on(node);
-    /* The message is in no mailbox yet, and owns what its payload owns. */
+    /* The held message is in no mailbox yet, and owns what its payload owns. */
     node->lease = DOMI_LEASE_OWNED;
     domi_list_push(&grain->waiting, node);
     grain->held++;
     return 0;
 }
 
-/* Put the held mail to a new life. If this life stops already, the rest is held for the next life;
- * mail that it has taken comes back and stands before the rest. Under the lock. */
+/* Put the held mail of a grain to its new life. If this life stops already, the rest is held for
+ * the next life; mail that it has taken comes back and stands before the rest. Under the lock. */
 static void deliver_held_mail(domi_manager *manager, domi_grain *grain)
 {
     domi_node *all = grain->returned;
 
-    append_list(&all, grain->waiting);
+    append_list_of_held_mail(&all, grain->waiting);
     grain->returned = grain->waiting = NULL;
     while (all != NULL) {
         domi_node *node = domi_list_take(&all);
         if (domi_mailbox_put_owed(manager, grain->address, node, node->kind) != 0) {
             domi_list_push(&grain->waiting, node);
-            append_list(&grain->waiting, all);
+            append_list_of_held_mail(&grain->waiting, all);
             return;
         }
     }
@@ -165,8 +164,8 @@ static void deliver_held_mail(domi_manager *manager, domi_grain *grain)
 
 /* --- lives ---------------------------------------------------------------------------------- */
 
-/* Returns the home of a new life of a kind. `near` is the home of the actor whose message needs the
- * life. */
+/* Returns the home on which a new life of a grain of this kind is made. `near` is the home of the
+ * actor whose message needs the life. */
 static domi_manager *choose_home_of_life(domi_manager *manager, domi_manager *near,
                                          const domus_spawn_options *options)
 {
@@ -188,8 +187,8 @@ static int fill_state_of_life(domi_grain *grain, void *self)
     return error < 0 ? error : 0;
 }
 
-static int spawn_life(domi_manager *manager, domi_manager *near, domi_grain *grain,
-                      domus_address *ret_address)
+static int spawn_life_of_grain(domi_manager *manager, domi_manager *near, domi_grain *grain,
+                               domus_address *ret_address)
 {
     const domus_grain_kind *table = &grain->kind->table;
     const domi_birth birth = {
@@ -199,16 +198,15 @@ static int spawn_life(domi_manager *manager, domi_manager *near, domi_grain *gra
                                  table->behaviour, NULL, &table->options, &birth, ret_address);
 }
 
-/* Remove a grain that has no life. Returns the mail that is left, which the caller drops without
- * the lock. Under the lock. */
-static domi_node *remove_grain(domi_grain *grain)
+/* Remove a grain without a life, under the lock. Returns its mail, which is dropped without it. */
+static domi_node *remove_grain_without_life(domi_grain *grain)
 {
     domi_node *left = grain->returned;
 
-    append_list(&left, grain->waiting);
+    append_list_of_held_mail(&left, grain->waiting);
     grain->returned = grain->waiting = NULL;
     grain->held = 0;
-    /* This comes before the removal of the name, because another grain may get its slot at once. */
+    /* The part's count goes down first, because another grain may get the name's slot at once. */
     if (grain->fence != 0)
         atomic_fetch_sub_explicit(&get_parts_of_grain(grain)->living[grain->part], 1,
                                   memory_order_release);
@@ -217,15 +215,15 @@ static domi_node *remove_grain(domi_grain *grain)
     return left;
 }
 
-/* Drop mail of a grain that could not be made. `last` is the house of its last life, or the house
- * `nobody`. */
-static void drop_held_mail(domi_manager *manager, domi_house *last, domi_node *mail, int error)
+/* Drop the mail of a grain that could not be made. `last`: its last life's house, or `nobody`. */
+static void drop_mail_of_unmade_grain(domi_manager *manager, domi_house *last, domi_node *mail,
+                                      int error)
 {
     while (mail != NULL)
         domi_mailbox_drop(manager, last, domi_list_take(&mail), error);
 }
 
-/* The outcome of one attempt to make a life. */
+/* The outcome of one attempt to make a life of a grain. */
 typedef enum outcome {
     LIVES,
     AGAIN, /* the life has ended before it was recorded, and mail waits for the next one */
@@ -235,15 +233,15 @@ typedef enum outcome {
 /* Record the life at `address` of a grain that is MAKING, and put `first` (or NULL) and then the
  * held mail to it. With OVER `ret_error` gets the reason why the life could not be made. Under the
  * lock. */
-static outcome record_life(domi_manager *manager, domi_grain *grain, domus_address address,
-                           domi_node *first, int *ret_error)
+static outcome record_life_of_grain(domi_manager *manager, domi_grain *grain, domus_address address,
+                                    domi_node *first, int *ret_error)
 {
     grain->address = address;
     if (first != NULL) {
-        /* The message owns what its payload owns, as in hold_message(). */
+        /* The message owns what its payload owns (carry.c). */
         first->lease = DOMI_LEASE_OWNED;
         first->next = first;
-        append_list(&first, grain->waiting);
+        append_list_of_held_mail(&first, grain->waiting);
         grain->waiting = first;
     }
     if (grain->state == DOMI_GRAIN_ENDED) {
@@ -261,46 +259,46 @@ static outcome record_life(domi_manager *manager, domi_grain *grain, domus_addre
 /* Try once to make a life of a grain that is MAKING, for the message `first` (or NULL) and the held
  * mail. Returns 0 if the message was taken; a negative errno if no actor was spawned. With OVER the
  * grain is removed. */
-static int try_to_make_life(domi_manager *manager, domi_manager *near, domi_grain *grain,
-                            domi_node *first, domus_address *ret_address, outcome *ret_what)
+static int try_once_to_make_life(domi_manager *manager, domi_manager *near, domi_grain *grain,
+                                 domi_node *first, domus_address *ret_address, outcome *ret_what)
 {
     domi_grain_kind *kind = grain->kind;
     uint32_t stripe = grain->stripe;
     domi_node *left = NULL;
     domus_address address = {&nobody, 0};
-    int error = spawn_life(manager, near, grain, &address);
+    int error = spawn_life_of_grain(manager, near, grain, &address);
     int why = error;
     outcome what = OVER;
 
-    lock_stripe(manager, kind, stripe);
+    lock_stripe_of_kind(manager, kind, stripe);
     if (error == 0)
-        what = record_life(manager, grain, address, first, &why);
+        what = record_life_of_grain(manager, grain, address, first, &why);
     if (what == OVER)
-        left = remove_grain(grain);
-    unlock_stripe(manager, kind, stripe);
-    drop_held_mail(manager, address.house, left, why);
+        left = remove_grain_without_life(grain);
+    unlock_stripe_of_kind(manager, kind, stripe);
+    drop_mail_of_unmade_grain(manager, address.house, left, why);
     *ret_address = address;
     *ret_what = what;
     return error;
 }
 
 /* Make a life of a grain that is MAKING. A life that ends at once is followed by the next one.
- * Parameters and results are those of try_to_make_life(). */
-static int make_life(domi_manager *manager, domi_manager *near, domi_grain *grain, domi_node *first,
-                     domus_address *ret_address)
+ * Parameters and results are those of try_once_to_make_life(). */
+static int make_life_of_grain(domi_manager *manager, domi_manager *near, domi_grain *grain,
+                              domi_node *first, domus_address *ret_address)
 {
     outcome what;
-    int error = try_to_make_life(manager, near, grain, first, ret_address, &what);
+    int error = try_once_to_make_life(manager, near, grain, first, ret_address, &what);
 
     while (what == AGAIN)
-        (void)try_to_make_life(manager, near, grain, NULL, ret_address, &what);
+        (void)try_once_to_make_life(manager, near, grain, NULL, ret_address, &what);
     return error;
 }
 
 /* --- a put ---------------------------------------------------------------------------------- */
 
-/* Begin a grain. Returns 0; -EAGAIN at the limit of the kind; -EHOSTDOWN if this system does not
- * have its part. Under the lock. */
+/* Begin a grain whose name was put. Returns 0; -EAGAIN at the limit of the kind; -EHOSTDOWN if this
+ * system does not have its part. Under the lock. */
 static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
                        domi_grain **ret_grain)
 {
@@ -312,8 +310,8 @@ static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
     domi_grain *grain = &kind->grains[slot];
     *grain = (domi_grain){
         .kind = kind, .slot = slot, .stripe = (uint8_t)stripe, .state = DOMI_GRAIN_MAKING};
-    memcpy(grain->key, key, strlen(key) + 1); /* domi_names_put() has checked the length */
-    error = record_part(grain);
+    memcpy(grain->key, key, strlen(key) + 1); /* domi_names_put() has checked the key's length */
+    error = record_part_of_new_grain(grain);
     if (error != 0) {
         int removed = domi_names_remove(&kind->names, slot, nobody_yet);
         DOMI_CHECK(removed == 0);
@@ -325,8 +323,8 @@ static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
 
 /* Put a message to a grain that is in the table: to its life, or to the mail that is held for the
  * next one. Under the lock. */
-static int put_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node,
-                       domus_address *ret_address)
+static int put_to_life_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node,
+                               domus_address *ret_address)
 {
     *ret_address = grain->address;
     if (grain->state == DOMI_GRAIN_LIVES) {
@@ -335,30 +333,30 @@ static int put_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node
         if (error != -ESTALE)
             return error;
     }
-    return hold_message(manager, grain, node);
+    return hold_message_for_next_life(manager, grain, node);
 }
 
 /* Put a message that cannot take the home lane. `hit` is the result of the search for the name. */
-__attribute__((noinline)) static int put_slow(domi_manager *manager, domi_manager *near,
-                                              domi_grain_kind *kind, const char *key,
-                                              domi_node *node, domi_names_hit hit, int found,
-                                              domus_address *ret_address)
+__attribute__((noinline)) static int put_under_lock(domi_manager *manager, domi_manager *near,
+                                                    domi_grain_kind *kind, const char *key,
+                                                    domi_node *node, domi_names_hit hit, int found,
+                                                    domus_address *ret_address)
 {
     uint32_t stripe = (uint32_t)(hit.hash % DOMI_GRAIN_STRIPES);
     domi_grain *grain = NULL;
     int error;
 
-    lock_stripe(manager, kind, stripe);
+    lock_stripe_of_kind(manager, kind, stripe);
     if (found != 0 || !domi_names_hit_holds(&kind->names, &hit))
         found = domi_names_hit_on(&kind->names, key, &hit);
     if (found == 0)
-        error = put_or_hold(manager, &kind->grains[hit.slot], node, ret_address);
+        error = put_to_life_or_hold(manager, &kind->grains[hit.slot], node, ret_address);
     else
         error = begin_grain(kind, key, stripe, &grain);
-    unlock_stripe(manager, kind, stripe);
+    unlock_stripe_of_kind(manager, kind, stripe);
     if (grain == NULL)
         return error;
-    return make_life(manager, near, grain, node, ret_address);
+    return make_life_of_grain(manager, near, grain, node, ret_address);
 }
 
 int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
@@ -375,7 +373,7 @@ int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_k
     if (found == -EINVAL)
         return found;
     node->kind = (uint8_t)mail;
-    return put_slow(manager, near, kind, key, node, hit, found, ret_address);
+    return put_under_lock(manager, near, kind, key, node, hit, found, ret_address);
 }
 
 /* --- the end of a life ---------------------------------------------------------------------- */
@@ -385,24 +383,24 @@ static domi_grain *get_grain_of_house(const domi_house *house)
     return house->family != NULL ? house->family->grain : NULL;
 }
 
-/* True if a message is for this life and not for the grain: the last notice of
- * domus_stop_after_mail(), and a publication to a member of a group. */
-static bool is_for_this_life(const domi_node *node)
+/* True if a message is for this life of a grain only: the last notice of domus_stop_after_mail(),
+ * and a publication to a member of a group. */
+static bool is_message_for_this_life_only(const domi_node *node)
 {
     return node->slab == DOMI_SLAB_SHARED ||
            ((const domi_envelope *)(const void *)node)->type == &domi_last_type;
 }
 
-/* Move the mail of the grain from one list of a house to another; mail for this life alone is
- * dropped. Returns the number of moved messages. */
-static uint32_t move_mail(domi_manager *manager, domi_house *house, domi_node **from,
-                          domi_node **to)
+/* Move the grain's mail from a list of its life's house to the list `to`; mail for this life alone
+ * is dropped. Returns the number of moved messages. */
+static uint32_t move_mail_of_grain(domi_manager *manager, domi_house *house, domi_node **from,
+                                   domi_node **to)
 {
     uint32_t count = 0;
 
     while (*from != NULL) {
         domi_node *node = domi_list_take(from);
-        if (is_for_this_life(node)) {
+        if (is_message_for_this_life_only(node)) {
             domi_mailbox_drop(manager, house, node, -ESTALE);
             continue;
         }
@@ -413,9 +411,9 @@ static uint32_t move_mail(domi_manager *manager, domi_house *house, domi_node **
     return count;
 }
 
-/* Move the mail that the actor's order has sorted (order.h), as move_mail() does. The next life
- * sorts this mail again. */
-static uint32_t move_sorted_mail(domi_manager *manager, domi_house *house, domi_node **mail)
+/* Move the mail of a life that the actor's order has sorted (order.h), as move_mail_of_grain()
+ * does. The next life sorts this mail again. */
+static uint32_t move_sorted_mail_of_life(domi_manager *manager, domi_house *house, domi_node **mail)
 {
     domi_strand *strand;
     uint32_t count = 0;
@@ -423,7 +421,7 @@ static uint32_t move_sorted_mail(domi_manager *manager, domi_house *house, domi_
     if (house->family->order == NULL)
         return 0;
     for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
-        count += move_mail(manager, house, &strand->tail, mail);
+        count += move_mail_of_grain(manager, house, &strand->tail, mail);
         strand->count = 0;
     }
     domi_order_forget_empty(house);
@@ -436,22 +434,21 @@ void domi_grain_return_mail(domi_manager *manager, domi_house *house)
     domi_grain *grain = get_grain_of_house(house);
     domi_node *mail = NULL;
 
-    uint32_t count = move_mail(manager, house, &house->family->stash[0], &mail);
-    count += move_mail(manager, house, &house->family->stash[1], &mail);
-    count += move_sorted_mail(manager, house, &mail);
-    count += move_mail(manager, house, &house->tails[DOMI_ASK], &mail);
-    count += move_mail(manager, house, &house->tails[DOMI_NOTICE], &mail);
-    /* The lock is taken also if no mail was moved: a sender that holds the lock may have read the
-     * life word before the stop. When this thread has the lock, that sender's message is in the
-     * inbox, so the inbox is not empty at the end of the stop; and senders that come later see the
-     * stop. */
-    lock_stripe(manager, grain->kind, grain->stripe);
-    append_list(&grain->returned, mail);
+    uint32_t count = move_mail_of_grain(manager, house, &house->family->stash[0], &mail);
+    count += move_mail_of_grain(manager, house, &house->family->stash[1], &mail);
+    count += move_sorted_mail_of_life(manager, house, &mail);
+    count += move_mail_of_grain(manager, house, &house->tails[DOMI_ASK], &mail);
+    count += move_mail_of_grain(manager, house, &house->tails[DOMI_NOTICE], &mail);
+    /* The kind's lock is taken also if no mail was moved: a sender that holds it may have read the
+     * life word before the stop. Once this thread has the lock, that sender's message is in the
+     * inbox, which the end of the stop then finds. Senders that come later see the stop. */
+    lock_stripe_of_kind(manager, grain->kind, grain->stripe);
+    append_list_of_held_mail(&grain->returned, mail);
     grain->held += count;
-    unlock_stripe(manager, grain->kind, grain->stripe);
+    unlock_stripe_of_kind(manager, grain->kind, grain->stripe);
 }
 
-/* True if a life ends without a call of its on_stop, because it was not mounted. */
+/* True if a life of a grain ends without a call of its on_stop, because it was not mounted. */
 static bool is_life_unmounted(const domi_house *house)
 {
     return (house->marks & DOMI_MARK_UNMOUNTED) != 0 || house->state == DOMI_MOUNTING;
@@ -459,7 +456,7 @@ static bool is_life_unmounted(const domi_house *house)
 
 /* Returns the reason why a life was not made: the error of its on_mount; 0: the life was made, or
  * stopped before. */
-static int get_error_of_mount(const domi_house *house)
+static int get_reason_why_life_was_not_made(const domi_house *house)
 {
     return house->family->is_unmade || is_life_unmounted(house) ? house->reason : 0;
 }
@@ -474,15 +471,15 @@ void domi_grain_end_life(domi_manager *manager, domi_house *house)
     domi_grain_kind *kind = grain->kind;
     uint32_t stripe = grain->stripe;
     const domus_grain_kind *table = &kind->table;
-    int error = get_error_of_mount(house);
+    int error = get_reason_why_life_was_not_made(house);
     bool again = false;
     domus_address next;
     house->family->grain = NULL;
-    if (error == 0 && has_lost_part(grain))
+    if (error == 0 && has_system_lost_part(grain))
         error = -EHOSTDOWN;
     if (table->unmake != NULL && is_life_unmounted(house))
         table->unmake(table->context, grain->key, house->self);
-    lock_stripe(manager, kind, stripe);
+    lock_stripe_of_kind(manager, kind, stripe);
     if (grain->state == DOMI_GRAIN_MAKING) {
         grain->state = DOMI_GRAIN_ENDED;
         grain->reason = (int16_t)error;
@@ -491,10 +488,10 @@ void domi_grain_end_life(domi_manager *manager, domi_house *house)
         domi_names_move(&kind->names, grain->slot, nobody_yet);
         again = error == 0 && (grain->returned != NULL || grain->waiting != NULL);
         if (!again)
-            left = remove_grain(grain);
+            left = remove_grain_without_life(grain);
     }
-    unlock_stripe(manager, kind, stripe);
+    unlock_stripe_of_kind(manager, kind, stripe);
     if (again)
-        (void)make_life(manager, house->home, grain, NULL, &next);
-    drop_held_mail(manager, house, left, error);
+        (void)make_life_of_grain(manager, house->home, grain, NULL, &next);
+    drop_mail_of_unmade_grain(manager, house, left, error);
 }

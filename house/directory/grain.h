@@ -39,44 +39,46 @@ typedef struct domi_grain_kind domi_grain_kind;
 
 /* The state of all kinds of a system whose grains are spread over nodes (grain_parts.h). */
 typedef struct domi_grain_parts {
-    /* fence of each part; 0: this system makes no life of the part; any thread reads */
+    /* fence of each part of grains; 0: this system makes no life of the part; any thread reads */
     _Atomic uint64_t fences[DOMUS_REMOTE_PARTS];
-    _Atomic uint32_t living[DOMUS_REMOTE_PARTS]; /* grains of each part that live here */
-    /* address for messages that a gateway is to send; constant, as is `here` */
+    /* number of grains of each part that live in this system */
+    _Atomic uint32_t living[DOMUS_REMOTE_PARTS];
+    /* address for messages to grains that a gateway is to send; constant, as is `here` */
     domus_address elsewhere;
-    domus_address here; /* address for messages that a gateway passes on */
-    uint32_t threads;   /* number of threads; constant */
-    /* Flags of opened parts: DOMUS_REMOTE_PARTS for each thread, which alone reads and writes its
-     * own. */
+    domus_address here; /* address for messages that a gateway passes on to grains of this system */
+    uint32_t threads;   /* number of threads of the system; constant */
+    /* Whether each thread has opened each part: DOMUS_REMOTE_PARTS flags for each thread, which
+     * alone reads and writes its own. */
     uint8_t opened[];
 } domi_grain_parts;
 
 typedef enum domi_grain_state {
-    DOMI_GRAIN_MAKING, /* a thread makes a life */
-    DOMI_GRAIN_LIVES,  /* the name leads to the life, which may have begun to stop */
-    DOMI_GRAIN_ENDED,  /* the life has ended before the thread that made it could record it */
+    DOMI_GRAIN_MAKING, /* a thread makes a life of the grain */
+    DOMI_GRAIN_LIVES,  /* the grain's name leads to its life, which may have begun to stop */
+    /* the grain's life has ended before the thread that made it could record it */
+    DOMI_GRAIN_ENDED,
 } domi_grain_state;
 
 /* A living grain; its index is the slot of its name. Written under the lock of its key, except for
  * the fields that are constant from the put of the name to its removal. */
 typedef struct domi_grain {
-    alignas(64) domi_grain_kind *kind; /* the kind; constant */
-    /* address of the newest life; nobody before the first life */
+    alignas(64) domi_grain_kind *kind; /* the kind of the grain; constant */
+    /* address of the grain's newest life; nobody before the first life */
     domus_address address;
-    /* mail that a life gave back: a circular list, by its tail */
+    /* mail that a life of the grain gave back: a circular list, by its tail */
     domi_node *returned;
-    /* mail that is held for the next life: a circular list, by its tail */
+    /* mail that is held for the grain's next life: a circular list, by its tail */
     domi_node *waiting;
     uint64_t fence; /* the fence of the grain's part; 0: its kind is not spread; constant */
-    uint32_t held;  /* messages in `waiting` */
-    uint32_t slot;  /* the slot of its name; constant */
-    uint8_t state;  /* a domi_grain_state */
-    uint8_t stripe; /* index of the kind's lock for its key; constant */
-    /* reason why the life could not be made, if the state is ENDED: a negative errno; 0: it was
-     * made */
+    uint32_t held;  /* number of messages in `waiting` */
+    uint32_t slot;  /* the slot of the grain's name in the table of its kind; constant */
+    uint8_t state;  /* state of the grain, a domi_grain_state */
+    uint8_t stripe; /* index of the kind's lock for the grain's key; constant */
+    /* reason why the grain's life could not be made, if the state is ENDED: a negative errno; 0: it
+     * was made */
     int16_t reason;
-    uint16_t part;               /* the part of its key; constant */
-    char key[DOMI_NAME_MAX + 1]; /* the key; constant */
+    uint16_t part;               /* the part to which the grain's key belongs; constant */
+    char key[DOMI_NAME_MAX + 1]; /* the grain's key; constant */
 } domi_grain;
 
 static_assert(sizeof(domi_grain) == 128, "two cache lines");
@@ -84,22 +86,23 @@ static_assert(DOMI_NAME_MAX == DOMUS_GRAIN_KEY_MAX, "keys are names");
 
 #define DOMI_GRAIN_STRIPES 64u /* number of locks of each kind */
 
-/* A lock on cache lines of its own. */
+/* A lock of a kind of grains, on cache lines of its own. */
 typedef struct domi_grain_stripe {
     alignas(64) domi_spinlock lock;
     /* unused, keeps the next lock off these cache lines */
     unsigned char apart[DOMI_LINES - sizeof(domi_spinlock)];
 } domi_grain_stripe;
 
-/* A kind of grains, as it was opened. All fields are constant but `parts` and `stripes`; so are not
- * the contents of names and grains. */
+/* A kind of grains, as it was opened. All fields are constant but `parts` and `stripes`; the
+ * contents of `names` and `grains` change, too. */
 struct domi_grain_kind {
-    _Atomic(domi_grain_parts *) parts; /* NULL: its grains are not spread */
-    domus_grain_kind table;            /* `table.name` points to `name` below */
-    domi_names names;                  /* the keys of the grains that live */
-    /* array of grains, with the slots of their names as indices */
+    /* state of the spread kinds; NULL: the grains of this kind are not spread over nodes */
+    _Atomic(domi_grain_parts *) parts;
+    domus_grain_kind table; /* the user's table; `table.name` points to `name` below */
+    domi_names names;       /* the keys of this kind's grains that live */
+    /* array of this kind's grains, with the slots of their names as indices */
     domi_grain *grains;
-    size_t grains_bytes;   /* bytes mapped for `grains` */
+    size_t grains_bytes;   /* bytes that are mapped for `grains` */
     domi_grain_kind *next; /* the next kind of the system */
     char name[DOMI_NAME_MAX + 1];
     domi_grain_stripe stripes[DOMI_GRAIN_STRIPES];
@@ -107,12 +110,12 @@ struct domi_grain_kind {
 
 /* All kinds of grains of a system. */
 typedef struct domi_grains {
-    domi_spinlock lock;     /* guards `first` and `count` */
-    domi_grain_kind *first; /* the kinds, linked by `next` */
-    uint32_t count;         /* number of kinds in the list */
-    /* most kinds; this field and those below are constant, except `parts` */
+    domi_spinlock lock;     /* lock that guards `first` and `count` */
+    domi_grain_kind *first; /* the first kind of grains; `next` leads to the others */
+    uint32_t count;         /* number of kinds of grains in the list */
+    /* most kinds of grains; this field and those below are constant, except `parts` */
     uint32_t kinds_max;
-    uint32_t living_max; /* limit of grains for a kind that sets none */
+    uint32_t living_max; /* most grains of a kind that sets no limit of its own */
     uint64_t key[2];     /* secret and random key of the hashes of grains' keys */
     /* state of spread kinds; NULL: no kind is spread over nodes */
     _Atomic(domi_grain_parts *) parts;
@@ -124,18 +127,18 @@ typedef struct domi_grains {
 void domi_grains_init(domi_grains *grains, uint32_t kinds_max, uint32_t living_max,
                       const uint64_t key[2]);
 
-/* Free all kinds, when no thread uses them any more and no grain lives. A zeroed or finished
- * registry is accepted. */
+/* Free all kinds of grains, when no thread uses them any more and no grain lives. A zeroed or
+ * finished registry is accepted. */
 void domi_grains_fini(domi_grains *grains);
 
-/* Find the kind of this name. Returns NULL if there is none. Any thread. */
+/* Find the kind of grains with this name. Returns NULL if there is none. Any thread. */
 domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name);
 
-/* Returns the first kind, from which `next` leads to the others; NULL: there is none. Kinds are
- * added at the front and stay. Any thread. */
+/* Returns the first kind of grains, from which `next` leads to the others; NULL: there is none.
+ * Kinds are added at the front and stay. Any thread. */
 domi_grain_kind *domi_grain_kind_first(domi_grains *grains);
 
-/* Do the same as domus_grain_open(), on the thread of `manager`. */
+/* Open a kind of grains as domus_grain_open() does, on the thread of `manager`. */
 int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
                     domi_grain_kind **ret_kind);
 
@@ -150,11 +153,12 @@ int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_k
                          const char *key, domi_node *node, uint32_t mail,
                          domus_address *ret_address);
 
-/* Returns the part of a key, for a kind that is spread over nodes; -EINVAL if the key is not valid
- * (grain.c). */
+/* Returns the part of grains to which a key belongs, for a kind that is spread over nodes; -EINVAL
+ * if the key is not valid (grain.c). */
 int domi_grain_part_of(const domi_grain_kind *kind, const char *key);
 
-/* Do the same as domus_grain_notice(), from the thread of `manager`; `sender` may be NULL. */
+/* Send a notice to a grain as domus_grain_notice() does, from the thread of `manager`; `sender` may
+ * be NULL. */
 int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
                       const char *key, const domus_type *type, const void *payload);
 

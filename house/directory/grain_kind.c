@@ -21,7 +21,7 @@ void domi_grains_init(domi_grains *grains, uint32_t kinds_max, uint32_t living_m
 
 /* Map the tables of a kind. Pages of these tables take memory only when they are used, so the
  * tables do not count as memory of the system; nor does the table of names. Returns 0; -ENOMEM. */
-static int map_tables(domi_grain_kind *kind, const uint64_t key[2])
+static int map_tables_of_kind(domi_grain_kind *kind, const uint64_t key[2])
 {
     domi_meter *before = domi_memory_set_meter(NULL);
     int error = domi_names_init(&kind->names, kind->table.living_max, key);
@@ -35,7 +35,7 @@ static int map_tables(domi_grain_kind *kind, const uint64_t key[2])
     return error;
 }
 
-static void free_kind(domi_grain_kind *kind)
+static void free_kind_of_grains(domi_grain_kind *kind)
 {
     domi_meter *before = domi_memory_set_meter(NULL);
 
@@ -52,13 +52,13 @@ void domi_grains_fini(domi_grains *grains)
         domi_grain_kind *kind = grains->first;
 
         grains->first = kind->next;
-        free_kind(kind);
+        free_kind_of_grains(kind);
     }
     domi_memory_free(atomic_load_explicit(&grains->parts, memory_order_relaxed));
     grains->parts = NULL;
 }
 
-static bool is_valid_name(const char *name)
+static bool is_name_of_kind_valid(const char *name)
 {
     size_t length = name != NULL ? strnlen(name, DOMI_NAME_MAX + 1) : 0;
 
@@ -69,13 +69,13 @@ static bool is_valid_name(const char *name)
     return length != 0 && length <= DOMI_NAME_MAX;
 }
 
-/* True if a life can be placed as the options say. */
+/* True if a life of a grain can be placed as the options say. */
 static bool are_spawn_options_valid(const domi_manager *manager, const domus_spawn_options *options)
 {
     if (options->name != NULL || options->detached || options->mailbox_max > UINT16_MAX)
         return false;
     if (options->pool != NULL && domi_pooled_home_for(manager, options->pool, NULL) == NULL)
-        return false; /* the pool belongs to another system */
+        return false; /* the pool that the options name belongs to another system */
     switch (options->placement) {
     case DOMUS_NEAR:
     case DOMUS_SPREAD:
@@ -88,7 +88,7 @@ static bool are_spawn_options_valid(const domi_manager *manager, const domus_spa
 
 static int check_kind_table(const domi_manager *manager, const domus_grain_kind *table)
 {
-    if (table == NULL || !is_valid_name(table->name) ||
+    if (table == NULL || !is_name_of_kind_valid(table->name) ||
         table->living_max > manager->directory.grains->living_max ||
         !are_spawn_options_valid(manager, &table->options))
         return -EINVAL;
@@ -98,7 +98,8 @@ static int check_kind_table(const domi_manager *manager, const domus_grain_kind 
     return table->behaviour->kind == DOMUS_STATE ? 0 : -EINVAL;
 }
 
-static domi_grain_kind *make_kind(const domi_grains *grains, const domus_grain_kind *table)
+static domi_grain_kind *make_kind_of_grains(const domi_grains *grains,
+                                            const domus_grain_kind *table)
 {
     domi_grain_kind *kind = domi_memory_new_lines(sizeof *kind);
 
@@ -108,18 +109,19 @@ static domi_grain_kind *make_kind(const domi_grains *grains, const domus_grain_k
     if (table->living_max == 0)
         kind->table.living_max = grains->living_max;
     memcpy(kind->name, table->name,
-           strlen(table->name) + 1); /* is_valid_name() has checked the length */
+           /* is_name_of_kind_valid() has checked the length of the name */
+           strlen(table->name) + 1);
     kind->table.name = kind->name;
     for (uint32_t i = 0; i < DOMI_GRAIN_STRIPES; i++)
         domi_spinlock_init(&kind->stripes[i].lock);
-    if (map_tables(kind, grains->key) == 0)
+    if (map_tables_of_kind(kind, grains->key) == 0)
         return kind;
-    free_kind(kind);
+    free_kind_of_grains(kind);
     return NULL;
 }
 
-/* Find the kind of this name. Called under the lock. Returns NULL if there is none. */
-static domi_grain_kind *find_kind(const domi_grains *grains, const char *name)
+/* Find the kind of grains with this name. Called under the lock. Returns NULL if there is none. */
+static domi_grain_kind *find_kind_by_name(const domi_grains *grains, const char *name)
 {
     domi_grain_kind *kind = grains->first;
 
@@ -139,20 +141,20 @@ domi_grain_kind *domi_grain_kind_first(domi_grains *grains)
 domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name)
 {
     domi_spinlock_lock(&grains->lock);
-    domi_grain_kind *kind = find_kind(grains, name);
+    domi_grain_kind *kind = find_kind_by_name(grains, name);
     domi_spinlock_unlock(&grains->lock);
     return kind;
 }
 
-/* Find the kind of the table, or add `made` (NULL: none was made yet). Returns 0, also if the kind
- * was not found and `made` is NULL; -EEXIST; -ENOSPC. */
-static int find_or_add(domi_grains *grains, const domus_grain_kind *table, domi_grain_kind *made,
-                       domi_grain_kind **ret_kind)
+/* Find the open kind that `table` describes, or add `made` (NULL: none was made yet). Returns 0,
+ * also if the kind was not found and `made` is NULL; -EEXIST; -ENOSPC. */
+static int find_or_add_kind(domi_grains *grains, const domus_grain_kind *table,
+                            domi_grain_kind *made, domi_grain_kind **ret_kind)
 {
     int error = 0;
 
     domi_spinlock_lock(&grains->lock);
-    *ret_kind = find_kind(grains, table->name);
+    *ret_kind = find_kind_by_name(grains, table->name);
     if (*ret_kind != NULL && (*ret_kind)->table.behaviour != table->behaviour) {
         error = -EEXIST;
     } else if (*ret_kind == NULL && grains->count >= grains->kinds_max) {
@@ -177,14 +179,14 @@ int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
         return -ENOSPC;
     int error = check_kind_table(manager, table);
     if (error == 0)
-        error = find_or_add(grains, table, NULL, &kind);
+        error = find_or_add_kind(grains, table, NULL, &kind);
     if (error == 0 && kind == NULL) {
-        domi_grain_kind *made = make_kind(grains, table);
+        domi_grain_kind *made = make_kind_of_grains(grains, table);
         if (made == NULL)
             return -ENOMEM;
-        error = find_or_add(grains, table, made, &kind);
+        error = find_or_add_kind(grains, table, made, &kind);
         if (error != 0 || kind != made)
-            free_kind(made);
+            free_kind_of_grains(made);
     }
     if (error == 0)
         *ret_kind = kind;

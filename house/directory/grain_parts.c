@@ -9,45 +9,45 @@
 #include <errno.h>
 #include <string.h>
 
-/* Returns the offset of the tail in a message. */
-static uint32_t get_tail_offset(uint32_t head, const domus_type *type)
+/* Returns the offset of the tail, which names the grain, in a message. */
+static uint32_t get_offset_of_tail(uint32_t head, const domus_type *type)
 {
     return (head + type->size + 7) & ~7u;
 }
 
-static uint32_t get_head_size(uint32_t mail)
+static uint32_t get_size_of_head_of_message(uint32_t mail)
 {
     return mail == DOMI_ASK ? DOMI_ASK_HEAD : DOMI_ENVELOPE_HEAD;
 }
 
 const domi_grain_tail *domi_grain_tail_of(const domi_envelope *message)
 {
-    return (
-        const domi_grain_tail *)(const void *)((const char *)message +
-                                               get_tail_offset(get_head_size(message->node.kind),
-                                                               message->type));
+    return (const domi_grain_tail *)(const void *)((const char *)message +
+                                                   get_offset_of_tail(get_size_of_head_of_message(
+                                                                          message->node.kind),
+                                                                      message->type));
 }
 
-/* Put a copy of the message to the gateway. Returns 0 if the message was freed; else a negative
- * errno. */
+/* Put a copy of the message, with a tail that names the grain, to the gateway. Returns 0 if the
+ * message was freed; else a negative errno. */
 static int put_copy_to_gateway(domi_manager *manager, domus_address elsewhere,
                                domi_envelope *message, uint32_t mail, const domi_grain_tail *tail)
 {
-    uint32_t at = get_tail_offset(get_head_size(mail), message->type);
+    uint32_t at = get_offset_of_tail(get_size_of_head_of_message(mail), message->type);
     domi_envelope *copy = domi_message_new(manager, at + sizeof *tail);
 
     if (copy == NULL)
         return domi_message_explain_failure(manager);
     memcpy((char *)copy + sizeof copy->node, (char *)message + sizeof message->node,
-           get_head_size(mail) + message->type->size - sizeof copy->node);
+           get_size_of_head_of_message(mail) + message->type->size - sizeof copy->node);
     memcpy((char *)copy + at, tail, sizeof *tail);
     int error = domi_mailbox_put(manager, elsewhere, &copy->node, mail);
     domi_pool_free(manager, error == 0 ? &message->node : &copy->node);
     return error;
 }
 
-/* True if no message of this kind waits for the gateway. Home. */
-static bool has_no_mail_of_kind(const domi_house *gateway, uint32_t mail)
+/* True if no message of the kind `mail` (asks or notices) waits for the gateway. Home. */
+static bool has_gateway_no_mail_of_kind(const domi_house *gateway, uint32_t mail)
 {
     return gateway != NULL && gateway->tails[mail] == NULL &&
            atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&gateway->inbox,
@@ -58,7 +58,7 @@ int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_
                           const char *key, domi_node *node, uint32_t mail,
                           domus_address *ret_address)
 {
-    /* acquire: pairs with the store of domus_remote_grains_place(). */
+    /* acquire: pairs with the release store in domus_remote_grains_place(). */
     const domi_grain_parts *parts = atomic_load_explicit(&kind->parts, memory_order_acquire);
     domi_grain_tail tail = {.kind = kind};
     int part = domi_grain_part_of(kind, key);
@@ -70,7 +70,7 @@ int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_
      * gateway could know whether earlier messages of the actor are on the way. */
     if (manager == near && manager->index < parts->threads &&
         parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0 &&
-        has_no_mail_of_kind(manager->gateway, mail))
+        has_gateway_no_mail_of_kind(manager->gateway, mail))
         return domi_grain_put_local(manager, near, kind, key, node, mail, ret_address);
     tail.part = (uint32_t)part;
     memcpy(tail.key, key, strlen(key) + 1);

@@ -27,7 +27,8 @@ typedef struct domi_grain_tail {
 /* Returns the tail of a message that has come to a gateway. */
 const domi_grain_tail *domi_grain_tail_of(const domi_envelope *message);
 
-/* Put a message to a grain whose kind is spread over nodes. Owner. */
+/* Put a message to a grain whose kind is spread over nodes: to this system or to the gateway.
+ * Owner. */
 int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
                           const char *key, domi_node *node, uint32_t mail,
                           domus_address *ret_address);

@@ -1,4 +1,4 @@
-/* The verbs of domus/remote.h for grains that are spread over nodes. */
+/* Implements the verbs of domus/remote.h for grains that are spread over nodes. */
 #include "base/memory.h"
 #include "house/conversation/ask_make.h"
 #include "house/directory/grain_parts.h"
@@ -7,18 +7,18 @@
 #include <errno.h>
 #include <string.h>
 
-/* True if the actor that runs now is a gateway. */
-static bool is_gateway(const domus_stack *stack)
+/* True if the actor that runs now is the gateway of its thread. */
+static bool is_running_actor_gateway(const domus_stack *stack)
 {
     return stack->manager->gateway == domi_stack_house(stack);
 }
 
 /* Returns the state of spread kinds; NULL: no kind is spread over nodes. */
-static domi_grain_parts *get_parts(const domus_stack *stack)
+static domi_grain_parts *get_state_of_spread_kinds(const domus_stack *stack)
 {
     domi_grains *grains = stack->manager->directory.grains;
 
-    /* acquire: pairs with the store of publish_parts(). */
+    /* acquire: pairs with the release in publish_state_of_spread_kinds(). */
     return grains != NULL ? atomic_load_explicit(&grains->parts, memory_order_acquire) : NULL;
 }
 
@@ -33,7 +33,7 @@ static int make_address_for_grains(domi_remotes *remotes, uint32_t number,
     return domi_remote_find_or_make(remotes, &name, 0, ret_address);
 }
 
-static int make_parts(const domus_stack *stack, domi_grain_parts **ret_parts)
+static int make_state_of_spread_kinds(const domus_stack *stack, domi_grain_parts **ret_parts)
 {
     domi_remotes *remotes = stack->manager->directory.remotes;
     uint32_t threads = stack->manager->threads;
@@ -52,20 +52,20 @@ static int make_parts(const domus_stack *stack, domi_grain_parts **ret_parts)
         domi_memory_free(parts);
         return error;
     }
-    /* Relaxed: a thread gets the address only after this store. */
+    /* Relaxed: a thread gets the address for grains only after this store. */
     atomic_store_explicit(&domi_remote_of(parts->here.house)->is_here, true, memory_order_relaxed);
     parts->threads = threads;
     *ret_parts = parts;
     return 0;
 }
 
-/* Publish `parts` for the system, unless it has parts already. Returns the parts that the system
- * has now. */
-static domi_grain_parts *publish_parts(domi_grains *grains, domi_grain_parts *made)
+/* Publish `parts` as the state of the system's spread kinds, unless the system has one already.
+ * Returns the one that the system has now. */
+static domi_grain_parts *publish_state_of_spread_kinds(domi_grains *grains, domi_grain_parts *made)
 {
     domi_grain_parts *before = NULL;
 
-    /* release: pairs with the acquire loads of `parts`. */
+    /* release: pairs with the acquire loads of the system's `parts`. */
     if (atomic_compare_exchange_strong_explicit(&grains->parts, &before, made, memory_order_acq_rel,
                                                 memory_order_acquire))
         return made;
@@ -77,23 +77,23 @@ int domus_remote_grains_place(domus_stack *stack, domus_grains grains)
 {
     domi_grain_parts *parts;
 
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     if (grains.kind == NULL)
         return -EINVAL;
-    parts = get_parts(stack);
+    parts = get_state_of_spread_kinds(stack);
     if (parts == NULL) {
-        int error = make_parts(stack, &parts);
+        int error = make_state_of_spread_kinds(stack, &parts);
         if (error != 0)
             return error;
-        parts = publish_parts(stack->manager->directory.grains, parts);
+        parts = publish_state_of_spread_kinds(stack->manager->directory.grains, parts);
     }
-    /* release: pairs with the load in domi_grain_put_placed(). */
+    /* release: pairs with the acquire load in domi_grain_put_placed(). */
     atomic_store_explicit(&grains.kind->parts, parts, memory_order_release);
     return 0;
 }
 
-static bool is_spread(const domi_grain_kind *kind)
+static bool is_kind_spread_over_nodes(const domi_grain_kind *kind)
 {
     return kind != NULL &&
            atomic_load_explicit((_Atomic(domi_grain_parts *) *)(uintptr_t)&kind->parts,
@@ -105,7 +105,7 @@ int domus_remote_grains_find(const domus_stack *stack, const char *name, domus_g
     domi_grains *grains = stack->manager->directory.grains;
     domi_grain_kind *kind = grains != NULL ? domi_grain_kind_find(grains, name) : NULL;
 
-    if (!is_spread(kind))
+    if (!is_kind_spread_over_nodes(kind))
         return -ENOENT;
     ret_grains->kind = kind;
     return 0;
@@ -136,18 +136,18 @@ int domus_remote_grain_of(const domus_stack *stack, domus_remote_grain *ret_grai
 
 int domus_remote_grain_pass(domus_stack *stack)
 {
-    const domi_grain_parts *parts = get_parts(stack);
+    const domi_grain_parts *parts = get_state_of_spread_kinds(stack);
 
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     return parts != NULL ? domus_forward(stack, parts->here) : -EINVAL;
 }
 
 int domus_remote_grain_pass_kept(domus_stack *stack, domus_kept kept)
 {
-    const domi_grain_parts *parts = get_parts(stack);
+    const domi_grain_parts *parts = get_state_of_spread_kinds(stack);
 
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     return parts != NULL ? domus_kept_forward(stack, kept, parts->here) : -EINVAL;
 }
@@ -158,7 +158,7 @@ int domus_remote_grain_notice(domus_stack *stack, domus_address from, domus_grai
     domi_manager *manager = stack->manager;
     domus_address to;
 
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     if (grains.kind == NULL)
         return -EINVAL;
@@ -178,13 +178,14 @@ int domus_remote_grain_notice(domus_stack *stack, domus_address from, domus_grai
     return error;
 }
 
-/* The parameters of put_ask(): the grain that an ask is for. */
+/* The parameters of put_ask_to_local_grain(): the grain that an ask is for. */
 typedef struct asked_grain {
     domus_grains grains;
     const char *key;
 } asked_grain;
 
-static int put_ask(domi_manager *manager, domus_address nobody_known, domi_node *node, void *asked_)
+static int put_ask_to_local_grain(domi_manager *manager, domus_address nobody_known,
+                                  domi_node *node, void *asked_)
 {
     const asked_grain *asked = asked_;
     domus_address to;
@@ -204,7 +205,7 @@ int domus_remote_grain_ask(domus_stack *stack, domus_conversation asker, domus_a
     if (grains.kind == NULL)
         return -EINVAL;
     return domi_remote_ask_by(stack, asker, from, (domus_address){NULL, 0}, type, payload,
-                              timeout_ns, tag, put_ask, &asked, ret_asked);
+                              timeout_ns, tag, put_ask_to_local_grain, &asked, ret_asked);
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */
@@ -213,9 +214,9 @@ int domus_remote_part_open(domus_stack *stack, uint32_t part)
 {
     domi_manager *manager = stack->manager;
     domi_house *gateway = manager->gateway;
-    domi_grain_parts *parts = get_parts(stack);
+    domi_grain_parts *parts = get_state_of_spread_kinds(stack);
 
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     if (parts == NULL || part >= DOMUS_REMOTE_PARTS)
         return -EINVAL;
@@ -228,21 +229,21 @@ int domus_remote_part_open(domus_stack *stack, uint32_t part)
 
 void domus_remote_part_close(domus_stack *stack, uint32_t part)
 {
-    domi_grain_parts *parts = get_parts(stack);
+    domi_grain_parts *parts = get_state_of_spread_kinds(stack);
 
-    if (is_gateway(stack) && parts != NULL && part < DOMUS_REMOTE_PARTS)
+    if (is_running_actor_gateway(stack) && parts != NULL && part < DOMUS_REMOTE_PARTS)
         parts->opened[stack->manager->index * DOMUS_REMOTE_PARTS + part] = 0;
 }
 
 int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence)
 {
-    domi_grain_parts *parts = get_parts(stack);
+    domi_grain_parts *parts = get_state_of_spread_kinds(stack);
 
     if (part >= DOMUS_REMOTE_PARTS)
         return -EINVAL;
     if (parts == NULL)
         return -ENOENT;
-    /* seq_cst: see record_part() in grain.c. */
+    /* seq_cst: the comment in record_part_of_new_grain() of grain.c says why. */
     atomic_store_explicit(&parts->fences[part], fence, memory_order_seq_cst);
     return 0;
 }
@@ -255,7 +256,7 @@ typedef struct stopping {
     bool after_mail;
 } stopping;
 
-static bool has_part(const domus_remote_parts *parts, uint32_t part)
+static bool is_part_in_set(const domus_remote_parts *parts, uint32_t part)
 {
     return (parts->bits[part / 64] >> part % 64 & 1) != 0;
 }
@@ -264,8 +265,9 @@ static void stop_life_of_grain(const char *key, domus_address life, void *contex
 {
     const stopping *walk = context;
 
-    /* A grain that is being made has no life yet; the next walk finds it. */
-    if (life.lease == 0 || !has_part(walk->parts, (uint32_t)domi_grain_part_of(walk->kind, key)))
+    /* A grain whose life is being made has no life to stop yet; the next walk finds it. */
+    if (life.lease == 0 ||
+        !is_part_in_set(walk->parts, (uint32_t)domi_grain_part_of(walk->kind, key)))
         return;
     if (walk->after_mail)
         (void)domus_stop_after_mail(walk->stack, life);
@@ -275,11 +277,11 @@ static void stop_life_of_grain(const char *key, domus_address life, void *contex
 
 uint32_t domus_remote_part_living(const domus_stack *stack, uint32_t part)
 {
-    domi_grain_parts *parts = get_parts(stack);
+    domi_grain_parts *parts = get_state_of_spread_kinds(stack);
 
     if (parts == NULL || part >= DOMUS_REMOTE_PARTS)
         return 0;
-    /* seq_cst: see record_part() in grain.c. */
+    /* seq_cst: the comment in record_part_of_new_grain() of grain.c says why. */
     return atomic_load_explicit(&parts->living[part], memory_order_seq_cst);
 }
 
@@ -289,13 +291,13 @@ void domus_remote_parts_stop(domus_stack *stack, const domus_remote_parts *parts
     uint32_t part = 0;
 
     while (part < DOMUS_REMOTE_PARTS &&
-           (!has_part(parts, part) || domus_remote_part_living(stack, part) == 0))
+           (!is_part_in_set(parts, part) || domus_remote_part_living(stack, part) == 0))
         part++;
     if (part == DOMUS_REMOTE_PARTS)
         return;
     for (walk.kind = domi_grain_kind_first(stack->manager->directory.grains); walk.kind != NULL;
          walk.kind = walk.kind->next) {
-        if (is_spread(walk.kind))
+        if (is_kind_spread_over_nodes(walk.kind))
             domi_names_walk(&walk.kind->names, stop_life_of_grain, &walk);
     }
 }

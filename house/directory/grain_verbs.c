@@ -5,16 +5,17 @@
 
 #include <errno.h>
 
-/* The parameters of put_ask(): the grain that an ask is for, and the address to which it was
- * put. */
+/* The parameters of put_ask_to_grain(): the grain that an ask is for, and the address to which it
+ * was put. */
 typedef struct asked_grain {
-    domi_manager *near; /* the home of the asker */
+    domi_manager *near; /* the home of the actor that asks */
     domi_grain_kind *kind;
     const char *key;
-    domus_address address; /* the address that domi_grain_put() has returned */
+    domus_address address; /* the address of the grain's life that domi_grain_put() has returned */
 } asked_grain;
 
-static int put_ask(domi_manager *manager, domus_address nobody_known, domi_node *node, void *asked_)
+static int put_ask_to_grain(domi_manager *manager, domus_address nobody_known, domi_node *node,
+                            void *asked_)
 {
     asked_grain *asked = asked_;
 
@@ -23,15 +24,15 @@ static int put_ask(domi_manager *manager, domus_address nobody_known, domi_node 
                           &asked->address);
 }
 
-static int begin_ask(domus_stack *stack, domus_grains grains, const char *key,
-                     const domus_type *type, const void *payload, uint64_t timeout_ns, uint64_t tag,
-                     domi_promise **ret_promise)
+static int begin_ask_to_grain(domus_stack *stack, domus_grains grains, const char *key,
+                              const domus_type *type, const void *payload, uint64_t timeout_ns,
+                              uint64_t tag, domi_promise **ret_promise)
 {
     asked_grain asked = {.near = domi_stack_house(stack)->home, .kind = grains.kind, .key = key};
-    int error = domi_ask_make(stack, asked.address, type, payload, timeout_ns, tag, put_ask, &asked,
-                              ret_promise);
+    int error = domi_ask_make(stack, asked.address, type, payload, timeout_ns, tag,
+                              put_ask_to_grain, &asked, ret_promise);
 
-    /* A promise that has failed already keeps no target. */
+    /* Only a promise that still waits gets the target; one that has failed already keeps none. */
     if (error == 0 && *ret_promise != NULL && (*ret_promise)->state == DOMI_PROMISE_WAITING)
         (*ret_promise)->target = asked.address;
     return error;
@@ -42,7 +43,7 @@ int domus_grain_ask_within(domus_stack *stack, domus_grains grains, const char *
                            domus_resumed *then)
 {
     domi_promise *promise = NULL;
-    int error = begin_ask(stack, grains, key, type, payload, timeout_ns, 0, &promise);
+    int error = begin_ask_to_grain(stack, grains, key, type, payload, timeout_ns, 0, &promise);
 
     if (DOMI_UNLIKELY(error != 0))
         return error;
@@ -62,7 +63,7 @@ int domus_grain_ask_add(domus_stack *stack, domus_grains grains, const char *key
 {
     domi_promise *promise = NULL;
 
-    return begin_ask(stack, grains, key, type, payload, timeout_ns, tag, &promise);
+    return begin_ask_to_grain(stack, grains, key, type, payload, timeout_ns, tag, &promise);
 }
 
 int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,

@@ -62,12 +62,12 @@ domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home)
 
     if (home->pooled != NULL)
         return &group->slots[groups->threads + home->pooled->number];
-    /* A detached actor's thread gets no shard, because the shard would have to wait while that
+    /* The thread of a detached actor gets no shard, because the shard would have to wait while that
      * actor runs. */
     return home->index < groups->threads ? &group->slots[home->index] : NULL;
 }
 
-static bool is_valid_name(const char *name)
+static bool is_group_name_valid(const char *name)
 {
     size_t length = strnlen(name, DOMI_NAME_MAX + 1);
 
@@ -78,9 +78,9 @@ static bool is_valid_name(const char *name)
     return length != 0 && length <= DOMI_NAME_MAX;
 }
 
-static domi_group *find_group(_Atomic(domi_group *) *bucket, const char *name)
+static domi_group *find_group_by_name(_Atomic(domi_group *) *bucket, const char *name)
 {
-    /* acquire: pairs with the release in add_group(). */
+    /* acquire: pairs with the release in add_or_find_group(). */
     domi_group *group = atomic_load_explicit(bucket, memory_order_acquire);
 
     while (group != NULL && strcmp(group->name, name) != 0)
@@ -88,33 +88,33 @@ static domi_group *find_group(_Atomic(domi_group *) *bucket, const char *name)
     return group;
 }
 
-static domi_group *make_group(domi_groups *groups, const char *name)
+static domi_group *make_group_in_memory(domi_groups *groups, const char *name)
 {
     size_t bytes = sizeof(domi_group) + groups->homes * sizeof(domi_group_slot);
     domi_group *group = domi_memory_new_lines(bytes);
 
     if (group == NULL)
         return NULL;
-    memcpy(group->name, name, strlen(name) + 1); /* is_valid_name() has checked the length */
+    /* is_group_name_valid() has checked the length of the group's name */
+    memcpy(group->name, name, strlen(name) + 1);
     group->groups = groups;
     return group;
 }
 
-/* Add `group`, or find the group of the same name that exists already; that one is handed out
- * then. */
-static int add_group(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
-                     domi_group **ret_group)
+/* Add `group` to the table, or hand out the group of the same name that exists already. */
+static int add_or_find_group(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
+                             domi_group **ret_group)
 {
     int error = 0;
 
     domi_spinlock_lock(&groups->lock);
-    *ret_group = find_group(bucket, group->name);
+    *ret_group = find_group_by_name(bucket, group->name);
     if (*ret_group == NULL && groups->count >= groups->max) {
         error = -ENOSPC;
     } else if (*ret_group == NULL) {
         groups->count++;
         group->next = atomic_load_explicit(bucket, memory_order_relaxed);
-        /* release: a thread that finds the group finds it complete. */
+        /* release: a thread that finds the group in the table finds it complete. */
         atomic_store_explicit(bucket, group, memory_order_release);
         *ret_group = group;
     }
@@ -126,18 +126,18 @@ int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_gr
 {
     domi_groups *groups = manager->directory.groups;
 
-    if (name == NULL || !is_valid_name(name))
+    if (name == NULL || !is_group_name_valid(name))
         return -EINVAL;
     if (groups == NULL)
         return -ENOSPC;
     uint64_t hash = domi_siphash(groups->key, name, strlen(name));
     _Atomic(domi_group *) *bucket = &groups->buckets[hash & (groups->buckets_count - 1)];
-    domi_group *group = find_group(bucket, name);
+    domi_group *group = find_group_by_name(bucket, name);
     if (group == NULL) {
-        domi_group *made = make_group(groups, name);
+        domi_group *made = make_group_in_memory(groups, name);
         if (made == NULL)
             return -ENOMEM;
-        int error = add_group(groups, bucket, made, &group);
+        int error = add_or_find_group(groups, bucket, made, &group);
         if (error != 0 || group != made)
             domi_memory_free(made);
         if (error != 0)
@@ -154,10 +154,10 @@ int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_grou
 
 /* --- join, leave, publish -------------------------------------------------------------------- */
 
-/* Make the shard of a home, at the first join there. If members of this home are lent, two threads
- * may do this at once; the second shard is stopped again. */
-static int make_shard(domi_manager *manager, domi_group *group, domi_group_slot *slot,
-                      domi_manager *home, domus_address *ret_address)
+/* Make the shard of a group on a home, at the first join there. If members of this home are lent,
+ * two threads may do this at once; the second shard is stopped again. */
+static int make_shard_of_group(domi_manager *manager, domi_group *group, domi_group_slot *slot,
+                               domi_manager *home, domus_address *ret_address)
 {
     const domus_spawn_options options = {.pinned = home->pooled == NULL};
     domus_address address;
@@ -170,7 +170,7 @@ static int make_shard(domi_manager *manager, domi_group *group, domi_group_slot 
     *ret_address = domi_group_shard_at(slot);
     if (ret_address->house == NULL) {
         slot->lease = address.lease;
-        /* release: a thread that finds the shard finds its lease. */
+        /* release: a thread that finds the shard finds the shard's lease, too. */
         atomic_store_explicit(&slot->shard, address.house, memory_order_release);
         *ret_address = address;
     }
@@ -180,9 +180,10 @@ static int make_shard(domi_manager *manager, domi_group *group, domi_group_slot 
     return 0;
 }
 
-/* Count a new member, before its node is put. If it is the first member and the group has an
- * outlet, the gateway is told. */
-static int count_new_member(domi_manager *manager, domi_group *group, domi_group_slot *slot)
+/* Count a new member of a group, before its node is put. If it is the first member and the group
+ * has an outlet, the gateway is told. */
+static int count_new_member_of_group(domi_manager *manager, domi_group *group,
+                                     domi_group_slot *slot)
 {
     /* seq_cst, followed by a seq_cst load of the outlet: domi_group_add_outlet() stores the outlet
      * first and loads the count then, so at least one of the two threads reports the first member.
@@ -195,15 +196,16 @@ static int count_new_member(domi_manager *manager, domi_group *group, domi_group
         return -ENOSPC;
     }
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
-    /* seq_cst: the comment on the count says why. It also acquires the fields of the outlet. */
+    /* seq_cst: the comment on the count above says why. The load also acquires the fields of the
+     * outlet. */
     domi_remote *outlet = atomic_load_explicit(&group->outlet, memory_order_seq_cst);
     if (before == 0 && outlet != NULL)
         domi_remote_report_joined(manager, outlet);
     return 0;
 }
 
-static domi_member *make_member(domi_manager *manager, domi_group *group, domi_house *house,
-                                domus_address to, bool leaves)
+static domi_member *make_membership(domi_manager *manager, domi_group *group, domi_house *house,
+                                    domus_address to, bool leaves)
 {
     domi_member *member = domi_pool_take(manager, DOMI_SLAB_MEMBER);
 
@@ -233,11 +235,11 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     domus_address to = domi_group_shard_at(slot);
     int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
     if (error == 0 && to.house == NULL)
-        error = make_shard(manager, group, slot, house->home, &to);
+        error = make_shard_of_group(manager, group, slot, house->home, &to);
     domi_member *member = NULL;
     if (error == 0) {
-        member = make_member(manager, group, house, to, false);
-        error = member == NULL ? -ENOMEM : count_new_member(manager, group, slot);
+        member = make_membership(manager, group, house, to, false);
+        error = member == NULL ? -ENOMEM : count_new_member_of_group(manager, group, slot);
     }
     if (error != 0) {
         if (member != NULL)
@@ -264,7 +266,7 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
     domus_address to = domi_group_shard_at(slot);
     if (to.house == NULL || house->family == NULL)
         return 0;
-    domi_member *member = make_member(manager, handle.group, house, to, true);
+    domi_member *member = make_membership(manager, handle.group, house, to, true);
     if (member == NULL)
         return -ENOMEM;
     if (domi_mailbox_put_slow(manager, to.house, &member->node) != 0)
@@ -273,23 +275,23 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
     return 0;
 }
 
-/* Link the outlet at a shard; the group has recorded it already. */
-static int link_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
-                       domus_address outlet)
+/* Link the outlet of a group at a shard; the group has recorded the outlet already. */
+static int link_outlet_at_shard(domi_manager *manager, domi_group *group, domi_manager *home,
+                                domus_address outlet)
 {
     domi_group_slot *slot = domi_group_slot_of(group, home);
 
     DOMI_CHECK(slot != NULL); /* a gateway lives on a thread of the loop, and each has a slot */
     domus_address to = domi_group_shard_at(slot);
-    int error = to.house == NULL ? make_shard(manager, group, slot, home, &to) : 0;
+    int error = to.house == NULL ? make_shard_of_group(manager, group, slot, home, &to) : 0;
     if (error != 0)
         return error;
-    domi_member *member = make_member(manager, group, outlet.house, to, false);
+    domi_member *member = make_membership(manager, group, outlet.house, to, false);
     if (member == NULL)
         return -ENOMEM;
     member->is_outlet = true;
     member->lease = outlet.lease;
-    /* Relaxed: count_new_member() says why. */
+    /* Relaxed: the comment in count_new_member_of_group() says why. */
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
@@ -303,19 +305,21 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
     domi_remote *remote = domi_remote_of(outlet.house);
     domi_remote *none = NULL;
 
-    /* Relaxed: put_message() of remote_put.c says why. */
+    /* Relaxed: the comment in put_message_to_gateway() of remote_put.c says why. */
     atomic_store_explicit(&remote->is_outlet, true, memory_order_relaxed);
-    /* seq_cst: count_new_member() says why. It also releases: a thread that finds the outlet finds
-     * its name. */
+    /* seq_cst: the comment in count_new_member_of_group() says why. It also releases: a thread that
+     * finds the outlet finds its name. */
     if (!atomic_compare_exchange_strong_explicit(&group->outlet, &none, remote,
                                                  memory_order_seq_cst, memory_order_relaxed))
         return -EALREADY;
-    int error = link_outlet(manager, group, home, outlet);
+    int error = link_outlet_at_shard(manager, group, home, outlet);
     if (error == 0 && atomic_load_explicit(&group->members, memory_order_seq_cst) != 0)
         domi_remote_report_joined(manager, remote);
     if (error != 0)
         atomic_store_explicit(&group->outlet, NULL,
-                              memory_order_relaxed); /* the caller may try again */
+                              /* the group has no outlet after a failure, so the caller may try
+                               * again */
+                              memory_order_relaxed);
     return error;
 }
 
@@ -325,14 +329,15 @@ uint32_t domus_group_members(domus_group handle)
                                 : 0;
 }
 
-/* Send the publication to the shard of one home. Returns 0, also if there is no shard yet. */
-static int publish_to_shard(domi_manager *manager, domus_address sender,
-                            const domi_group_slot *slot, domi_shared *shared)
+/* Send the publication to a group's shard on one home. Returns 0, also if there is no shard yet. */
+static int put_publication_to_shard(domi_manager *manager, domus_address sender,
+                                    const domi_group_slot *slot, domi_shared *shared)
 {
     domus_address to = domi_group_shard_at(slot);
 
     if (to.house == NULL)
-        return 0; /* the shard is being made, and nobody can have learnt of its member yet */
+        /* the shard is still being made, so no publisher can have learnt of a member there */
+        return 0;
     domi_envelope *delivery = domi_delivery_new(manager, shared, sender);
     if (delivery == NULL)
         return -ENOMEM;
@@ -356,11 +361,11 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
     }
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];
-        /* Relaxed: count_new_member() says why. */
+        /* Relaxed: the comment in count_new_member_of_group() says why. */
         if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
                                  memory_order_relaxed) == 0)
             continue;
-        int result = publish_to_shard(manager, sender, slot, shared);
+        int result = put_publication_to_shard(manager, sender, slot, shared);
         if (error == 0)
             error = result;
     }

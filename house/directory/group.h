@@ -33,51 +33,56 @@ typedef struct domi_member domi_member;
 
 /* All groups of a system. Groups are added and never removed, so finding one takes no lock. */
 struct domi_groups {
-    /* hash table of groups; constant after init, as are the next six fields */
+    /* hash table of the groups; constant after init, as are the next six fields */
     _Atomic(domi_group *) *buckets;
-    uint64_t key[2];        /* secret and random key of the hashes of names */
-    uint32_t buckets_count; /* number of buckets; a power of two */
+    uint64_t key[2];        /* secret and random key of the hashes of groups' names */
+    uint32_t buckets_count; /* number of buckets of the table of groups; a power of two */
     uint32_t max;           /* most groups of the system */
     uint32_t members_max;   /* most members of one group */
-    uint32_t threads;       /* threads of the loop; they have the first slots */
+    uint32_t threads;       /* number of threads of the loop, whose slots in a group come first */
     uint32_t homes;         /* number of homes that may have shards: threads, then pools */
-    domi_spinlock lock;     /* held to add a group or to set a shard */
-    uint32_t count;         /* number of groups; under `lock` */
+    domi_spinlock lock;     /* lock that is held to add a group or to set a shard */
+    uint32_t count;         /* number of groups of the system; under `lock` */
 };
 
 /* The part of a group that belongs to one home. Its cache line is written when an actor of this
  * home joins or leaves. */
 typedef struct domi_group_slot {
-    alignas(64) _Atomic(domi_house *) shard; /* the shard of this home; set once; NULL: none yet */
-    uint32_t lease;                          /* lease of the shard; written before `shard` */
-    /* number of members on this home, including joins under way and the outlet */
+    /* the group's shard on this home; set once; NULL: none yet */
+    alignas(64) _Atomic(domi_house *) shard;
+    uint32_t lease; /* lease of the group's shard on this home; written before `shard` */
+    /* number of the group's members on this home, including joins under way and the outlet */
     _Atomic uint32_t members;
 } domi_group_slot;
 
 struct domi_group {
-    char name[DOMI_NAME_MAX + 1];         /* name of the group, with a NUL at its end; constant */
-    domi_group *next;                     /* next group in the same bucket */
-    domi_groups *groups;                  /* the table that the group is in */
-    _Atomic(struct domi_remote *) outlet; /* outlet of the group; set once; NULL: none */
-    /* number of members on all homes, including joins under way */
+    char name[DOMI_NAME_MAX + 1]; /* name of the group, with a NUL at its end; constant */
+    domi_group *next;             /* next group in the same bucket of the table */
+    domi_groups *groups;          /* the registry of groups to which this group belongs */
+    /* the remote address that is the group's outlet; set once; NULL: it has none */
+    _Atomic(struct domi_remote *) outlet;
+    /* number of the group's members on all homes, including joins under way */
     alignas(64) _Atomic uint32_t members;
-    domi_group_slot slots[]; /* one slot for each home, by its index */
+    domi_group_slot slots[]; /* slots of the group, one for each home, by its index */
 };
 
 /* A membership, or the request to end one. It travels to the shard as a node; from its arrival on
  * it belongs to the shard's home. A membership is then in two lists: in that of its shard, and in
  * that of its house (in the family). */
 struct domi_member {
-    /* the node that travels; after the arrival its `next` links the shard's list */
+    /* the node by which the membership travels; after the arrival its `next` links the shard's
+     * list */
     domi_node node;
-    domi_group *group;              /* the group that it joins or leaves */
-    domi_house *house;              /* the actor that is the member; its face, if it is an outlet */
-    uint32_t lease;                 /* lease of that actor */
-    bool leaves;                    /* true: a request to end the membership */
-    bool is_outlet;                 /* true: the member is the outlet */
-    domi_member *previous;          /* links the shard's list backwards */
-    domi_member *next_of_house;     /* links the house's list */
-    domi_member *previous_of_house; /* links the house's list backwards */
+    domi_group *group; /* the group that the member joins or leaves */
+    /* the actor that is the member; the face of the remote address, if it is an outlet */
+    domi_house *house;
+    uint32_t lease;             /* lease of the actor that is the member */
+    bool leaves;                /* whether this is the request to end a membership */
+    bool is_outlet;             /* whether the member is the group's outlet */
+    domi_member *previous;      /* the membership before this one in the shard's list */
+    domi_member *next_of_house; /* next membership in the list of the member's house */
+    /* the membership before this one in the list of the member's house */
+    domi_member *previous_of_house;
 };
 
 static_assert(DOMI_TAKES(sizeof(domi_member), 64), "one cache line");
@@ -95,19 +100,19 @@ domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home)
 /* Free all groups, when no thread uses them any more. A zeroed or finished registry is accepted. */
 void domi_groups_fini(domi_groups *groups);
 
-/* These two functions do what domus_group_open() and domus_publish() do, on the thread of
+/* Open a group and publish to one, as domus_group_open() and domus_publish() do, on the thread of
  * `manager`. */
 int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_group);
 int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
                        const domus_type *type, const void *payload);
 
-/* Do the same as domus_remote_join(), from the thread of `manager`; the outlet is linked on `home`.
- */
+/* Join an outlet to a group as domus_remote_join() does, from the thread of `manager`; the outlet
+ * is linked on `home`. */
 int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
                           domus_address outlet);
 
-/* Returns the shard of a home, or the address of zeros if there is none. acquire: pairs with the
- * release in make_shard(). */
+/* Returns the shard of a group on a home, or the address of zeros if there is none. acquire: pairs
+ * with the release in make_shard_of_group(). */
 static inline domus_address domi_group_shard_at(const domi_group_slot *slot)
 {
     domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,

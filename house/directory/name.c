@@ -1,5 +1,5 @@
-/* Implements the verbs of domus/name.h, and records which name an actor has. The table of names is
- * in name_table.c. */
+/* Implements the verbs of domus/name.h, and records in an actor's family which name the actor has.
+ * The table of names is in name_table.c. */
 #include "house/directory/name.h"
 
 #include "house/conversation/stack.h"

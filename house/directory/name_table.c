@@ -39,26 +39,28 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLACES     16u /* places in a bucket; on average at most half of them are used */
-#define NAME_WORDS 8u  /* words of 64 bits in an entry's name */
-#define INDEX_BITS 24u /* bits of a bucket's word that hold an entry's index */
+/* number of places in a bucket of the table of names; on average at most half of them are used */
+#define PLACES     16u
+#define NAME_WORDS 8u                       /* number of words of 64 bits in the name of an entry */
+#define INDEX_BITS 24u                      /* bits of a bucket's word that hold an entry's index */
 #define INDEX_MASK ((1u << INDEX_BITS) - 1) /* mask of an entry's index in a bucket's word */
-/* least number of buckets, because a name has two to choose from */
+/* least number of buckets of the table, because a name has two to choose from */
 #define BUCKETS_MIN 2u
 
 struct domi_names_bucket {
-    /* words of the places: an entry's index and a tag of its hash; 0: the place is free */
+    /* words of the bucket's places: an entry's index and a tag of its hash; 0: the place is free */
     _Atomic uint32_t words[PLACES];
 };
 
 struct domi_names_entry {
-    /* odd while the entry is registered; 64 bits, so that it does not wrap while a reader sleeps */
+    /* version: odd while the entry is registered; 64 bits, so that it does not wrap while a reader
+     * sleeps */
     _Atomic uint64_t version;
-    _Atomic(struct domi_house *) house; /* the actor that has the name */
-    _Atomic uint32_t lease;             /* lease of that actor */
+    _Atomic(struct domi_house *) house; /* the actor that has the entry's name */
+    _Atomic uint32_t lease;             /* lease of the actor that has the name */
     uint32_t free; /* index of the next free entry, plus 1; used under the lock */
-    uint64_t hash; /* hash of the name; used under the lock */
-    _Atomic uint64_t words[NAME_WORDS]; /* the name, with zeros behind it */
+    uint64_t hash; /* hash of the entry's name; used under the lock */
+    _Atomic uint64_t words[NAME_WORDS]; /* the bytes of the entry's name, with zeros behind them */
 };
 
 static_assert(sizeof(domi_names_bucket) == 64, "a bucket is one cache line");
@@ -68,21 +70,21 @@ static_assert(DOMI_NAME_MAX < NAME_WORDS * 8, "a name ends with a zero");
 
 typedef struct name {
     uint64_t words[NAME_WORDS]; /* the bytes of the name, with zeros behind them */
-    /* number of words that tell the name from all others: up to the word that holds its first
-     * zero */
+    /* number of words that tell the name from all others: those up to the word with its first zero
+     * byte */
     uint32_t words_count;
-    uint64_t hash; /* hash of these words */
+    uint64_t hash; /* hash of these words of the name */
 } name;
 
 /* The places where a name may stand: all those of two buckets. */
 typedef struct home {
     domi_names_bucket *buckets[2]; /* the two buckets that the hash chooses */
-    uint32_t tag;                  /* the upper bits of the name's words in buckets; not 0 */
+    uint32_t tag; /* tag of the name: the upper bits of its words in buckets; not 0 */
 } home;
 
 /* Read and check a name. Returns 0; -EINVAL. Reads no byte behind the zero at its end, and at most
  * DOMI_NAME_MAX + 1 bytes. */
-static int read_name(const domi_names *names, const char *text, name *ret_name)
+static int read_and_check_name(const domi_names *names, const char *text, name *ret_name)
 {
     size_t length = 0;
 
@@ -106,7 +108,7 @@ static home find_places_of_name(const domi_names *names, uint64_t hash)
 {
     uint32_t mask = names->buckets_count - 1;
     uint32_t first = (uint32_t)hash & mask;
-    /* the second bucket is 1 to mask buckets further on */
+    /* the name's second bucket is 1 to mask buckets behind the first one */
     uint32_t other = 1 + (uint32_t)(((hash >> 32) * mask) >> 32);
 
     return (home){
@@ -116,42 +118,44 @@ static home find_places_of_name(const domi_names *names, uint64_t hash)
 }
 
 /* Copy the address of an entry, its version, and the first `count` words of its name. Returns
- * whether these belong together and were registered when the call ended. The proof is at the top of
- * this file. */
-DOMI_INLINE bool read_entry(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
-                            domus_address *ret_address, uint64_t *ret_version)
+ * whether what was read belongs together and was registered when the call ended. The proof is at
+ * the top of this file. */
+DOMI_INLINE bool read_entry_of_table(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
+                                     domus_address *ret_address, uint64_t *ret_version)
 {
-    /* acquire: P1, pairs with the releases in put_name_locked() and domi_names_move(). */
+    /* acquire: P1 (top of this file), pairs with the releases in put_name_locked() and
+     * domi_names_move(). */
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
 
     *ret_version = version;
     if (version % 2 == 0)
         return false;
-    /* acquire: P2, pairs with the releases in write_entry() and write_address(). */
+    /* acquire: P2 (top of this file), pairs with the releases in write_free_entry() and
+     * write_address_of_entry(). */
     for (uint32_t i = 0; i < count; i++)
         ret_words[i] = atomic_load_explicit(&entry->words[i], memory_order_acquire);
     ret_address->house = atomic_load_explicit(&entry->house, memory_order_acquire);
     ret_address->lease = atomic_load_explicit(&entry->lease, memory_order_acquire);
-    /* relaxed: the acquires above keep this load behind them. */
+    /* relaxed: the acquire loads above keep this load of the version behind them. */
     return atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
 }
 
 /* Write the address of an entry whose version is even. Called under the lock. */
-static void write_address(domi_names_entry *entry, domus_address address)
+static void write_address_of_entry(domi_names_entry *entry, domus_address address)
 {
-    /* release: P2, as in write_entry(). */
+    /* release: P2 (top of this file), as in write_free_entry(). */
     atomic_store_explicit(&entry->house, address.house, memory_order_release);
     atomic_store_explicit(&entry->lease, address.lease, memory_order_release);
 }
 
-/* Fill a free entry. Called under the lock. */
-static void write_entry(domi_names_entry *entry, const name *as, domus_address address)
+/* Write address and name into a free entry. Called under the lock. */
+static void write_free_entry(domi_names_entry *entry, const name *as, domus_address address)
 {
-    /* release: P2, pairs with the acquires in read_entry(). The store before these was that of the
-     * even version. */
+    /* release: P2 (top of this file), pairs with the acquires in read_entry_of_table(). The even
+     * version was stored before these words. */
     for (uint32_t i = 0; i < NAME_WORDS; i++)
         atomic_store_explicit(&entry->words[i], as->words[i], memory_order_release);
-    write_address(entry, address);
+    write_address_of_entry(entry, address);
     entry->hash = as->hash;
 }
 
@@ -160,34 +164,37 @@ DOMI_INLINE bool look_up_in_bucket(const domi_names *names, domi_names_bucket *b
 {
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t words[NAME_WORDS];
-        /* acquire: pairs with the release in put_name_locked(). A reader that sees the word sees
-         * the entry of that put, or a later state of it. */
+        /* acquire: pairs with the release in put_name_locked(). A reader that sees the bucket's
+         * word sees the entry of that put, or a later state of it. */
         uint32_t word = atomic_load_explicit(&bucket->words[i], memory_order_acquire);
 
         if ((word & ~INDEX_MASK) != tag)
             continue;
         ret_hit->slot = word & INDEX_MASK;
-        if (read_entry(&names->entries[ret_hit->slot], wanted->words_count, words,
-                       &ret_hit->address, &ret_hit->version) &&
+        if (read_entry_of_table(&names->entries[ret_hit->slot], wanted->words_count, words,
+                                &ret_hit->address, &ret_hit->version) &&
             memcmp(words, wanted->words, wanted->words_count * sizeof words[0]) == 0)
             return true;
     }
     return false;
 }
 
-/* Inlined, so that a caller that needs only the address does not pay for the other results. */
-DOMI_INLINE bool look_up_name(const domi_names *names, const name *wanted, domi_names_hit *ret_hit)
+/* Look a name up in its two buckets. Inlined, so that a caller that needs only the address does not
+ * pay for the other results. */
+DOMI_INLINE bool look_up_name_in_both_buckets(const domi_names *names, const name *wanted,
+                                              domi_names_hit *ret_hit)
 {
     home at = find_places_of_name(names, wanted->hash);
 
-    __builtin_prefetch(at.buckets[1]); /* let the CPU load both buckets at the same time */
+    /* lets the CPU load both buckets of the name at the same time */
+    __builtin_prefetch(at.buckets[1]);
     return look_up_in_bucket(names, at.buckets[0], at.tag, wanted, ret_hit) ||
            look_up_in_bucket(names, at.buckets[1], at.tag, wanted, ret_hit);
 }
 
-/* Returns a free place in the emptier of the two buckets, because this choice keeps both far from
- * full; NULL if there is none. Relaxed, because this runs under the lock. */
-static _Atomic uint32_t *find_free_place(home at)
+/* Returns a free place for a name in the emptier of its two buckets, because this choice keeps both
+ * far from full; NULL if there is none. Relaxed, because this runs under the lock. */
+static _Atomic uint32_t *find_free_place_for_name(home at)
 {
     _Atomic uint32_t *places[2] = {NULL, NULL};
     uint32_t used[2] = {0, 0};
@@ -221,9 +228,9 @@ static _Atomic uint32_t *find_place_of_entry(const domi_names *names, uint32_t i
     return found;
 }
 
-/* Take the entry that was given back last, which is still in the cache, or else a new one. Called
- * under the lock, and only below the capacity. */
-static uint32_t take_entry(domi_names *names)
+/* Take the entry of the table that was given back last, which is still in the cache, or else a new
+ * one. Called under the lock, and only below the capacity. */
+static uint32_t take_free_or_new_entry(domi_names *names)
 {
     uint32_t index = names->free;
 
@@ -231,8 +238,7 @@ static uint32_t take_entry(domi_names *names)
         names->free = names->entries[index - 1].free;
         return index - 1;
     }
-    /* relaxed: a walk that reads too small a number misses only names that are put during the
-     * walk. */
+    /* relaxed: a walk that reads an old `carved` misses only names that are put during the walk. */
     uint32_t carved = atomic_load_explicit(&names->carved, memory_order_relaxed);
     DOMI_CHECK(carved < names->capacity);
     atomic_store_explicit(&names->carved, carved + 1, memory_order_relaxed);
@@ -241,38 +247,38 @@ static uint32_t take_entry(domi_names *names)
 
 /* Add `by` to the number of names. relaxed: `count` is changed under the lock, and elsewhere only
  * printed. */
-static void change_count(domi_names *names, uint32_t by)
+static void change_count_of_names(domi_names *names, uint32_t by)
 {
     uint32_t count = atomic_load_explicit(&names->count, memory_order_relaxed);
 
     atomic_store_explicit(&names->count, count + by, memory_order_relaxed);
 }
 
-/* Do the same as domi_names_put(), under the lock. */
+/* Register a name as domi_names_put() does, for a caller that has the lock. */
 static int put_name_locked(domi_names *names, const name *as, domus_address address,
                            uint32_t *ret_slot)
 {
     home at = find_places_of_name(names, as->hash);
     domi_names_hit holder;
 
-    if (look_up_name(names, as, &holder))
+    if (look_up_name_in_both_buckets(names, as, &holder))
         return domus_address_equals(holder.address, address) ? -EALREADY : -EEXIST;
-    _Atomic uint32_t *place = find_free_place(at);
+    _Atomic uint32_t *place = find_free_place_for_name(at);
     if (place == NULL || domi_names_count(names) == names->capacity) {
         domi_counter_add(&names->refused, 1);
         return -ENOSPC;
     }
 
-    uint32_t index = take_entry(names);
+    uint32_t index = take_free_or_new_entry(names);
     domi_names_entry *entry = &names->entries[index];
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
     DOMI_CHECK(version % 2 == 0);
-    write_entry(entry, as, address);
-    /* release: P1, pairs with the first load in read_entry(). */
+    write_free_entry(entry, as, address);
+    /* release: P1 (top of this file), pairs with the first load in read_entry_of_table(). */
     atomic_store_explicit(&entry->version, version + 1, memory_order_release);
     /* release: pairs with the acquire in look_up_in_bucket(). */
     atomic_store_explicit(place, at.tag | index, memory_order_release);
-    change_count(names, 1);
+    change_count_of_names(names, 1);
     *ret_slot = index;
     return 0;
 }
@@ -289,7 +295,7 @@ int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2])
     size_t buckets_bytes = buckets * sizeof(domi_names_bucket);
     size_t bytes = buckets_bytes + capacity * sizeof(domi_names_entry);
     char *memory =
-        domi_memory_map(bytes); /* memory of zeros means: all places and entries are free */
+        domi_memory_map(bytes); /* mapped memory is zero, so all places and entries are free */
     if (memory == NULL)
         return -ENOMEM;
     *names = (domi_names){
@@ -315,11 +321,11 @@ int domi_names_find(const domi_names *names, const char *text, domus_address *re
 {
     domi_names_hit hit;
     name wanted;
-    int result = read_name(names, text, &wanted);
+    int result = read_and_check_name(names, text, &wanted);
 
     if (result != 0)
         return result;
-    if (!look_up_name(names, &wanted, &hit))
+    if (!look_up_name_in_both_buckets(names, &wanted, &hit))
         return -ENOENT;
     *ret_address = hit.address;
     return 0;
@@ -328,12 +334,12 @@ int domi_names_find(const domi_names *names, const char *text, domus_address *re
 int domi_names_hit_on(const domi_names *names, const char *text, domi_names_hit *ret_hit)
 {
     name wanted;
-    int result = read_name(names, text, &wanted);
+    int result = read_and_check_name(names, text, &wanted);
 
     if (result != 0)
         return result;
     ret_hit->hash = wanted.hash;
-    return look_up_name(names, &wanted, ret_hit) ? 0 : -ENOENT;
+    return look_up_name_in_both_buckets(names, &wanted, ret_hit) ? 0 : -ENOENT;
 }
 
 bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit)
@@ -346,7 +352,7 @@ bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit)
 int domi_names_put(domi_names *names, const char *text, domus_address address, uint32_t *ret_slot)
 {
     name as;
-    int result = read_name(names, text, &as);
+    int result = read_and_check_name(names, text, &as);
 
     DOMI_CHECK(address.house != NULL);
     if (result != 0)
@@ -357,7 +363,8 @@ int domi_names_put(domi_names *names, const char *text, domus_address address, u
     return result;
 }
 
-/* True if the entry is registered for `address`. Relaxed, because it runs under the lock. */
+/* True if the entry of the table is registered for `address`. Relaxed, because it runs under the
+ * lock. */
 static bool is_entry_of_address(const domi_names_entry *entry, domus_address address)
 {
     return atomic_load_explicit(&entry->version, memory_order_relaxed) % 2 == 1 &&
@@ -375,15 +382,16 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     if (ours) {
         _Atomic uint32_t *place = find_place_of_entry(names, slot);
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
-        /* relaxed: the releases in write_entry() carry this store to a reader that sees the next
-         * name's words (P2). A reader that still sees the old version gives an answer that was true
-         * until now. */
+        /* relaxed: the releases in write_free_entry() carry this store to a reader that sees the
+         * next name's words (P2). A reader that still sees the old version gives an answer that was
+         * true until now. */
         atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
-        /* relaxed: a reader that still sees the word finds the version even. */
+        /* relaxed: a reader that still sees the word of the removed name finds the version even. */
         atomic_store_explicit(place, 0, memory_order_relaxed);
         entry->free = names->free;
         names->free = slot + 1;
-        change_count(names, UINT32_MAX); /* UINT32_MAX subtracts 1 */
+        /* the addition wraps: UINT32_MAX subtracts 1 from the count */
+        change_count_of_names(names, UINT32_MAX);
     }
     domi_spinlock_unlock(&names->lock);
     return ours ? 0 : -ENOENT;
@@ -397,10 +405,10 @@ void domi_names_move(domi_names *names, uint32_t slot, domus_address address)
     domi_spinlock_lock(&names->lock);
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
     DOMI_CHECK(version % 2 == 1);
-    /* relaxed: domi_names_remove() says why. */
+    /* relaxed: the comment on the version in domi_names_remove() says why. */
     atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
-    write_address(entry, address);
-    /* release: P1, pairs with the first load in read_entry(). */
+    write_address_of_entry(entry, address);
+    /* release: P1 (top of this file), pairs with the first load in read_entry_of_table(). */
     atomic_store_explicit(&entry->version, version + 2, memory_order_release);
     domi_spinlock_unlock(&names->lock);
 }
@@ -412,7 +420,7 @@ int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name)
     domus_address address;
 
     DOMI_CHECK(slot < names->capacity);
-    if (!read_entry(&names->entries[slot], NAME_WORDS, words, &address, &version))
+    if (!read_entry_of_table(&names->entries[slot], NAME_WORDS, words, &address, &version))
         return -ENOENT;
     memcpy(ret_name, words, sizeof words);
     return 0;
@@ -429,7 +437,7 @@ void domi_names_walk(const domi_names *names,
         uint64_t words[NAME_WORDS];
         uint64_t version;
         domus_address address;
-        if (read_entry(&names->entries[i], NAME_WORDS, words, &address, &version))
+        if (read_entry_of_table(&names->entries[i], NAME_WORDS, words, &address, &version))
             visit((const char *)words, address, context);
     }
 }

@@ -23,8 +23,8 @@
 #include <stdint.h>
 
 /* The limit names.max: the number of names that a system may have registered at the same time. */
-#define DOMI_NAMES_PRESET 65536u    /* the value if the configuration sets none */
-#define DOMI_NAMES_MAX    16777216u /* the highest value that is allowed */
+#define DOMI_NAMES_PRESET 65536u    /* the value of names.max if the configuration sets none */
+#define DOMI_NAMES_MAX    16777216u /* the highest value that names.max may have */
 
 /* Bytes that a name may have, without the zero at its end. */
 #define DOMI_NAME_MAX 63u
@@ -33,29 +33,31 @@ typedef struct domi_names_entry domi_names_entry;
 typedef struct domi_names_bucket domi_names_bucket;
 
 typedef struct domi_names {
-    /* hash table of names; constant after init, as are the next five fields */
+    /* hash table of the names; constant after init, as are the next five fields */
     domi_names_bucket *buckets;
-    domi_names_entry *entries; /* array of entries, one for each name */
+    domi_names_entry *entries; /* array of the table's entries, one for each name */
     uint64_t key[2];           /* secret and random key of the hashes of names */
-    size_t mapped_bytes;       /* bytes of buckets and entries together */
-    uint32_t buckets_count;    /* number of buckets; a power of two, at least 2 */
-    uint32_t capacity;         /* names that may be registered */
-    /* unused; keeps the fields above, which finds read, off the cache lines that puts write:
-     * lines come in pairs */
+    size_t mapped_bytes;       /* bytes of the table's buckets and entries together */
+    uint32_t buckets_count;    /* number of buckets of the table; a power of two, at least 2 */
+    uint32_t capacity;         /* capacity: number of names that may be registered */
+    /* unused; keeps the fields above, which finds read, off the cache lines that puts write (the
+     * hardware fetches lines in pairs) */
     char apart[128];
-    domi_spinlock lock;      /* held to write the fields below, the buckets and the entries */
-    uint32_t free;           /* index of the newest free entry, plus 1; 0: none */
-    _Atomic uint32_t carved; /* number of entries that were ever used */
-    _Atomic uint32_t count;  /* names that are registered now */
+    /* lock that is held to write the fields below, the buckets and the entries */
+    domi_spinlock lock;
+    uint32_t free;           /* index of the entry that was freed last, plus 1; 0: none is free */
+    _Atomic uint32_t carved; /* number of the table's entries that were ever used */
+    _Atomic uint32_t count;  /* number of names that are registered now */
     domi_counter refused;    /* number of puts that found no room; written under the lock */
 } domi_names;
 
-/* Make a registry with room for `capacity` names. The key has to be secret and random.
+/* Make a registry of names with room for `capacity` names. The key has to be secret and random.
  *
  * Returns 0; -EINVAL outside 1..DOMI_NAMES_MAX; -ENOMEM. */
 int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2]);
 
-/* Free the registry, when no thread uses it any more. A zeroed or finished registry is accepted. */
+/* Free the registry of names, when no thread uses it any more. A zeroed or finished registry is
+ * accepted. */
 void domi_names_fini(domi_names *names);
 
 /* Find the address that has this name. A name that is registered during the whole call is found. An
@@ -85,17 +87,17 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address);
 /* A registered name as a find saw it. */
 typedef struct domi_names_hit {
     domus_address address;
-    uint32_t slot;    /* the slot that domi_names_put() returned */
-    uint64_t version; /* version of the slot; each change of the slot changes it */
+    uint32_t slot;    /* the slot of the name, as domi_names_put() has returned it */
+    uint64_t version; /* version of the slot, which each change of the slot changes */
     uint64_t hash;    /* the hash of the name; secret */
 } domi_names_hit;
 
-/* Do the same as domi_names_find(), and tell all that is known about the name. With -ENOENT only
+/* Find a name as domi_names_find() does, and tell all that is known about it. With -ENOENT only
  * `hash` is set. */
 int domi_names_hit_on(const domi_names *names, const char *name, domi_names_hit *ret_hit);
 
-/* True if the name has not changed since the hit. The caller holds a lock that every thread holds
- * which changes this name. */
+/* True if the name has not changed since `hit` was found. The caller holds a lock that every thread
+ * holds which changes this name. */
 bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit);
 
 /* Let the name in this slot, which is registered, lead to `address` from now on. A find that is

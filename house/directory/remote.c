@@ -12,10 +12,10 @@
 #define ADDRESSES_MAX     16777216u
 #define NODES_DEFAULT     1024u
 #define NODES_MAX         65536u
-/* a free address is used again if there are more free ones than this */
+/* a free remote address is used again only while there are more free ones than this */
 #define REUSE_MIN  128u
-#define LOOKS      4096u /* addresses that one call of domi_remote_list_idle() looks at */
-#define IDLE_LOOKS 2u    /* looks without a use after which an address counts as idle */
+#define LOOKS      4096u /* addresses that one call of domi_remote_list_idle() looks at in turn */
+#define IDLE_LOOKS 2u    /* an address counts as idle after so many looks without a use */
 
 static_assert(ADDRESSES_MAX - 1 == DOMI_REMOTE_INDEX_MAX, "an index has 24 bits");
 
@@ -25,13 +25,13 @@ void domi_remotes_init(domi_remotes *remotes)
     domi_spinlock_init(&remotes->lock);
 }
 
-static void free_tables(domi_remotes *remotes)
+static void free_tables_of_remote_addresses(domi_remotes *remotes)
 {
     domi_memory_free(remotes->buckets);
     domi_memory_free(remotes->blocks);
     domi_memory_free(remotes->nodes);
     domi_memory_free(
-        /* no thread runs any more */
+        /* relaxed: no thread runs any more */
         atomic_load_explicit(&remotes->gateways, memory_order_relaxed));
 }
 
@@ -39,13 +39,13 @@ void domi_remotes_fini(domi_remotes *remotes)
 {
     for (uint32_t i = 0; i < remotes->made; i += DOMI_REMOTES_BLOCK)
         domi_memory_free(remotes->blocks[i / DOMI_REMOTES_BLOCK]);
-    free_tables(remotes);
+    free_tables_of_remote_addresses(remotes);
     *remotes = (domi_remotes){.max = 0};
 }
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static int read_options(const domus_remote_options *options, domi_remotes *remotes)
+static int read_and_check_options(const domus_remote_options *options, domi_remotes *remotes)
 {
     uint32_t max = options != NULL ? options->addresses_max : 0;
     uint32_t nodes_max = options != NULL ? options->nodes_max : 0;
@@ -58,12 +58,13 @@ static int read_options(const domus_remote_options *options, domi_remotes *remot
                : 0;
 }
 
-/* Make the tables in a copy, so that a failure leaves the original as it was. */
-static int make_tables(const domus_remote_options *options, uint32_t threads,
-                       domi_remotes *ret_made, domi_gateway **ret_gateways)
+/* Make the tables of remote addresses in a copy, so that a failure leaves the original as it
+ * was. */
+static int make_tables_of_remote_addresses(const domus_remote_options *options, uint32_t threads,
+                                           domi_remotes *ret_made, domi_gateway **ret_gateways)
 {
     domi_remotes made = {.threads = threads};
-    int error = read_options(options, &made);
+    int error = read_and_check_options(options, &made);
 
     if (error != 0)
         return error;
@@ -79,7 +80,7 @@ static int make_tables(const domus_remote_options *options, uint32_t threads,
     if (made.buckets != NULL && made.blocks != NULL && made.nodes != NULL && *ret_gateways != NULL)
         return 0;
     domi_memory_free(*ret_gateways);
-    free_tables(&made);
+    free_tables_of_remote_addresses(&made);
     return -ENOMEM;
 }
 
@@ -88,10 +89,10 @@ int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options
     domi_gateway *gateways;
     domi_remotes made;
 
-    /* acquire: pairs with the store below. */
+    /* acquire: pairs with the release store of `gateways` below. */
     if (atomic_load_explicit(&remotes->gateways, memory_order_acquire) != NULL)
         return 0;
-    int error = make_tables(options, threads, &made, &gateways);
+    int error = make_tables_of_remote_addresses(options, threads, &made, &gateways);
     if (error != 0)
         return error;
     domi_spinlock_lock(&remotes->lock);
@@ -104,22 +105,22 @@ int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options
         remotes->blocks = made.blocks;
         remotes->nodes = made.nodes;
         remotes->threads = threads;
-        /* release: whoever sees the gateways sees what is constant beside them. */
+        /* release: a thread that sees the gateways sees what is constant beside them. */
         atomic_store_explicit(&remotes->gateways, gateways, memory_order_release);
     }
     domi_spinlock_unlock(&remotes->lock);
     if (!is_first) {
         domi_memory_free(gateways);
-        free_tables(&made);
+        free_tables_of_remote_addresses(&made);
     }
     return 0;
 }
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* Returns the entry of a node by its number; a free entry for the number 0; NULL: there is none.
- * Under the lock. */
-static domi_remote_node *find_node(const domi_remotes *remotes, uint64_t number)
+/* Returns the entry of the node with this number; a free entry for the number 0; NULL: there is
+ * none. Under the lock. */
+static domi_remote_node *find_node_by_number(const domi_remotes *remotes, uint64_t number)
 {
     for (uint32_t i = 0; i < remotes->nodes_max; i++) {
         if (remotes->nodes[i].number == number)
@@ -140,15 +141,16 @@ int domi_remote_node_open(domi_remotes *remotes, uint64_t number, int error)
     if (number == DOMUS_REMOTE_HERE || error > 0 || error == -ESTALE)
         return -EINVAL;
     domi_spinlock_lock(&remotes->lock);
-    domi_remote_node *node = find_node(remotes, 0);
-    if (find_node(remotes, number) != NULL)
+    domi_remote_node *node = find_node_by_number(remotes, 0);
+    if (find_node_by_number(remotes, number) != NULL)
         result = -EALREADY;
     else if (node == NULL)
         result = -ENOSPC;
     if (result == 0) {
         node->number = number;
         node->faces = 0;
-        /* Relaxed: a sender gets an address of the node only behind the lock. */
+        /* Relaxed: a sender gets an address of the node only by way of the lock, and later than
+         * this store. */
         atomic_store_explicit(&node->error, error, memory_order_relaxed);
     }
     domi_spinlock_unlock(&remotes->lock);
@@ -167,9 +169,9 @@ int domi_remote_node_set(domi_remotes *remotes, uint64_t number, int error)
     if (number == DOMUS_REMOTE_HERE || error > 0)
         return -EINVAL;
     domi_spinlock_lock(&remotes->lock);
-    domi_remote_node *node = find_node(remotes, number);
+    domi_remote_node *node = find_node_by_number(remotes, number);
     if (node != NULL && get_node_error(node) != -ESTALE) {
-        /* Relaxed: senders may see the new state late. */
+        /* Relaxed: senders may see the node's new state late. */
         atomic_store_explicit(&node->error, error, memory_order_relaxed);
         forget_ended_node(node);
     }
@@ -179,13 +181,13 @@ int domi_remote_node_set(domi_remotes *remotes, uint64_t number, int error)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static bool is_same_name(const domus_remote_name *one, const domus_remote_name *other)
+static bool are_names_equal(const domus_remote_name *one, const domus_remote_name *other)
 {
     return one->node == other->node && one->number == other->number && one->lease == other->lease &&
            one->home == other->home;
 }
 
-static domi_remote **find_bucket(const domi_remotes *remotes, const domus_remote_name *name)
+static domi_remote **find_bucket_of_name(const domi_remotes *remotes, const domus_remote_name *name)
 {
     uint64_t hash = (name->node ^ name->number) * UINT64_C(0xbf58476d1ce4e5b9);
 
@@ -194,12 +196,13 @@ static domi_remote **find_bucket(const domi_remotes *remotes, const domus_remote
     return &remotes->buckets[(hash ^ hash >> 31) & remotes->buckets_mask];
 }
 
-/* Find the address of a name in its bucket. Under the lock. */
-static domi_remote *find_in_bucket(const domi_remotes *remotes, const domus_remote_name *name)
+/* Find the remote address of a name in its bucket. Under the lock. */
+static domi_remote *find_remote_in_bucket(const domi_remotes *remotes,
+                                          const domus_remote_name *name)
 {
-    domi_remote *remote = *find_bucket(remotes, name);
+    domi_remote *remote = *find_bucket_of_name(remotes, name);
 
-    while (remote != NULL && !is_same_name(&remote->name, name))
+    while (remote != NULL && !are_names_equal(&remote->name, name))
         remote = remote->next;
     return remote;
 }
@@ -207,7 +210,7 @@ static domi_remote *find_in_bucket(const domi_remotes *remotes, const domus_remo
 domi_remote *domi_remote_find(domi_remotes *remotes, const domus_remote_name *name)
 {
     domi_spinlock_lock(&remotes->lock);
-    domi_remote *remote = find_in_bucket(remotes, name);
+    domi_remote *remote = find_remote_in_bucket(remotes, name);
     domi_spinlock_unlock(&remotes->lock);
     return remote;
 }
@@ -223,8 +226,8 @@ static void append_free_address(domi_remotes *remotes, domi_remote *remote)
     remotes->free_count++;
 }
 
-/* Make a block of free addresses. Under the lock, which is held only shortly, and seldom. */
-static bool make_block(domi_remotes *remotes)
+/* Make a block of free remote addresses. Under the lock, which is held only shortly, and seldom. */
+static bool make_block_of_free_addresses(domi_remotes *remotes)
 {
     if (remotes->made + DOMI_REMOTES_BLOCK > remotes->max)
         return false;
@@ -235,7 +238,7 @@ static bool make_block(domi_remotes *remotes)
     for (uint32_t i = 0; i < DOMI_REMOTES_BLOCK; i++) {
         block[i].index = remotes->made + i;
         block[i].face.behaviour = &domi_remote_behaviour;
-        /* The first lease is 1, because 0 is nobody's. */
+        /* The first lease of a remote address is 1, because 0 is nobody's. */
         atomic_store_explicit(&block[i].face.life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED,
                               memory_order_relaxed);
         append_free_address(remotes, &block[i]);
@@ -244,10 +247,10 @@ static bool make_block(domi_remotes *remotes)
     return true;
 }
 
-/* Take the address that has been free for the longest time. Under the lock. */
-static int take_free_address(domi_remotes *remotes, domi_remote **ret_remote)
+/* Take the remote address that has been free for the longest time. Under the lock. */
+static int take_longest_free_address(domi_remotes *remotes, domi_remote **ret_remote)
 {
-    if (remotes->free_count <= REUSE_MIN && !make_block(remotes)) {
+    if (remotes->free_count <= REUSE_MIN && !make_block_of_free_addresses(remotes)) {
         if (remotes->made + DOMI_REMOTES_BLOCK <= remotes->max)
             return -ENOMEM;
         if (remotes->free_count == 0)
@@ -262,16 +265,17 @@ static int take_free_address(domi_remotes *remotes, domi_remote **ret_remote)
     return 0;
 }
 
-/* Make the address of a name that has none. Under the lock. */
-static int make_remote(domi_remotes *remotes, domi_remote_node *node, const domus_remote_name *name,
-                       uint16_t owner, domi_remote **ret_remote)
+/* Make a remote address for a name that has none. Under the lock. */
+static int make_remote_address_of_name(domi_remotes *remotes, domi_remote_node *node,
+                                       const domus_remote_name *name, uint16_t owner,
+                                       domi_remote **ret_remote)
 {
-    int error = take_free_address(remotes, ret_remote);
+    int error = take_longest_free_address(remotes, ret_remote);
 
     if (error != 0)
         return error;
     domi_remote *remote = *ret_remote;
-    domi_remote **bucket = find_bucket(remotes, name);
+    domi_remote **bucket = find_bucket_of_name(remotes, name);
     uint64_t life = atomic_load_explicit(&remote->face.life, memory_order_relaxed);
     remote->name = *name;
     node->faces++;
@@ -293,14 +297,14 @@ int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *nam
     int error = 0;
 
     domi_spinlock_lock(&remotes->lock);
-    domi_remote_node *node = find_node(remotes, name->node);
-    remote = node != NULL ? find_in_bucket(remotes, name) : NULL;
+    domi_remote_node *node = find_node_by_number(remotes, name->node);
+    remote = node != NULL ? find_remote_in_bucket(remotes, name) : NULL;
     if (node == NULL)
         error = -ENOENT;
     else if (get_node_error(node) == -ESTALE)
         error = -ESTALE;
     else if (remote == NULL)
-        error = make_remote(remotes, node, name, owner, &remote);
+        error = make_remote_address_of_name(remotes, node, name, owner, &remote);
     if (error == 0) {
         atomic_store_explicit(&remote->idle, 0, memory_order_relaxed);
         *ret_address = (domus_address){
@@ -338,28 +342,30 @@ bool domi_remote_read_name(domi_remotes *remotes, const domi_remote *remote, uin
 void domi_remote_end(domi_remotes *remotes, domi_remote *remote)
 {
     domi_spinlock_lock(&remotes->lock);
-    domi_remote **link = find_bucket(remotes, &remote->name);
+    domi_remote **link = find_bucket_of_name(remotes, &remote->name);
     while (*link != remote)
         link = &(*link)->next;
     *link = remote->next;
     domi_remote_node *node = atomic_load_explicit(&remote->node, memory_order_relaxed);
     uint32_t lease =
         DOMI_LIFE_LEASE(atomic_load_explicit(&remote->face.life, memory_order_relaxed)) + 1;
-    /* Relaxed: a put that does not see this yet counts as a put before it. */
+    /* Relaxed: a put that does not see the end of the address yet counts as a put before it. */
     atomic_store_explicit(&remote->face.life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_relaxed);
     node->faces--;
     remotes->count--;
     forget_ended_node(node);
-    if (lease != 0) /* with 0 the leases of this address are used up (M10) */
+    if (lease != 0) /* a lease of 0 means that the leases of this address are used up (M10) */
         append_free_address(remotes, remote);
     domi_spinlock_unlock(&remotes->lock);
 }
 
 /* --- idle addresses --------------------------------------------------------------------------- */
 
-/* Look at one address for domi_remote_list_idle(). Returns whether to list it. Under the lock. */
-static bool may_list_address(domi_remote *remote, const domi_remote_node *node, uint16_t owner)
+/* Look at one remote address for domi_remote_list_idle(). Returns whether to list it as idle. Under
+ * the lock. */
+static bool may_list_address_as_idle(domi_remote *remote, const domi_remote_node *node,
+                                     uint16_t owner)
 {
     uint64_t life = atomic_load_explicit(&remote->face.life, memory_order_relaxed);
 
@@ -381,11 +387,11 @@ uint32_t domi_remote_list_idle(domi_remotes *remotes, uint64_t number, uint16_t 
     uint32_t found = 0, looks = 0;
 
     domi_spinlock_lock(&remotes->lock);
-    const domi_remote_node *node = find_node(remotes, number);
+    const domi_remote_node *node = find_node_by_number(remotes, number);
     while (node != NULL && *cursor < remotes->made && looks < LOOKS && found < room) {
         domi_remote *remote =
             &remotes->blocks[*cursor / DOMI_REMOTES_BLOCK][*cursor % DOMI_REMOTES_BLOCK];
-        if (may_list_address(remote, node, owner))
+        if (may_list_address_as_idle(remote, node, owner))
             ret_names[found++] = remote->name;
         (*cursor)++;
         looks++;

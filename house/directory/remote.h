@@ -20,46 +20,50 @@
 #include "house/conversation/ask_make.h"
 #include "house/directory/remote_layout.h"
 
-/* Make an empty table, which allocates nothing. */
+/* Make an empty table of remote addresses, which allocates nothing. */
 void domi_remotes_init(domi_remotes *remotes);
 
-/* Free the table, when no thread uses it any more. A zeroed table is accepted. */
+/* Free the table of remote addresses, when no thread uses it any more. A zeroed table is
+ * accepted. */
 void domi_remotes_fini(domi_remotes *remotes);
 
-/* Allocate the table for a system of `threads` threads, unless it was done before. Returns 0;
- * -EINVAL; -ENOMEM. Any thread. */
+/* Allocate the table of remote addresses for a system of `threads` threads, unless it was done
+ * before. Returns 0; -EINVAL; -ENOMEM. Any thread. */
 int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options, uint32_t threads);
 
-/* These functions do the same as the verbs of domus/remote.h. Any thread may call them. */
+/* Open a node, or set its state, as domus_remote_node_open() and domus_remote_node_set() do. Any
+ * thread may call them. */
 int domi_remote_node_open(domi_remotes *remotes, uint64_t node, int error);
 int domi_remote_node_set(domi_remotes *remotes, uint64_t node, int error);
 
-/* Find the address of a name of another system, or make one. The gateway of the manager `owner`
- * gets the watches of a new address. Returns the errors of domus_remote_address(). Any thread. */
+/* Find the remote address for a name of another system, or make one. The gateway of the manager
+ * `owner` gets the watches of a new address. Returns the errors of domus_remote_address(). Any
+ * thread. */
 int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *name, uint16_t owner,
                              domus_address *ret_address);
 
-/* Returns the entry of a name; NULL if it has no address. Any thread; but only on the thread of its
- * owner its lease cannot end meanwhile. */
+/* Returns the table's entry for a name of another system; NULL if the name has no address. Any
+ * thread; but only on the thread of its owner its lease cannot end meanwhile. */
 domi_remote *domi_remote_find(domi_remotes *remotes, const domus_remote_name *name);
 
-/* Read the name of `remote`, if the bits of `mask` in its lease are those of `lease`. Returns
- * whether they are. Any thread. */
+/* Read the name of the remote actor `remote`, if the bits of `mask` in the lease of its address are
+ * those of `lease`. Returns whether they are. Any thread. */
 bool domi_remote_read_name(domi_remotes *remotes, const domi_remote *remote, uint32_t lease,
                            uint32_t mask, domus_remote_name *ret_name);
 
-/* Returns the entry with the number `index`; NULL: there is none. Any thread. */
+/* Returns the entry of the table of remote addresses with the number `index`; NULL: there is none.
+ * Any thread. */
 domi_remote *domi_remote_at(domi_remotes *remotes, uint32_t index);
 
-/* End an address. Called by the gateway that owns it, after it has told the watches. */
+/* End a remote address. Called by the gateway that owns it, after it has told the watches. */
 void domi_remote_end(domi_remotes *remotes, domi_remote *remote);
 
-/* Do the same as domus_remote_idle(), for the gateway of `owner`. */
+/* List idle remote addresses as domus_remote_idle() does, for the gateway of `owner`. */
 uint32_t domi_remote_list_idle(domi_remotes *remotes, uint64_t node, uint16_t owner,
                                uint32_t *cursor, domus_remote_name *ret_names, uint32_t room);
 
 /* Record that this thread has no gateway any more, if the actor of `house`, which ends, was its
- * gateway. Home. */
+ * gateway. Called by home. */
 void domi_remote_forget_gateway(domi_manager *manager, const domi_house *house);
 
 static inline domi_remote *domi_remote_of(domi_house *face)
@@ -75,7 +79,8 @@ static inline int32_t domi_remote_tag(uint32_t index, uint32_t lease)
     return (int32_t)(lease << 24 | index);
 }
 
-/* Do the same as domus_remote_ask(), put by `put` with `context` (remote_verbs.c). */
+/* Ask a remote actor as domus_remote_ask() does, and put the ask by the function `put` with
+ * `context` (remote_verbs.c). */
 int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_address from,
                        domus_address to, const domus_type *type, const void *payload,
                        uint64_t timeout_ns, uint64_t tag, domi_ask_put *put, void *context,
@@ -87,7 +92,7 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
  * domi_mailbox_put(), and also the error of the actor's node. Called by the owner of `manager`. */
 int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node);
 
-/* Do the same as domi_house_stop(), for a remote actor: a gateway gets the request. */
+/* Stop a remote actor as domi_house_stop() stops an actor: a gateway gets the request. */
 int domi_remote_stop(domi_manager *manager, domus_address address);
 
 /* Tell the gateway that owns the address `remote` that the group of this outlet has its first

@@ -19,19 +19,21 @@ int domus_remote_join(domus_stack *stack, domus_group group, domus_address outle
 
     if (group.group == NULL || !domus_address_is_remote(outlet))
         return -EINVAL;
-    if (home->index >= manager->threads) /* the home is a pool, or the thread of a detached actor */
+    /* the home is a pool, or the thread of a detached actor, which has no gateway */
+    if (home->index >= manager->threads)
         home = manager->managers[0];
     return domi_group_add_outlet(manager, group.group, home, outlet);
 }
 
-/* Send the publication to the shard of one home. */
-static int publish_to_shard(domi_manager *manager, domus_address from, const domi_group_slot *slot,
-                            domi_shared *shared)
+/* Send the publication of another node to a group's shard on one home. */
+static int publish_foreign_to_shard(domi_manager *manager, domus_address from,
+                                    const domi_group_slot *slot, domi_shared *shared)
 {
     domus_address to = domi_group_shard_at(slot);
 
     if (to.house == NULL)
-        return 0; /* the shard is being made, and nobody can have learnt of its member yet */
+        /* the shard is still being made, so no publisher can have learnt of a member there */
+        return 0;
     domi_envelope *delivery = domi_delivery_new(manager, shared, from);
     if (delivery == NULL)
         return -ENOMEM;
@@ -43,18 +45,18 @@ static int publish_to_shard(domi_manager *manager, domus_address from, const dom
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
-static int publish_to_all_shards(domi_manager *manager, domus_address from, domi_group *group,
-                                 domi_shared *shared)
+static int publish_foreign_to_all_shards(domi_manager *manager, domus_address from,
+                                         domi_group *group, domi_shared *shared)
 {
     int error = 0;
 
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];
-        /* Relaxed: count_new_member() says why. */
+        /* Relaxed: the comment in count_new_member_of_group() of group.c says why. */
         if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
                                  memory_order_relaxed) == 0)
             continue;
-        int result = publish_to_shard(manager, from, slot, shared);
+        int result = publish_foreign_to_shard(manager, from, slot, shared);
         if (error == 0)
             error = result;
     }
@@ -81,7 +83,7 @@ int domus_remote_publish(domus_stack *stack, domus_address from, domus_group gro
             type->release((void *)(uintptr_t)payload);
         return error != 0 ? error : domi_message_explain_failure(manager);
     }
-    error = publish_to_all_shards(manager, from, group.group, shared);
+    error = publish_foreign_to_all_shards(manager, from, group.group, shared);
     domi_shared_end(manager, shared);
     return error;
 }

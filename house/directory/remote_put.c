@@ -31,13 +31,14 @@ domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
 
     if (remotes == NULL)
         return (domus_address){NULL, 0};
-    /* acquire: pairs with the store in domi_remotes_open(). */
+    /* acquire: pairs with the release store in domi_remotes_open(). */
     domi_gateway *gateways = atomic_load_explicit(&remotes->gateways, memory_order_acquire);
     if (gateways == NULL || index >= remotes->threads)
         return (domus_address){NULL, 0};
-    /* acquire, both: they pair with the stores of domus_remote_open(). Behind this lease the house
-     * of an earlier gateway cannot be read any more. If the house is that of a later gateway, the
-     * second load of the lease reads a later opening, however often the gateway has changed. */
+    /* acquire, by these loads: they pair with the stores of domus_remote_open(). Behind this lease
+     * the house of an earlier gateway cannot be read any more. If the house is that of a later
+     * gateway, the second load of the lease reads a later opening, however often the gateway has
+     * changed. */
     uint64_t lease = atomic_load_explicit(&gateways[index].lease, memory_order_acquire);
     domi_house *house = atomic_load_explicit(&gateways[index].house, memory_order_acquire);
     if (house == NULL ||
@@ -64,8 +65,9 @@ domus_address domi_remote_gateway_for(const domi_manager *manager, const domi_ho
     return gateway;
 }
 
-/* Put an ask or a notice into the mailbox of the sender's gateway. */
-static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope *message)
+/* Put an ask or a notice for a remote actor into the mailbox of the sender's gateway. */
+static int put_message_to_gateway(domi_manager *manager, domi_remote *remote,
+                                  domi_envelope *message)
 {
     const domi_envelope before = *message;
     int error = atomic_load_explicit(
@@ -84,7 +86,8 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
     if (gateway.house == NULL)
         return -EHOSTDOWN;
     message->error = domi_remote_tag(remote->index, message->node.lease);
-    if (message->type == &domi_last_type) /* the plain type would stop the gateway itself */
+    /* this type itself would stop the gateway, so the message gets another one */
+    if (message->type == &domi_last_type)
         message->type = &domus_remote_stop_after_mail_type;
     error = domi_mailbox_put(manager, gateway, &message->node, message->node.kind);
     if (error != 0) {
@@ -98,7 +101,7 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
 
 /* Put an answer, or an event that tells who holds an ask, to the gateway that has made the promise
  * of the ask. The memory of a promise belongs to one manager for ever. */
-static int put_to_asker(domi_manager *manager, domi_envelope *answer)
+static int put_answer_to_asking_gateway(domi_manager *manager, domi_envelope *answer)
 {
     const domi_promise *promise = domi_envelope_return(answer)->promise;
 
@@ -106,8 +109,8 @@ static int put_to_asker(domi_manager *manager, domi_envelope *answer)
                             &answer->node, answer->node.kind);
 }
 
-/* Tell all gateways that an ask was cancelled; the gateway that keeps the ask will find it. */
-static int put_cancel(domi_manager *manager, domi_envelope *cancel)
+/* Tell all gateways that an ask was cancelled; the gateway that keeps the ask finds it. */
+static int put_cancel_to_all_gateways(domi_manager *manager, domi_envelope *cancel)
 {
     for (uint32_t i = 0; i < manager->threads; i++) {
         domus_address gateway = domi_remote_gateway(manager, i);
@@ -118,8 +121,9 @@ static int put_cancel(domi_manager *manager, domi_envelope *cancel)
     return 0;
 }
 
-/* Put the node of a watch to the gateway that owns the address. */
-static int put_watch(domi_manager *manager, const domi_remote *remote, domi_node *node)
+/* Put the node of a watch on a remote actor to the gateway that owns the address. */
+static int put_watch_to_owning_gateway(domi_manager *manager, const domi_remote *remote,
+                                       domi_node *node)
 {
     domus_address gateway = domi_remote_gateway(
         manager,
@@ -135,30 +139,31 @@ int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
     domi_envelope *message = (domi_envelope *)(void *)node;
 
     if (node->kind == DOMI_REPLY || node->kind == DOMI_EXCEPTION)
-        return put_to_asker(manager, message);
+        return put_answer_to_asking_gateway(manager, message);
     if (node->kind == DOMI_WATCH && node->slab == DOMI_SLAB_UNWATCH)
-        return put_watch(manager, remote, node);
-    /* acquire: pairs with the store in make_remote(). */
+        return put_watch_to_owning_gateway(manager, remote, node);
+    /* acquire: pairs with the release store in make_remote_address_of_name(). */
     if (atomic_load_explicit(&face->life, memory_order_acquire) != (uint64_t)node->lease << 32)
         return -ESTALE;
     if (node->kind == DOMI_WATCH)
-        return put_watch(manager, remote, node);
+        return put_watch_to_owning_gateway(manager, remote, node);
     if (atomic_load_explicit(&remote->idle, memory_order_relaxed) != 0)
         atomic_store_explicit(&remote->idle, 0, memory_order_relaxed);
     if (domi_node_is_user_mail(node))
         return atomic_load_explicit(&remote->is_here, memory_order_relaxed)
                    ? domi_grain_put_here(manager, node)
-                   : put_message(manager, remote, message);
+                   : put_message_to_gateway(manager, remote, message);
     if (node->kind != DOMI_EVENT || domi_node_is_part(node))
         return -ESTALE;
     if (message->type == &domi_held_type)
-        return put_to_asker(manager, message);
-    return message->type == &domi_cancel_type ? put_cancel(manager, message) : -ESTALE;
+        return put_answer_to_asking_gateway(manager, message);
+    return message->type == &domi_cancel_type ? put_cancel_to_all_gateways(manager, message)
+                                              : -ESTALE;
 }
 
 /* Put an event to a gateway that tells it the name of a remote actor. */
-static int put_name(domi_manager *manager, domus_address gateway, const domus_type *type,
-                    const domus_remote_name *name)
+static int put_name_of_remote_to_gateway(domi_manager *manager, domus_address gateway,
+                                         const domus_type *type, const domus_remote_name *name)
 {
     domi_envelope *message = domi_envelope_new(manager, sizeof *message);
 
@@ -182,8 +187,8 @@ int domi_remote_stop(domi_manager *manager, domus_address address)
     if (!domi_remote_read_name(manager->directory.remotes, remote, address.lease, UINT32_MAX,
                                &name))
         return -ESTALE;
-    return put_name(manager, domi_remote_gateway_for(manager, address.house),
-                    &domus_remote_stop_type, &name);
+    return put_name_of_remote_to_gateway(manager, domi_remote_gateway_for(manager, address.house),
+                                         &domus_remote_stop_type, &name);
 }
 
 void domi_remote_report_joined(domi_manager *manager, domi_remote *outlet)
@@ -194,5 +199,5 @@ void domi_remote_report_joined(domi_manager *manager, domi_remote *outlet)
 
     if (gateway.house != NULL &&
         domi_remote_read_name(manager->directory.remotes, outlet, 0, 0, &name))
-        (void)put_name(manager, gateway, &domus_remote_joined_type, &name);
+        (void)put_name_of_remote_to_gateway(manager, gateway, &domus_remote_joined_type, &name);
 }

@@ -1,4 +1,4 @@
-/* The verbs of a gateway (domus/remote.h). */
+/* Implements the verbs of a gateway (domus/remote.h). */
 #include "house/directory/remote.h"
 
 #include "house/conversation/ask_make.h"
@@ -16,13 +16,13 @@ bool domus_address_is_remote(domus_address address)
     return address.house != NULL && domi_house_is_remote(address.house);
 }
 
-/* True if the actor that runs now is a gateway. */
-static bool is_gateway(const domus_stack *stack)
+/* True if the actor that runs now is the gateway of its thread. */
+static bool is_running_actor_gateway(const domus_stack *stack)
 {
     return stack->manager->gateway == domi_stack_house(stack);
 }
 
-static domi_remotes *get_remotes(const domus_stack *stack)
+static domi_remotes *get_table_of_remote_addresses(const domus_stack *stack)
 {
     return stack->manager->directory.remotes;
 }
@@ -46,18 +46,18 @@ int domus_remote_open(domus_stack *stack, const domus_remote_options *options)
     domi_gateway *gateway = &atomic_load_explicit(&manager->directory.remotes->gateways,
                                                   memory_order_relaxed)[manager->index];
     uint64_t opening = (uint64_t)++gateway->openings << 32;
-    /* release, both: they pair with the loads in domi_remote_gateway(). A thread that reads this
-     * lease also finds that the last gateway has left, because domi_remote_forget_gateway() has
-     * stored that before. */
+    /* release, by these stores: they pair with the loads in domi_remote_gateway(). A thread that
+     * reads this lease also finds that the last gateway has left, because
+     * domi_remote_forget_gateway() has stored that before. */
     atomic_store_explicit(&gateway->lease, opening | domi_house_address(house).lease,
                           memory_order_release);
     atomic_store_explicit(&gateway->house, house, memory_order_release);
     return 0;
 }
 
-/* Tell the watches of all addresses that this gateway owns, because later no other gateway could do
- * it. */
-static void tell_all_watchers(domi_manager *manager)
+/* Tell the watches on all remote addresses that this gateway owns of its end, because later no
+ * other gateway could do it. */
+static void tell_watchers_of_gateways_end(domi_manager *manager)
 {
     domi_remotes *remotes = manager->directory.remotes;
     domi_remote *remote;
@@ -78,7 +78,7 @@ void domi_remote_forget_gateway(domi_manager *manager, const domi_house *house)
         atomic_load_explicit(&manager->directory.remotes->gateways, memory_order_relaxed);
     atomic_store_explicit(&gateways[manager->index].house, NULL, memory_order_relaxed);
     manager->gateway = NULL;
-    tell_all_watchers(manager);
+    tell_watchers_of_gateways_end(manager);
 }
 
 int domus_remote_gateway(const domus_stack *stack, domus_address *ret_gateway)
@@ -96,22 +96,25 @@ int domus_remote_gateway(const domus_stack *stack, domus_address *ret_gateway)
 
 int domus_remote_node_open(domus_stack *stack, uint64_t node, int error)
 {
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
-    return node != DOMUS_REMOTE_GRAINS ? domi_remote_node_open(get_remotes(stack), node, error)
-                                       : -EINVAL;
+    return node != DOMUS_REMOTE_GRAINS
+               ? domi_remote_node_open(get_table_of_remote_addresses(stack), node, error)
+               : -EINVAL;
 }
 
 int domus_remote_node_set(domus_stack *stack, uint64_t node, int error)
 {
-    return is_gateway(stack) ? domi_remote_node_set(get_remotes(stack), node, error) : -EPERM;
+    return is_running_actor_gateway(stack)
+               ? domi_remote_node_set(get_table_of_remote_addresses(stack), node, error)
+               : -EPERM;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Returns the house of an actor or router of this system by its name; NULL if there is no such slot
  * or router, or if it is the house of a gateway, which takes no mail of its own. */
-static domi_house *local_house(const domus_stack *stack, const domus_remote_name *name)
+static domi_house *find_local_house_by_name(const domus_stack *stack, const domus_remote_name *name)
 {
     domi_manager *manager = stack->manager;
     domi_house *house;
@@ -129,13 +132,14 @@ static domi_house *local_house(const domus_stack *stack, const domus_remote_name
 int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
                          domus_address *ret_address)
 {
-    if (get_remotes(stack) == NULL || name->lease == 0 || name->node == DOMUS_REMOTE_GRAINS)
+    if (get_table_of_remote_addresses(stack) == NULL || name->lease == 0 ||
+        name->node == DOMUS_REMOTE_GRAINS)
         return -EINVAL;
     if (name->node != DOMUS_REMOTE_HERE)
-        return domi_remote_find_or_make(get_remotes(stack), name,
+        return domi_remote_find_or_make(get_table_of_remote_addresses(stack), name,
                                         (uint16_t)(name->home % stack->manager->threads),
                                         ret_address);
-    domi_house *house = local_house(stack, name);
+    domi_house *house = find_local_house_by_name(stack, name);
     if (house == NULL)
         return -ENOENT;
     *ret_address = (domus_address){house, name->lease};
@@ -149,8 +153,9 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
     if (house == NULL || address.lease == 0 || house == stack->manager->asker)
         return -EINVAL;
     if (domi_house_is_remote(house))
-        return domi_remote_read_name(get_remotes(stack), domi_remote_of(address.house),
-                                     address.lease, UINT32_MAX, ret_name)
+        return domi_remote_read_name(get_table_of_remote_addresses(stack),
+                                     domi_remote_of(address.house), address.lease, UINT32_MAX,
+                                     ret_name)
                    ? 0
                    : -ESTALE;
     *ret_name = (domus_remote_name){.node = DOMUS_REMOTE_HERE, .lease = address.lease};
@@ -166,7 +171,8 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
 
 bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name)
 {
-    const domi_house *house = name->node == DOMUS_REMOTE_HERE ? local_house(stack, name) : NULL;
+    const domi_house *house =
+        name->node == DOMUS_REMOTE_HERE ? find_local_house_by_name(stack, name) : NULL;
 
     if (house == NULL)
         return false;
@@ -181,17 +187,17 @@ int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_mess
 {
     const domi_envelope *message = stack->message;
 
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     if (message == NULL || !domi_node_is_user_mail(&message->node))
         return -EINVAL;
-    domi_remote *remote =
-        domi_remote_at(get_remotes(stack), (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
+    domi_remote *remote = domi_remote_at(get_table_of_remote_addresses(stack),
+                                         (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
     if (remote == NULL)
         return -EINVAL;
     domus_remote_message found = {.type = message->type, .is_ask = message->node.kind == DOMI_ASK};
-    if (!domi_remote_read_name(get_remotes(stack), remote, (uint32_t)message->error >> 24, 0xff,
-                               &found.to))
+    if (!domi_remote_read_name(get_table_of_remote_addresses(stack), remote,
+                               (uint32_t)message->error >> 24, 0xff, &found.to))
         return -ESTALE;
     *ret_message = found;
     return 0;
@@ -199,9 +205,9 @@ int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_mess
 
 int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept)
 {
-    /* Nobody here knows whether the remote actor keeps the ask or works for it, so the keeping
-     * counts as work. */
-    return is_gateway(stack) ? domus_keep_working(stack, ret_kept) : -EPERM;
+    /* Nobody in this system knows whether the remote actor keeps the ask or works for it, so the
+     * keeping counts as work. */
+    return is_running_actor_gateway(stack) ? domus_keep_working(stack, ret_kept) : -EPERM;
 }
 
 /* --- what remote actors send ------------------------------------------------------------------ */
@@ -213,9 +219,9 @@ static void sign_for_remote_actor(domi_envelope *message, domus_address from)
 }
 
 /* Returns 0 if the actor that runs now may send in the name of `from`; else a negative errno. */
-static int check_may_send_as(const domus_stack *stack, domus_address from)
+static int check_gateway_may_send_as(const domus_stack *stack, domus_address from)
 {
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     return from.house == NULL || domi_house_is_remote(from.house) ? 0 : -EINVAL;
 }
@@ -224,7 +230,7 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
                         const domus_type *type, const void *payload)
 {
     domi_manager *manager = stack->manager;
-    int error = check_may_send_as(stack, from);
+    int error = check_gateway_may_send_as(stack, from);
 
     if (error != 0)
         return error;
@@ -258,7 +264,7 @@ static int put_ask_with_sender(domi_manager *manager, domus_address to, domi_nod
     return how->put(manager, to, node, how->context);
 }
 
-static int put_to_actor(domi_manager *manager, domus_address to, domi_node *node, void *context)
+static int put_ask_to_actor(domi_manager *manager, domus_address to, domi_node *node, void *context)
 {
     (void)context;
     return domi_mailbox_put(manager, to, node, DOMI_ASK);
@@ -272,7 +278,7 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
     remote_put how = {.from = from, .put = put, .context = context};
     domus_stack *waiting = asker.stack;
     domi_promise *promise = NULL;
-    int error = check_may_send_as(stack, from);
+    int error = check_gateway_may_send_as(stack, from);
 
     if (error == 0 && from.house == NULL)
         error = -EINVAL;
@@ -296,15 +302,15 @@ int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address
                      domus_address to, const domus_type *type, const void *payload,
                      uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked)
 {
-    return domi_remote_ask_by(stack, asker, from, to, type, payload, timeout_ns, tag, put_to_actor,
-                              NULL, ret_asked);
+    return domi_remote_ask_by(stack, asker, from, to, type, payload, timeout_ns, tag,
+                              put_ask_to_actor, NULL, ret_asked);
 }
 
 int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
 {
     domi_promise *promise = asked.promise;
 
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
     if (promise == NULL || domi_promise_serial(promise) != asked.serial ||
         domi_stack_house(domi_promise_stack(promise)) != domi_stack_house(stack) ||
@@ -317,13 +323,14 @@ int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
 
 /* --- the end of remote actors ----------------------------------------------------------------- */
 
-/* Find the address of a name whose watches this gateway gets. */
-static int find_watched_name(const domus_stack *stack, const domus_remote_name *name,
-                             domi_remote **ret_remote)
+/* Find the remote address of a name, if this gateway gets the watches on it. */
+static int find_remote_whose_watches_are_ours(const domus_stack *stack,
+                                              const domus_remote_name *name,
+                                              domi_remote **ret_remote)
 {
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return -EPERM;
-    domi_remote *remote = domi_remote_find(get_remotes(stack), name);
+    domi_remote *remote = domi_remote_find(get_table_of_remote_addresses(stack), name);
     if (remote == NULL)
         return -ENOENT;
     if (atomic_load_explicit(&remote->owner, memory_order_relaxed) != stack->manager->index)
@@ -335,7 +342,7 @@ static int find_watched_name(const domus_stack *stack, const domus_remote_name *
 int domus_remote_down(domus_stack *stack, const domus_remote_name *name, int reason)
 {
     domi_remote *remote;
-    int error = find_watched_name(stack, name, &remote);
+    int error = find_remote_whose_watches_are_ours(stack, name, &remote);
 
     if (error != 0)
         return error;
@@ -351,15 +358,15 @@ int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reas
 
     if (error != 0)
         return error;
-    (void)find_watched_name(stack, name, &remote);
-    domi_remote_end(get_remotes(stack), remote);
+    (void)find_remote_whose_watches_are_ours(stack, name, &remote);
+    domi_remote_end(get_table_of_remote_addresses(stack), remote);
     return 0;
 }
 
 int domus_remote_room(domus_stack *stack, const domus_remote_name *name)
 {
     domi_remote *remote;
-    int error = find_watched_name(stack, name, &remote);
+    int error = find_remote_whose_watches_are_ours(stack, name, &remote);
 
     if (error != 0)
         return error;
@@ -370,8 +377,8 @@ int domus_remote_room(domus_stack *stack, const domus_remote_name *name)
 uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t *cursor,
                            domus_remote_name *ret_names, uint32_t room)
 {
-    if (!is_gateway(stack))
+    if (!is_running_actor_gateway(stack))
         return 0;
-    return domi_remote_list_idle(get_remotes(stack), node, (uint16_t)stack->manager->index, cursor,
-                                 ret_names, room);
+    return domi_remote_list_idle(get_table_of_remote_addresses(stack), node,
+                                 (uint16_t)stack->manager->index, cursor, ret_names, room);
 }

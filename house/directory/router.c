@@ -12,15 +12,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define NOBODY UINT32_MAX /* no index of a routee: every routee is gone */
+/* index that is no routee's, because every routee of the router is gone */
+#define NOBODY UINT32_MAX
 
-/* A copy of those fields of a router that belong to one lease. */
+/* A view of a router: a copy of those of its fields that belong to one lease. */
 typedef struct view {
     domi_router *router; /* the router whose fields were copied */
-    uint32_t lease;      /* the lease to which the fields below belong */
-    uint32_t route;      /* a domus_route, which says how a routee is chosen */
-    uint32_t count;      /* routees in use */
-    /* function that reads the key of a message, for DOMUS_ROUTE_HASH; NULL: none */
+    uint32_t lease;      /* the lease of the router to which the fields below belong */
+    uint32_t route;      /* way in which the router chooses a routee, a domus_route */
+    uint32_t count;      /* number of the router's routees in use */
+    /* the router's function that reads the key of a message, for DOMUS_ROUTE_HASH; NULL: none */
     domi_router_key *key;
 } view;
 
@@ -29,17 +30,18 @@ static domi_router *get_router_of_face(domi_house *face)
     return (domi_router *)(void *)face;
 }
 
-/* Relaxed: the loads before this one acquire, so this one comes after them. */
-static bool has_same_lease(const domi_router *router, uint32_t lease)
+/* Relaxed: the loads of the router's fields before this one acquire, so this load of the life word
+ * comes after them. */
+static bool has_router_still_lease(const domi_router *router, uint32_t lease)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&router->face.life,
                                 memory_order_relaxed) == (uint64_t)lease << 32;
 }
 
-static bool read_view(domi_router *router, uint32_t lease, view *ret_view)
+static bool read_view_of_router(domi_router *router, uint32_t lease, view *ret_view)
 {
-    /* acquire: pairs with the releases in open_router(). An address that came by a message brings
-     * the fields of its lease with it. */
+    /* acquire: pairs with the releases in open_router_under_lease(). An address that came by a
+     * message brings the router's fields of its lease with it. */
     *ret_view = (view){
         .router = router,
         .lease = lease,
@@ -47,18 +49,19 @@ static bool read_view(domi_router *router, uint32_t lease, view *ret_view)
         .count = atomic_load_explicit(&router->count, memory_order_acquire),
         .key = atomic_load_explicit(&router->key, memory_order_acquire),
     };
-    return has_same_lease(router, lease);
+    return has_router_still_lease(router, lease);
 }
 
-/* Read the address of a routee. Returns false if the lease of the router has ended. */
-static bool read_routee(const view *now, uint32_t index, domus_address *ret_address)
+/* Read the address of a routee from a router. Returns false if the lease of the router has
+ * ended. */
+static bool read_address_of_routee(const view *now, uint32_t index, domus_address *ret_address)
 {
     *ret_address = domi_router_routee(now->router, index);
-    return has_same_lease(now->router, now->lease);
+    return has_router_still_lease(now->router, now->lease);
 }
 
-/* True if the actor still takes messages. An outdated view may name any address, but the memory of
- * any house may be read. */
+/* True if the routee still takes messages. An outdated view of the router may name any address, but
+ * the memory of any house may be read. */
 static bool does_actor_take_messages(domus_address address)
 {
     if (address.house == NULL)
@@ -70,9 +73,9 @@ static bool does_actor_take_messages(domus_address address)
 
 /* --- robin, near ------------------------------------------------------------------------------ */
 
-/* Returns the next number of this thread's count, which chooses the next routee. Each thread begins
- * with another number. */
-static uint32_t get_next_turn(const domi_manager *manager, const view *now)
+/* Returns the next number that this thread counts at a router, by which the next routee is chosen.
+ * Each thread begins with another number. */
+static uint32_t get_next_count_of_thread(const domi_manager *manager, const view *now)
 {
     return now->router->turns[manager->index].next++ + manager->index;
 }
@@ -84,16 +87,19 @@ static uint32_t pick_routee_on_own_thread(const domi_manager *manager, const vie
     uint32_t threads = manager->threads;
     uint32_t index = manager->index;
 
-    if (index >= threads) /* the outside and detached actors have no routees of their own */
-        return get_next_turn(manager, now) % now->count;
+    /* the manager is the outside's, a detached actor's or a runner's, which have no routees of
+     * their own */
+    if (index >= threads)
+        return get_next_count_of_thread(manager, now) % now->count;
     if (index >= now->count)
         return index % now->count;
     uint32_t own = (now->count - index + threads - 1) / threads;
-    return own == 1 ? index : index + threads * (get_next_turn(manager, now) % own);
+    return own == 1 ? index : index + threads * (get_next_count_of_thread(manager, now) % own);
 }
 
-/* Put the message to the routees one after the other, from `first` on, until one takes it. A routee
- * that has ended is passed over; with `passes_full` a routee that refuses is passed over, too. */
+/* Put the message to the router's routees one after the other, from `first` on, until one takes it.
+ * A routee that has ended is passed over; with `passes_full` a routee that refuses is passed over,
+ * too. */
 static inline __attribute__((always_inline)) int
 put_to_routees_in_turn(domi_manager *manager, const view *now, domi_node *node, uint32_t first,
                        bool passes_full)
@@ -102,7 +108,7 @@ put_to_routees_in_turn(domi_manager *manager, const view *now, domi_node *node, 
 
     for (uint32_t i = 0; i < now->count; i++) {
         domus_address to;
-        if (!read_routee(now, (first + i) % now->count, &to))
+        if (!read_address_of_routee(now, (first + i) % now->count, &to))
             return -ESTALE;
         int result = domi_mailbox_put(manager, to, node, node->kind);
         if (result == 0)
@@ -119,7 +125,7 @@ put_to_routees_in_turn(domi_manager *manager, const view *now, domi_node *node, 
 
 void domi_router_record_load(domi_house *house)
 {
-    /* Relaxed: the load is only a hint. */
+    /* Relaxed: the routee's load is only a hint. */
     atomic_store_explicit(house->family->load, house->mail + domi_house_count_parked(house),
                           memory_order_relaxed);
 }
@@ -162,7 +168,7 @@ static uint32_t pick_least_loaded_routee(const domi_manager *manager, const view
 }
 
 /* The finalizer of MurmurHash3: every bit of the result depends on every bit of `x`. */
-static uint64_t mix_bits(uint64_t x)
+static uint64_t mix_bits_of_hash(uint64_t x)
 {
     x = (x ^ (x >> 33)) * UINT64_C(0xff51afd7ed558ccd);
     x = (x ^ (x >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
@@ -171,14 +177,14 @@ static uint64_t mix_bits(uint64_t x)
 
 /* Rendezvous hashing: take the routee with the highest weight among those alive. The life word of a
  * routee is read only if the routee would win. */
-static uint32_t pick_highest(const view *now, uint64_t key)
+static uint32_t pick_routee_with_highest_weight(const view *now, uint64_t key)
 {
-    uint64_t mixed = mix_bits(key ^ UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t mixed = mix_bits_of_hash(key ^ UINT64_C(0x9e3779b97f4a7c15));
     uint32_t best = NOBODY;
     uint64_t best_weight = 0;
 
     for (uint32_t i = 0; i < now->count; i++) {
-        uint64_t weight = mix_bits(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
+        uint64_t weight = mix_bits_of_hash(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
         if ((best == NOBODY || weight > best_weight) &&
             does_actor_take_messages(domi_router_routee(now->router, i))) {
             best = i;
@@ -188,46 +194,47 @@ static uint32_t pick_highest(const view *now, uint64_t key)
     return best;
 }
 
-/* Try the other routees, because the chosen one has refused the message. Only a router that borrows
- * its routees does this, and not where a key decides: such a routee may be remote, and the state of
- * its node is not part of its load. */
-static __attribute__((noinline, cold)) int try_other_routees(domi_manager *manager, const view *now,
-                                                             domi_node *node, int error)
+/* Try the other routees of a router, because the chosen one has refused the message. Only a router
+ * that borrows its routees does this, and not where a key decides: such a routee may be remote, and
+ * the state of its node is not part of its load. */
+static __attribute__((noinline, cold)) int
+put_to_another_routee(domi_manager *manager, const view *now, domi_node *node, int error)
 {
     if (now->route == DOMUS_ROUTE_HASH || !now->router->borrows)
         return error;
-    return put_to_routees_in_turn(manager, now, node, get_next_turn(manager, now) % now->count,
-                                  true);
+    return put_to_routees_in_turn(manager, now, node,
+                                  get_next_count_of_thread(manager, now) % now->count, true);
 }
 
-/* Put the message to a routee chosen among those alive. If the chosen one has just ended, choose
- * again. `by_key` is a constant in each call. */
+/* Put the message to a routee that is chosen among those alive. If the chosen one has just ended,
+ * choose again. `by_key` is a constant in each call. */
 static inline __attribute__((always_inline)) int
 put_to_chosen_routee(domi_manager *manager, const view *now, domi_node *node, bool by_key)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
     uint64_t key = by_key ? now->key(message->type, domi_envelope_payload(message)) : 0;
-    uint32_t start = by_key ? 0 : get_next_turn(manager, now);
+    uint32_t start = by_key ? 0 : get_next_count_of_thread(manager, now);
 
     for (uint32_t i = 0; i <= now->count; i++) {
-        uint32_t index =
-            by_key ? pick_highest(now, key) : pick_least_loaded_routee(manager, now, start);
+        uint32_t index = by_key ? pick_routee_with_highest_weight(now, key)
+                                : pick_least_loaded_routee(manager, now, start);
         domus_address to;
-        if (index == NOBODY || !read_routee(now, index, &to))
+        if (index == NOBODY || !read_address_of_routee(now, index, &to))
             return -ESTALE;
         int error = domi_mailbox_put(manager, to, node, node->kind);
         if (DOMI_LIKELY(error == 0))
             return 0;
         if (error != -ESTALE)
-            return try_other_routees(manager, now, node, error);
+            return put_to_another_routee(manager, now, node, error);
     }
     return -ESTALE;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* True for a cancel, because only the routee that has the ask knows it, and for the message of
- * domus_stop_after_mail(), because it stops every routee. */
+/* True if a message is for all routees of a router: for a cancel, because only the routee that
+ * has the ask knows it, and for the message of domus_stop_after_mail(), because it stops every
+ * routee. */
 static bool is_for_all_routees(const domi_node *node)
 {
     const domus_type *type = ((const domi_envelope *)(const void *)node)->type;
@@ -237,8 +244,8 @@ static bool is_for_all_routees(const domi_node *node)
 
 /* Stop a router that borrows its routees at the message of domus_stop_after_mail(). Earlier
  * messages are in the mailboxes of the routees already. */
-static __attribute__((noinline, cold)) int stop_borrowing_router(domi_manager *manager,
-                                                                 const view *now, domi_node *node)
+static __attribute__((noinline, cold)) int
+stop_borrowing_router_after_mail(domi_manager *manager, const view *now, domi_node *node)
 {
     int error = domi_router_stop(manager, (domus_address){&now->router->face, now->lease});
 
@@ -247,8 +254,8 @@ static __attribute__((noinline, cold)) int stop_borrowing_router(domi_manager *m
     return error;
 }
 
-/* Put a copy of the message to each routee. A routee that has ended needs no copy. Returns the
- * first error of another kind. */
+/* Put a copy of the message to each routee of the router. A routee that has ended needs no copy.
+ * Returns the first error of another kind. */
 static int put_to_all_routees(domi_manager *manager, const view *now, domi_node *node)
 {
     const domi_envelope *message = (domi_envelope *)(void *)node;
@@ -256,11 +263,11 @@ static int put_to_all_routees(domi_manager *manager, const view *now, domi_node 
     int error = 0;
 
     if (message->type == &domi_last_type && now->router->borrows &&
-        has_same_lease(now->router, now->lease))
-        return stop_borrowing_router(manager, now, node);
+        has_router_still_lease(now->router, now->lease))
+        return stop_borrowing_router_after_mail(manager, now, node);
     for (uint32_t i = 0; i < now->count; i++) {
         domus_address to;
-        if (!read_routee(now, i, &to))
+        if (!read_address_of_routee(now, i, &to))
             return -ESTALE;
         domi_envelope *copy = domi_envelope_new(manager, sizeof *copy);
         int result = -ENOMEM;
@@ -288,14 +295,15 @@ int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
 {
     view now;
 
-    if (!read_view(get_router_of_face(face), node->lease, &now) || node->kind >= DOMI_MAILBOXES)
+    if (!read_view_of_router(get_router_of_face(face), node->lease, &now) ||
+        node->kind >= DOMI_MAILBOXES)
         return -ESTALE;
     if (is_for_all_routees(node))
         return put_to_all_routees(manager, &now, node);
     switch (now.route) {
     case DOMUS_ROUTE_ROBIN:
-        return put_to_routees_in_turn(manager, &now, node, get_next_turn(manager, &now) % now.count,
-                                      true);
+        return put_to_routees_in_turn(manager, &now, node,
+                                      get_next_count_of_thread(manager, &now) % now.count, true);
     case DOMUS_ROUTE_NEAR:
         return put_to_routees_in_turn(manager, &now, node, pick_routee_on_own_thread(manager, &now),
                                       false);
@@ -312,7 +320,7 @@ int domi_router_stop(domi_manager *manager, domus_address address)
     uint64_t life = (uint64_t)address.lease << 32;
     uint64_t closed = (uint64_t)(address.lease + 1) << 32 | DOMI_LIFE_CLOSED;
 
-    /* acquire: pairs with the release in open_router(). */
+    /* acquire: pairs with the release in open_router_under_lease(). */
     if (!atomic_compare_exchange_strong_explicit(&router->face.life, &life,
                                                  closed | DOMI_ROUTER_STOPPING,
                                                  memory_order_acquire, memory_order_relaxed))
@@ -325,8 +333,8 @@ int domi_router_stop(domi_manager *manager, domus_address address)
     if (router->name_slot != DOMI_NAMELESS)
         domi_names_remove(manager->directory.names, router->name_slot, address);
     bool owned = router->owned;
-    /* acq_rel: the thread that gives the router back does so after everything that was done here,
-     * and after the end of the actor that made the router. */
+    /* acq_rel: the thread that gives the router back does so after everything that this thread has
+     * done to it, and after the end of the actor that made the router. */
     life =
         atomic_fetch_and_explicit(&router->face.life, ~DOMI_ROUTER_STOPPING, memory_order_acq_rel);
     if (!owned || (life & DOMI_ROUTER_ORPHAN) != 0)
@@ -342,11 +350,11 @@ uint32_t domus_routees(const domus_stack *stack, domus_address address,
 
     (void)stack;
     if (domi_address_is_router(address) &&
-        !read_view(get_router_of_face(address.house), address.lease, &now))
+        !read_view_of_router(get_router_of_face(address.house), address.lease, &now))
         return 0;
     for (uint32_t i = 0; i < now.count; i++) {
         domus_address who = address;
-        if (now.router != NULL && !read_routee(&now, i, &who))
+        if (now.router != NULL && !read_address_of_routee(&now, i, &who))
             return 0;
         if (!does_actor_take_messages(who))
             continue;

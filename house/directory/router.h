@@ -23,7 +23,8 @@
 
 void domi_routers_init(domi_routers *routers, uint32_t max, uint32_t routees_max);
 
-/* Free all routers, when no thread uses them any more. Zeroed or finished routers are accepted. */
+/* Free all routers of a system, when no thread uses them any more. Zeroed or finished routers are
+ * accepted. */
 void domi_routers_fini(domi_routers *routers);
 
 static inline bool domi_address_is_router(domus_address address)
@@ -38,8 +39,8 @@ static inline bool domi_address_is_router(domus_address address)
 uint32_t domi_router_number(const domi_house *face);
 domi_house *domi_router_at(domi_routers *routers, uint32_t number);
 
-/* Put `node`, whose lease and kind are set, to one routee; a message for all routees is put to each
- * of them. Returns as domi_mailbox_put(). */
+/* Put `node`, whose lease and kind are set, to one routee of a router; a message for all routees is
+ * put to each of them. Returns as domi_mailbox_put(). */
 int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node);
 
 /* Stop a router and its routees. Returns as domi_house_stop(). */
@@ -51,13 +52,13 @@ void domi_router_record_load(domi_house *house);
 
 /* --- making and giving back (router_make.c) --------------------------------------------------- */
 
-/* Do the same as domus_spawn_many(), from the thread of `manager`. `parent` may be NULL: then the
- * root is the parent. */
+/* Spawn a router with its routees as domus_spawn_many() does, from the thread of `manager`.
+ * `parent` may be NULL: then the root is the parent. */
 int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
                       const void *state, uint32_t count, const domus_routing *routing,
                       const domus_spawn_options *options, domus_address *ret_address);
 
-/* Give a closed router back, so that it may be used again. */
+/* Give a closed router back to the free routers, so that it may be used again. */
 void domi_router_give_back(domi_manager *manager, domi_router *router);
 
 /* Stop all routers that an actor has made, because the actor ends or restarts. */

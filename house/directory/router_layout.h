@@ -12,12 +12,13 @@ typedef uint64_t domi_router_key(const domus_type *type, const void *payload);
 
 /* A routee: one of the actors for which a router stands. */
 typedef struct domi_routee {
-    alignas(64) _Atomic(domi_house *) house; /* the actor; NULL: the routee is gone */
-    _Atomic uint32_t lease;                  /* lease of that actor */
-    _Atomic uint32_t load; /* the load that the routee recorded last, for DOMUS_ROUTE_LEAST */
+    /* the actor that is the routee; NULL: the routee is gone */
+    alignas(64) _Atomic(domi_house *) house;
+    _Atomic uint32_t lease; /* lease of the actor that is the routee */
+    _Atomic uint32_t load;  /* the load that the routee recorded last, for DOMUS_ROUTE_LEAST */
 } domi_routee;
 
-/* The counter of one manager's senders, which only this manager touches. */
+/* The counter of one manager's messages to a router, which only this manager touches. */
 typedef struct domi_router_turn {
     alignas(64) uint32_t next;
 } domi_router_turn;
@@ -34,33 +35,37 @@ typedef struct domi_router domi_router;
 #define DOMI_DISTANCE_REMOTE    (1u << 25)
 
 /* Control bits beside the lease of a router. DOMI_LIFE_CLOSED is used, too. */
-#define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP /* a thread is stopping the routees */
-/* the actor that made the router has ended, so the thread that stops the routees gives the router
- * back */
+/* control bit: a thread is stopping the routees of the router */
+#define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP
+/* control bit: the actor that made the router has ended, so the thread that stops the routees gives
+ * the router back */
 #define DOMI_ROUTER_ORPHAN DOMI_LIFE_BOUNDED
 
 struct domi_router {
     /* the house to which the router's address points; only `life` is used, and `home` is NULL */
     domi_house face;
-    _Atomic uint32_t route; /* a domus_route, which says how a routee is chosen */
-    _Atomic uint32_t count; /* routees in use, at most 1 << size_class */
-    /* function that reads the key of a message, for DOMUS_ROUTE_HASH; NULL: none */
+    _Atomic uint32_t route; /* way in which the router chooses a routee, a domus_route */
+    _Atomic uint32_t count; /* number of the router's routees in use, at most 1 << size_class */
+    /* function that reads the key of a message to the router, for DOMUS_ROUTE_HASH; NULL: none */
     _Atomic(domi_router_key *) key;
-    /* counters, one for each manager, behind the routees in memory; constant */
+    /* counters of the router, one for each manager, behind the routees in memory; constant */
     domi_router_turn *turns;
 
-    /* the router's name in the registry, or DOMI_NAMELESS; used by the thread that makes the
-     * router, then by the one that stops it */
+    /* slot of the router's name in the table of names, or DOMI_NAMELESS; used by the thread that
+     * makes the router, then by the one that stops it */
     uint32_t name_slot;
-    uint32_t number; /* the index among all routers that were made; constant */
-    /* class of its size: there is room for 1 << size_class routees; constant */
+    uint32_t number; /* the router's index among all routers that were made; constant */
+    /* size class of the router: it has room for 1 << size_class routees; constant */
     uint16_t size_class;
-    bool borrows; /* the routees are borrowed, so the router does not stop them; constant */
-    /* the router is in the list of the actor that made it, and that actor gives it back */
+    /* whether the routees are borrowed, so that the router does not stop them; constant */
+    bool borrows;
+    /* whether the router is in the list of the actor that made it, and that actor gives it back */
     bool owned;
-    domi_router *next;     /* next router in the list of the actor, or among the free routers */
-    domi_router *made;     /* next router among all of the system; constant */
-    domi_routee routees[]; /* array of routees, of which the first `count` are in use */
+    /* next router in the list of the actor that made it, or among the free routers */
+    domi_router *next;
+    domi_router *made; /* next router among all routers of the system; constant */
+    /* array of the router's routees, of which the first `count` are in use */
+    domi_routee routees[];
 };
 
 /* size classes of routers: room for 1 << class routees, up to 65,536 */
@@ -68,19 +73,21 @@ struct domi_router {
 
 /* All routers of a system. */
 typedef struct domi_routers {
-    domi_spinlock lock;   /* guards the fields below */
+    domi_spinlock lock;   /* lock that guards the fields of the table of routers that follow */
     uint32_t max;         /* most routers of the system; constant, as is `routees_max` */
     uint32_t routees_max; /* most routees of one router */
-    uint32_t count;       /* routers in use */
-    domi_router *free[DOMI_ROUTER_CLASSES]; /* free routers, to be used again, by size class */
-    /* free routers that borrow, by size class. They have lists of their own: a routee that a router
-     * has spawned records its load in the router's memory until the routee has ended. */
+    uint32_t count;       /* number of routers in use */
+    /* free routers that spawn their routees, to be used again, by size class */
+    domi_router *free[DOMI_ROUTER_CLASSES];
+    /* Free routers that borrow their routees, by size class. They have lists of their own: a
+     * routee that a router has spawned records its load in the router's memory until the routee
+     * has ended. */
     domi_router *free_borrowing[DOMI_ROUTER_CLASSES];
     domi_router *made; /* the newest router ever made; the others follow by their `made` */
 } domi_routers;
 
-/* Returns the address of routee number `index`, which may belong to another lease than the
- * caller expects. */
+/* Returns the address of the routee with this index, which may belong to another lease of the
+ * router than the caller expects. */
 static inline domus_address domi_router_routee(const domi_router *router, uint32_t index)
 {
     domi_routee *routee = (domi_routee *)(uintptr_t)&router->routees[index];

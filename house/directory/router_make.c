@@ -48,8 +48,8 @@ domi_house *domi_router_at(domi_routers *routers, uint32_t number)
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-/* Returns the smallest size class with room for `count` routees. */
-static uint16_t find_size_class(uint32_t count)
+/* Returns the smallest size class of routers with room for `count` routees. */
+static uint16_t find_size_class_of_router(uint32_t count)
 {
     uint16_t size_class = 0;
 
@@ -59,7 +59,8 @@ static uint16_t find_size_class(uint32_t count)
 }
 
 /* Make a router in new memory. Its first lease is 1, because a lease of 0 names nobody. */
-static domi_router *make_router(const domi_manager *manager, uint16_t size_class, bool borrows)
+static domi_router *make_router_in_new_memory(const domi_manager *manager, uint16_t size_class,
+                                              bool borrows)
 {
     size_t routees = (size_t)1 << size_class;
     domi_router *router = domi_memory_new_lines(sizeof *router + routees * sizeof(domi_routee) +
@@ -75,18 +76,19 @@ static domi_router *make_router(const domi_manager *manager, uint16_t size_class
     return router;
 }
 
-/* Returns the list of free routers of this size class. */
-static domi_router **get_free_list(domi_routers *routers, uint16_t size_class, bool borrows)
+/* Returns the list of free routers of this size class that borrow their routees, or that do not. */
+static domi_router **get_list_of_free_routers(domi_routers *routers, uint16_t size_class,
+                                              bool borrows)
 {
     return borrows ? &routers->free_borrowing[size_class] : &routers->free[size_class];
 }
 
-static int take_router(domi_manager *manager, uint32_t count, bool borrows,
-                       domi_router **ret_router)
+static int take_free_or_new_router(domi_manager *manager, uint32_t count, bool borrows,
+                                   domi_router **ret_router)
 {
     domi_routers *routers = manager->directory.routers;
-    uint16_t size_class = find_size_class(count);
-    domi_router **list = get_free_list(routers, size_class, borrows);
+    uint16_t size_class = find_size_class_of_router(count);
+    domi_router **list = get_list_of_free_routers(routers, size_class, borrows);
     domi_router *router = NULL;
 
     domi_spinlock_lock(&routers->lock);
@@ -101,7 +103,7 @@ static int take_router(domi_manager *manager, uint32_t count, bool borrows,
     if (full)
         return -ENOSPC;
     if (router == NULL) {
-        router = make_router(manager, size_class, borrows);
+        router = make_router_in_new_memory(manager, size_class, borrows);
         domi_spinlock_lock(&routers->lock);
         if (router == NULL) {
             routers->count--;
@@ -126,8 +128,8 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
     domi_spinlock_lock(&routers->lock);
     routers->count--;
-    if (DOMI_LIFE_LEASE(life) != 0) { /* with 0 the leases of this router are used up (M10) */
-        domi_router **list = get_free_list(routers, router->size_class, router->borrows);
+    if (DOMI_LIFE_LEASE(life) != 0) { /* lease 0: this router's leases are used up (M10) */
+        domi_router **list = get_list_of_free_routers(routers, router->size_class, router->borrows);
         router->next = *list;
         *list = router;
     }
@@ -136,23 +138,23 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
-/* The parameters of a new router and its routees. */
+/* An order for a new router and its routees: what they are to be. */
 struct order {
     domi_manager *manager;            /* the manager of the thread that makes the router */
-    domi_house *parent;               /* the actor that makes it */
-    const domus_behaviour *behaviour; /* the behaviour of each routee */
-    const void *state;                /* first state of each routee; NULL: all bytes are zero */
-    uint32_t count;                   /* number of routees */
-    domus_routing routing;            /* how a routee is chosen for a message */
-    domus_spawn_options options;      /* spawn options of each routee */
-    const char *name;                 /* name of the router in the registry; NULL: none */
+    domi_house *parent;               /* the actor that makes the router */
+    const domus_behaviour *behaviour; /* the behaviour that each routee gets */
+    const void *state;           /* first state that each routee gets; NULL: all bytes are zero */
+    uint32_t count;              /* number of routees of the new router */
+    domus_routing routing;       /* way in which the new router chooses a routee for a message */
+    domus_spawn_options options; /* options for the spawn of each routee */
+    const char *name;            /* name of the router in the registry; NULL: none */
     /* addresses of the routees, if they exist already; NULL: they are spawned */
     const domus_address *borrowed;
 };
 
 /* True if the routees may live in the pool that the options name, or the options name none. In a
  * pool no routee could be near to a thread. */
-static bool fits_pool(const struct order *order, bool per_thread)
+static bool may_routees_live_in_pool(const struct order *order, bool per_thread)
 {
     const struct domus_pool *pool = order->options.pool;
 
@@ -160,7 +162,7 @@ static bool fits_pool(const struct order *order, bool per_thread)
                             domi_pooled_home_for(order->manager, pool, order->behaviour) != NULL);
 }
 
-static int complete_router(struct order *order, const domus_routing *routing)
+static int complete_and_check_order(struct order *order, const domus_routing *routing)
 {
     uint32_t threads = order->manager->threads;
     bool per_thread = order->count == DOMUS_PER_THREAD;
@@ -175,7 +177,7 @@ static int complete_router(struct order *order, const domus_routing *routing)
     if (order->count == 0 || order->routing.route > DOMUS_ROUTE_HASH ||
         (order->routing.route == DOMUS_ROUTE_HASH && order->routing.key == NULL) ||
         (on_thread && (per_thread || order->options.thread >= threads)) ||
-        !fits_pool(order, per_thread))
+        !may_routees_live_in_pool(order, per_thread))
         return -EINVAL;
     if (order->options.detached)
         return -EOPNOTSUPP;
@@ -184,7 +186,7 @@ static int complete_router(struct order *order, const domus_routing *routing)
     return order->count <= order->manager->directory.routers->routees_max ? 0 : -EINVAL;
 }
 
-/* Returns the home on which routee number `index` is spawned. */
+/* Returns the home on which the routee with this index is spawned. */
 static domi_manager *choose_home_of_routee(const struct order *order, uint32_t index)
 {
     domi_manager *manager = order->manager;
@@ -195,7 +197,7 @@ static domi_manager *choose_home_of_routee(const struct order *order, uint32_t i
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
-        /* pick_routee_on_own_thread() relies on this order */
+        /* pick_routee_on_own_thread() relies on this order of the threads */
         return manager->managers[index % threads];
     return manager->managers[manager->births.next_home++ % threads];
 }
@@ -206,7 +208,7 @@ static void stop_routees(const struct order *order, const domi_router *router, u
         (void)domi_house_stop(order->manager, domi_router_routee(router, i));
 }
 
-/* Spawn all routees. If one spawn fails, stop those that were spawned. */
+/* Spawn all routees of a new router. If one spawn fails, stop those that were spawned. */
 static int spawn_routees(const struct order *order, domi_router *router)
 {
     int error = 0;
@@ -222,8 +224,8 @@ static int spawn_routees(const struct order *order, domi_router *router)
         error = domi_house_spawn_born(
             order->manager, order->parent, choose_home_of_routee(order, made), order->behaviour,
             order->state, &order->options, tells ? &birth : NULL, &address);
-        /* release: a sender with an earlier lease that reads this house then sees that its lease
-         * has ended. */
+        /* release: a sender with an earlier lease of the router that reads this house then sees
+         * that its lease has ended. */
         atomic_store_explicit(&routee->house, address.house, memory_order_release);
         atomic_store_explicit(&routee->lease, address.lease, memory_order_release);
     }
@@ -232,8 +234,8 @@ static int spawn_routees(const struct order *order, domi_router *router)
     return error;
 }
 
-/* Give back those routers of this actor that another actor or thread has stopped. */
-static void free_stopped_routers(domi_manager *manager, domi_family *family)
+/* Give back those routers that this actor has made and another actor or thread has stopped. */
+static void give_back_stopped_routers_of_actor(domi_manager *manager, domi_family *family)
 {
     domi_router **link = &family->routers;
 
@@ -251,8 +253,9 @@ static void free_stopped_routers(domi_manager *manager, domi_family *family)
     }
 }
 
-/* Give the router its name and its lease: from here on other threads may learn its address. */
-static int open_router(const struct order *order, domi_router *router, domus_address *ret_address)
+/* Give a new router its name and its lease: from here on other threads may learn its address. */
+static int open_router_under_lease(const struct order *order, domi_router *router,
+                                   domus_address *ret_address)
 {
     uint64_t closed = atomic_load_explicit(&router->face.life, memory_order_relaxed);
     domus_address address = {&router->face, DOMI_LIFE_LEASE(closed)};
@@ -260,7 +263,7 @@ static int open_router(const struct order *order, domi_router *router, domus_add
 
     router->owned = order->parent != NULL;
     router->name_slot = DOMI_NAMELESS;
-    /* release: spawn_routees() says why. */
+    /* release: the comment in spawn_routees() says why. */
     atomic_store_explicit(&router->route, order->routing.route, memory_order_release);
     atomic_store_explicit(&router->count, order->count, memory_order_release);
     atomic_store_explicit(&router->key, order->routing.key, memory_order_release);
@@ -282,7 +285,7 @@ static int open_router(const struct order *order, domi_router *router, domus_add
     return 0;
 }
 
-static int spawn_routee(struct order *order, domus_address *ret_address)
+static int spawn_routee_of_order(struct order *order, domus_address *ret_address)
 {
     order->options.name = order->name;
     domi_manager *home = choose_home_of_routee(order, 0);
@@ -305,22 +308,22 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
         order.name = options->name;
         order.options.name = NULL;
     }
-    int error = complete_router(&order, routing);
+    int error = complete_and_check_order(&order, routing);
     if (error != 0)
         return error;
     if (order.count == 1)
-        return spawn_routee(&order, ret_address);
+        return spawn_routee_of_order(&order, ret_address);
     if (parent != NULL) {
         if (domi_family_of(parent) == NULL)
             return -ENOMEM;
-        free_stopped_routers(manager, parent->family);
+        give_back_stopped_routers_of_actor(manager, parent->family);
     }
-    error = take_router(manager, order.count, false, &router);
+    error = take_free_or_new_router(manager, order.count, false, &router);
     if (error != 0)
         return error;
     error = spawn_routees(&order, router);
     if (error == 0) {
-        error = open_router(&order, router, ret_address);
+        error = open_router_under_lease(&order, router, ret_address);
         if (error != 0)
             stop_routees(&order, router, order.count);
     }
@@ -339,9 +342,9 @@ int domus_spawn_many(domus_stack *stack, const domus_behaviour *behaviour, const
 
 /* --- actors that exist ------------------------------------------------------------------------ */
 
-/* Returns 0 if these addresses can be routees: actors here or elsewhere, but no routers of this
- * system, because a put might then go in a circle. */
-static int check_borrowed(const struct order *order)
+/* Returns 0 if these addresses can be routees of a router: they are of actors here or elsewhere,
+ * but of no routers of this system, because a put might then go in a circle. */
+static int check_borrowed_routees(const struct order *order)
 {
     const domi_routers *routers = order->manager->directory.routers;
 
@@ -359,8 +362,9 @@ static int check_borrowed(const struct order *order)
     return 0;
 }
 
-/* Returns the basic load of a borrowed routee, for senders that are not on its thread. */
-static uint32_t get_load_of_borrowed(const struct order *order, const domi_house *house)
+/* Returns the basic load of a borrowed routee, which counts for senders that are not on its
+ * thread. */
+static uint32_t get_load_of_borrowed_routee(const struct order *order, const domi_house *house)
 {
     bool is_near = order->routing.route == DOMUS_ROUTE_NEAR;
 
@@ -369,15 +373,15 @@ static uint32_t get_load_of_borrowed(const struct order *order, const domi_house
     return is_near ? DOMI_DISTANCE_ELSEWHERE : DOMI_LOAD_ELSEWHERE;
 }
 
-static void borrow_routees(const struct order *order, domi_router *router)
+static void store_borrowed_routees(const struct order *order, domi_router *router)
 {
     for (uint32_t i = 0; i < order->count; i++) {
         domi_routee *routee = &router->routees[i];
         domus_address who = order->borrowed[i];
 
-        atomic_store_explicit(&routee->load, get_load_of_borrowed(order, who.house),
+        atomic_store_explicit(&routee->load, get_load_of_borrowed_routee(order, who.house),
                               memory_order_relaxed);
-        /* release: spawn_routees() says why. */
+        /* release: the comment in spawn_routees() says why. */
         atomic_store_explicit(&routee->house, who.house, memory_order_release);
         atomic_store_explicit(&routee->lease, who.lease, memory_order_release);
     }
@@ -394,19 +398,20 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
 
     if (routing != NULL)
         order.routing = *routing;
-    int error = check_borrowed(&order);
+    int error = check_borrowed_routees(&order);
     if (error != 0)
         return error;
     if (domi_family_of(parent) == NULL)
         return -ENOMEM;
-    free_stopped_routers(manager, parent->family);
-    error = take_router(manager, count, true, &router);
+    give_back_stopped_routers_of_actor(manager, parent->family);
+    error = take_free_or_new_router(manager, count, true, &router);
     if (error != 0)
         return error;
-    borrow_routees(&order, router);
-    if (order.routing.route == DOMUS_ROUTE_NEAR) /* with this route `load` holds distances */
+    store_borrowed_routees(&order, router);
+    /* distances stand in the loads of borrowed routees, so the nearest one is the least loaded */
+    if (order.routing.route == DOMUS_ROUTE_NEAR)
         order.routing.route = DOMUS_ROUTE_LEAST;
-    error = open_router(&order, router, ret_address);
+    error = open_router_under_lease(&order, router, ret_address);
     if (error != 0)
         domi_router_give_back(manager, router);
     return error;
@@ -418,8 +423,8 @@ void domi_router_stop_owned(domi_manager *manager, domi_house *house)
         domi_router *router = house->family->routers;
         house->family->routers = router->next;
         (void)domi_router_stop(manager, domi_house_address(&router->face));
-        /* acq_rel: as in domi_router_stop(). If another thread is stopping the router at this
-         * moment, that thread frees the router. */
+        /* acq_rel: the comment on the same change in domi_router_stop() says why. If another thread
+         * is stopping the router at this moment, that thread frees the router. */
         uint64_t life =
             atomic_fetch_or_explicit(&router->face.life, DOMI_ROUTER_ORPHAN, memory_order_acq_rel);
         if ((life & DOMI_ROUTER_STOPPING) == 0)

@@ -19,35 +19,36 @@
  * so a group of any size leaves time for other houses. */
 #define STEP_MEMBERS 64u
 
-/* The state of a shard. */
+/* The state of a shard of a group. */
 typedef struct shard {
-    domi_member *first;      /* the first linked member; NULL: none */
-    domi_member *last;       /* the last linked member; NULL: none */
-    domi_member *cursor;     /* the member that gets the delivery next; NULL: all members have it */
-    domi_envelope *delivery; /* the publication that is under way; NULL: none */
-    uint32_t count;          /* members of this shard */
+    domi_member *first; /* the first member in the shard's list; NULL: there is none */
+    domi_member *last;  /* the last member in the shard's list; NULL: there is none */
+    /* the member that gets the present publication next; NULL: all members have it */
+    domi_member *cursor;
+    domi_envelope *delivery; /* the delivery of the publication that is under way; NULL: none is */
+    uint32_t count;          /* number of members of this shard */
 } shard;
 
-static int on_delivery(domus_stack *stack, void *self, const void *payload);
+static int on_publication_deliver_to_members(domus_stack *stack, void *self, const void *payload);
 
 const domus_behaviour domi_shard_behaviour = {
     .name = "group",
     .kind = DOMUS_STATE,
     .state_size = sizeof(shard),
-    .on = (const domus_on[]){{&domi_delivery_type, on_delivery, 0},
-                             {&domi_far_delivery_type, on_delivery, 0},
+    .on = (const domus_on[]){{&domi_delivery_type, on_publication_deliver_to_members, 0},
+                             {&domi_far_delivery_type, on_publication_deliver_to_members, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- the lock of a pool ----------------------------------------------------------------------- */
 
-static void lock_memberships(const domi_house *house)
+static void lock_memberships_of_pool(const domi_house *house)
 {
     if (domi_house_is_pooled(house))
         domi_spinlock_lock(&house->home->pooled->members_lock);
 }
 
-static void unlock_memberships(const domi_house *house)
+static void unlock_memberships_of_pool(const domi_house *house)
 {
     if (domi_house_is_pooled(house))
         domi_spinlock_unlock(&house->home->pooled->members_lock);
@@ -55,8 +56,9 @@ static void unlock_memberships(const domi_house *house)
 
 /* --- publish, on the shard's side ------------------------------------------------------------ */
 
-/* Put a notice of the delivery to one member. Returns true if the member took it. */
-static bool put_to_member(domi_manager *manager, const domi_member *member, domi_envelope *delivery)
+/* Put a notice of the delivery to one member of a group. Returns true if the member took it. */
+static bool put_notice_to_member(domi_manager *manager, const domi_member *member,
+                                 domi_envelope *delivery)
 {
     domi_envelope *notice = domi_shared_notice_new(manager, delivery);
 
@@ -66,8 +68,9 @@ static bool put_to_member(domi_manager *manager, const domi_member *member, domi
     }
     const domus_address to = {member->house, member->lease};
     if (domi_mailbox_put(manager, to, &notice->node, DOMI_NOTICE) == 0)
-        return true; /* the put counts a refusal, too */
-    /* so the pool frees only the notice; the caller gives its share of the delivery back */
+        return true; /* the member took the notice; if it refuses, the put has counted that */
+    /* this slab lets the pool free only the notice; the caller gives its share of the delivery
+     * back */
     notice->node.slab = DOMI_SLAB_64;
     domi_pool_free(manager, &notice->node);
     return false;
@@ -82,8 +85,8 @@ static void deliver_to_some_members(domi_manager *manager, shard *self)
 
     if (shares == 0)
         return;
-    /* All shares are added at once, before the first notice is put. Relaxed: the share of the shard
-     * itself keeps the delivery alive. */
+    /* All shares of the delivery are added at once, before the first notice is put. Relaxed: the
+     * share of the shard itself keeps the delivery from being freed. */
     atomic_fetch_add_explicit(&domi_delivery_of(delivery)->left, shares, memory_order_relaxed);
     uint32_t unused = 0;
     for (; self->cursor != NULL && left != 0; left--) {
@@ -94,73 +97,76 @@ static void deliver_to_some_members(domi_manager *manager, shard *self)
             domi_prefetch_write(next->house);
             domi_prefetch_write(&next->house->state);
         }
-        unused += !put_to_member(manager, member, delivery);
+        unused += !put_notice_to_member(manager, member, delivery);
         self->cursor = next;
     }
     if (left + unused != 0)
         domi_delivery_end(manager, delivery, left + unused);
 }
 
-/* Do the same as deliver_to_some_members(), and take the lock for it. Returns true if there are
- * more members. */
+/* Deliver the publication as deliver_to_some_members() does, with the lock of the members. Returns
+ * true if there are more members. */
 static bool deliver_to_next_members(domus_stack *stack, shard *self)
 {
     const domi_house *house = domi_stack_house(stack);
 
-    lock_memberships(house);
+    lock_memberships_of_pool(house);
     deliver_to_some_members(stack->manager, self);
     bool more = self->cursor != NULL;
-    unlock_memberships(house);
+    unlock_memberships_of_pool(house);
     return more;
 }
 
-/* End the delivery that is under way. The user's function may release the payload here, so this is
- * done without the lock. */
-static void end_delivery(domi_manager *manager, const domi_house *house)
+/* End the delivery of the publication that is under way. The user's function may release the
+ * payload here, so this is done without the lock. */
+static void end_delivery_of_publication(domi_manager *manager, const domi_house *house)
 {
     shard *self = house->self;
     domi_envelope *delivery = self->delivery;
 
-    lock_memberships(house);
+    lock_memberships_of_pool(house);
     self->delivery = NULL;
     self->cursor = NULL;
-    unlock_memberships(house);
+    unlock_memberships_of_pool(house);
     domi_delivery_end(manager, delivery, 1);
 }
 
-/* Deliver the publication to the next members, and wait for the next step if some are left. */
-static int continue_delivery(domus_stack *stack, void *self_, const domus_answer *answer)
+/* Deliver the publication to the next members of the shard, and wait for the next step if some are
+ * left. */
+static int continue_delivery_of_publication(domus_stack *stack, void *self_,
+                                            const domus_answer *answer)
 {
     shard *self = self_;
 
     (void)answer;
     if (deliver_to_next_members(stack, self)) {
-        /* A wait for no promise resumes in the next place of a run. */
-        if (domus_wait_all(stack, continue_delivery) == DOMUS_PARKED)
+        /* A wait that has no promise resumes the shard in the next place of a run. */
+        if (domus_wait_all(stack, continue_delivery_of_publication) == DOMUS_PARKED)
             return DOMUS_PARKED;
-        /* the shard stops, or there is no memory to wait */
+        /* the shard stops, or there is no memory to wait, so all members get the publication now */
         while (deliver_to_next_members(stack, self))
             ;
     }
-    end_delivery(stack->manager, domi_stack_house(stack));
+    end_delivery_of_publication(stack->manager, domi_stack_house(stack));
     return 0;
 }
 
-static int on_delivery(domus_stack *stack, void *self_, const void *payload)
+static int on_publication_deliver_to_members(domus_stack *stack, void *self_, const void *payload)
 {
     shard *self = self_;
 
     (void)payload;
-    lock_memberships(domi_stack_house(stack));
+    lock_memberships_of_pool(domi_stack_house(stack));
     self->delivery = stack->message;
     self->cursor = self->first;
     bool is_long = self->count > STEP_MEMBERS;
-    unlock_memberships(domi_stack_house(stack));
-    stack->message = NULL; /* the shard keeps the envelope until the last member is done with it */
+    unlock_memberships_of_pool(domi_stack_house(stack));
+    /* the shard keeps the envelope of the publication until the last member is done with it */
+    stack->message = NULL;
     if (is_long)
         /* the next publication waits until all members have got this one */
         (void)domus_barrier(stack);
-    return continue_delivery(stack, self, NULL);
+    return continue_delivery_of_publication(stack, self, NULL);
 }
 
 /* --- members --------------------------------------------------------------------------------- */
@@ -172,23 +178,24 @@ static shard *get_shard_of_member(const domi_member *member)
     return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
 }
 
-/* Subtract a member from the counts, and free its record: the actor did not become a member, or is
- * one no more. An outlet is a member until the system ends. */
-static void remove_member(domi_manager *manager, domi_member *member)
+/* Subtract a member from the counts of its group, and free its record: the actor did not become a
+ * member, or is one no more. An outlet is a member until the system ends. */
+static void remove_member_from_counts(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;
 
     if (!member->is_outlet) {
         domi_group_slot *slot = domi_group_slot_of(group, member->house->home);
-        /* Relaxed: a publisher that still reads the old count only sends a message in vain. */
+        /* Relaxed: a publisher that still reads the old count of members only sends a message in
+         * vain. */
         atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
     }
     domi_pool_free(manager, &member->node);
 }
 
-/* Link a new member into the list of its house. */
-static void attach_to_house(domi_member *member)
+/* Link a new member of a group into the list of its house. */
+static void link_member_to_house(domi_member *member)
 {
     domi_family *family = member->house->family;
 
@@ -199,7 +206,7 @@ static void attach_to_house(domi_member *member)
     family->memberships = member;
 }
 
-static void detach_from_house(domi_member *member)
+static void unlink_member_from_house(domi_member *member)
 {
     if (member->next_of_house != NULL)
         member->next_of_house->previous_of_house = member->previous_of_house;
@@ -209,9 +216,9 @@ static void detach_from_house(domi_member *member)
         member->house->family->memberships = member->next_of_house;
 }
 
-/* Link a new member into the shard's list, and also into the list of its house, unless it is an
- * outlet. */
-static void attach_member(shard *self, domi_member *member)
+/* Link a new member of a group into the shard's list, and also into the list of its house, unless
+ * it is an outlet. */
+static void link_member_to_shard(shard *self, domi_member *member)
 {
     member->node.next = NULL;
     member->previous = self->last;
@@ -222,10 +229,10 @@ static void attach_member(shard *self, domi_member *member)
     self->last = member;
     self->count++;
     if (!member->is_outlet)
-        attach_to_house(member);
+        link_member_to_house(member);
 }
 
-static void detach_member(shard *self, domi_member *member)
+static void unlink_member_from_shard(shard *self, domi_member *member)
 {
     domi_member *next = (domi_member *)(void *)member->node.next;
 
@@ -241,7 +248,7 @@ static void detach_member(shard *self, domi_member *member)
         self->first = next;
     self->count--;
     if (!member->is_outlet)
-        detach_from_house(member);
+        unlink_member_from_house(member);
 }
 
 static domi_member *find_membership(const domi_member *like)
@@ -253,8 +260,9 @@ static domi_member *find_membership(const domi_member *like)
     return member;
 }
 
-/* True if the actor has not ended while its node was on the way. The answer is exact, because
- * houses end at home; a house of a pool that ends comes to domi_group_remove_house() later. */
+/* True if the actor that joins has not ended while its node was on the way. The answer is exact,
+ * because houses end at home; a house of a pool that ends comes to domi_group_remove_house()
+ * later. */
 static bool is_member_alive(const domi_member *member)
 {
     uint64_t life = domi_house_life(member->house);
@@ -266,25 +274,25 @@ void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_no
 {
     domi_member *member = (domi_member *)(void *)node;
 
-    lock_memberships(house);
+    lock_memberships_of_pool(house);
     if (member->is_outlet) {
-        attach_member(house->self, member);
-        unlock_memberships(house);
+        link_member_to_shard(house->self, member);
+        unlock_memberships_of_pool(house);
         return;
     }
     domi_member *present = is_member_alive(member) ? find_membership(member) : NULL;
     if (member->leaves) {
         domi_pool_free(manager, node);
         if (present != NULL) {
-            detach_member(house->self, present);
-            remove_member(manager, present);
+            unlink_member_from_shard(house->self, present);
+            remove_member_from_counts(manager, present);
         }
     } else if (present != NULL || !is_member_alive(member)) {
-        remove_member(manager, member);
+        remove_member_from_counts(manager, member);
     } else {
-        attach_member(house->self, member);
+        link_member_to_shard(house->self, member);
     }
-    unlock_memberships(house);
+    unlock_memberships_of_pool(house);
 }
 
 void domi_group_drop_node(domi_manager *manager, domi_node *node)
@@ -294,7 +302,7 @@ void domi_group_drop_node(domi_manager *manager, domi_node *node)
     if (member->leaves)
         domi_pool_free(manager, node);
     else
-        remove_member(manager, member);
+        remove_member_from_counts(manager, member);
 }
 
 void domi_group_remove_house(domi_manager *manager, domi_house *house)
@@ -302,21 +310,21 @@ void domi_group_remove_house(domi_manager *manager, domi_house *house)
     bool is_shard = house->behaviour == &domi_shard_behaviour;
 
     if (is_shard && ((shard *)house->self)->delivery != NULL)
-        end_delivery(manager, house);
-    lock_memberships(house);
+        end_delivery_of_publication(manager, house);
+    lock_memberships_of_pool(house);
     if (is_shard) {
         shard *self = house->self;
 
         while (self->first != NULL) {
             domi_member *member = self->first;
-            detach_member(self, member);
-            remove_member(manager, member);
+            unlink_member_from_shard(self, member);
+            remove_member_from_counts(manager, member);
         }
     }
     while (house->family != NULL && house->family->memberships != NULL) {
         domi_member *member = house->family->memberships;
-        detach_member(get_shard_of_member(member), member);
-        remove_member(manager, member);
+        unlink_member_from_shard(get_shard_of_member(member), member);
+        remove_member_from_counts(manager, member);
     }
-    unlock_memberships(house);
+    unlock_memberships_of_pool(house);
 }

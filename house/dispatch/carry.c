@@ -13,11 +13,11 @@
 
 #include <string.h>
 
-/* number of looks that find a belt empty, after which the belt is turned off */
+/* a belt is turned off after so many looks in a row that found it empty */
 #define EMPTY_LOOKS 32u
 
-/* offset of the house in the envelope of a held message: behind the payload that a slot has room
- * for */
+/* offset of the house's address in the envelope of a held message: behind the room for a belt
+ * slot's payload */
 #define HELD_HOUSE (DOMI_ENVELOPE_HEAD + sizeof(((domi_belt_slot *)NULL)->payload))
 
 static_assert(HELD_HOUSE + sizeof(uintptr_t) <= 128, "fits behind the payload");
@@ -35,8 +35,8 @@ static domi_envelope *copy_slot_to_envelope(const domi_belt_slot *slot, domi_env
     return envelope;
 }
 
-__attribute__((noinline, cold)) static bool hold_message(domi_manager *manager,
-                                                         const domi_belt_slot *slot)
+__attribute__((noinline, cold)) static bool
+hold_message_for_exposed_house(domi_manager *manager, const domi_belt_slot *slot)
 {
     domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_128);
     domi_house *house = slot->house;
@@ -50,25 +50,26 @@ __attribute__((noinline, cold)) static bool hold_message(domi_manager *manager,
     return true;
 }
 
-/* Take an envelope beyond memory.threadMax; NULL if there is no memory at all. The contents of the
- * belts may exceed that bound, because they have to be delivered before the inboxes. But senders
- * shall not put more on the belts. */
+/* Take an envelope for a message of a belt beyond memory.threadMax; NULL if there is no memory at
+ * all. The contents of the belts may exceed that bound, because they have to be delivered before
+ * the inboxes. But senders are told to put no more on the belts. */
 __attribute__((noinline, cold)) static domi_envelope *
-take_envelope_beyond_bound(domi_manager *manager)
+take_envelope_beyond_memory_bound(domi_manager *manager)
 {
     atomic_store_explicit(&manager->belts.is_short, true, memory_order_relaxed);
     return domi_pool_take(manager, DOMI_SLAB_64);
 }
 
-/* Carry the message of a slot to its house. Returns false if there is no memory for it. */
-DOMI_INLINE bool carry_message(domi_manager *manager, const domi_belt_slot *slot)
+/* Carry the message of a belt's slot to its house. Returns false if there is no memory for it. */
+DOMI_INLINE bool carry_message_to_house(domi_manager *manager, const domi_belt_slot *slot)
 {
     domi_house *house = slot->house;
 
     if (DOMI_UNLIKELY(domi_house_is_exposed(house)))
-        return hold_message(manager, slot);
+        return hold_message_for_exposed_house(manager, slot);
     domi_envelope *envelope = domi_pool_take_by(manager, DOMI_SLAB_64, true);
-    if (DOMI_UNLIKELY(envelope == NULL) && (envelope = take_envelope_beyond_bound(manager)) == NULL)
+    if (DOMI_UNLIKELY(envelope == NULL) &&
+        (envelope = take_envelope_beyond_memory_bound(manager)) == NULL)
         return false;
     domi_mailbox_deliver_one(manager, house, &copy_slot_to_envelope(slot, envelope)->node);
     return true;
@@ -76,8 +77,10 @@ DOMI_INLINE bool carry_message(domi_manager *manager, const domi_belt_slot *slot
 
 /* --- belts ------------------------------------------------------------------------------------ */
 
-/* Continue in the ring of slots that this slot names. */
-__attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const domi_belt_slot *slot)
+/* Let the receiver of a belt continue in the larger ring that this slot names, and free the old
+ * ring. */
+__attribute__((noinline, cold)) static void change_to_larger_ring(domi_belt *belt,
+                                                                  const domi_belt_slot *slot)
 {
     domi_belt_slot *old = belt->read.slots;
 
@@ -85,14 +88,15 @@ __attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const d
     domi_belt_free_ring(belt, old);
 }
 
-/* number of messages in one look from which on a belt counts as carrying a stream */
+/* a belt counts as carrying a stream if one look finds at least this many messages on it */
 #define STREAM 16u
 
-/* longest wait for a stream, about a microsecond: looks at a slot, and pauses between two looks */
+/* Bounds of one wait for a stream, which takes about a microsecond: looks at a slot, and pauses
+ * between two looks. */
 #define STREAM_LOOKS  8u
 #define STREAM_PAUSES 8u
 
-/* looks without a wait, after a wait for a stream that was in vain */
+/* number of looks at a belt without a wait that follow a wait for a stream that was in vain */
 #define LOOKS_WITHOUT_WAIT 16u
 
 /* Wait until the sender of a stream has filled slots for a look of full size, if home has nothing
@@ -100,7 +104,7 @@ __attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const d
  *
  * A receiver that is faster than the sender looks at the slot that is filled next, so the sender
  * has to fetch its cache line again, and also the lines behind it that the CPU has read ahead. */
-static void await_stream(const domi_manager *manager, domi_belt *belt)
+static void await_stream_on_belt(const domi_manager *manager, domi_belt *belt)
 {
     uint64_t some =
         (belt->read.mask + 1) / 2 < DOMI_BELT_LOOK ? (belt->read.mask + 1) / 2 : DOMI_BELT_LOOK;
@@ -121,19 +125,19 @@ static void await_stream(const domi_manager *manager, domi_belt *belt)
 }
 
 /* Take up to `most` messages from a belt. Returns their number; sets `starved` if there was no
- * memory for a message. */
+ * memory for one of them. */
 DOMI_INLINE uint32_t take_messages_of_belt(domi_manager *manager, domi_belt *belt, uint64_t most)
 {
     uint32_t count = 0;
 
     while (count < most) {
-        /* acquire: pairs with publish_slot(). */
+        /* acquire: pairs with the exchange in fill_and_publish_slot() (belt.c). */
         const domi_belt_slot *slot = domi_belt_peek(belt, memory_order_acquire);
         if (slot == NULL)
             break;
         if (DOMI_UNLIKELY(slot->house == NULL)) {
-            change_ring(belt, slot);
-        } else if (DOMI_LIKELY(carry_message(manager, slot))) {
+            change_to_larger_ring(belt, slot);
+        } else if (DOMI_LIKELY(carry_message_to_house(manager, slot))) {
             count++;
         } else {
             manager->belts.starved = true;
@@ -141,17 +145,18 @@ DOMI_INLINE uint32_t take_messages_of_belt(domi_manager *manager, domi_belt *bel
         }
         belt->next_number++;
     }
-    /* release: when the sender reads this number, it may write these slots again. */
+    /* release: when the sender reads `taken`, it may write the slots up to that number again. */
     atomic_store_explicit(&belt->taken, belt->next_number, memory_order_release);
     return count;
 }
 
 /* Take over the belts that senders have linked: these belts are on. */
-static void take_linked_belts(domi_manager *manager)
+static void take_over_linked_belts(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->belts.linked, memory_order_relaxed) == NULL)
         return;
-    /* acquire: pairs with turn_on() (belt.c), so `linked_next` and `first` are seen. */
+    /* acquire: pairs with turn_belt_on() (belt.c), so `linked_next` and `first` of the belts are
+     * seen. */
     domi_belt *belt = atomic_exchange_explicit(&manager->belts.linked, NULL, memory_order_acquire);
 
     while (belt != NULL) {
@@ -168,18 +173,18 @@ static void take_linked_belts(domi_manager *manager)
 }
 
 /* Turn off a belt that seems empty (belt.h). Returns false if it stays on because a message has
- * come. If the sender has turned the belt on meanwhile, it is linked and comes back through
+ * come. If the sender has turned the belt on meanwhile, the belt is linked and comes back through
  * `linked`. */
-static bool turn_belt_off(domi_belt *belt)
+static bool turn_off_empty_belt(domi_belt *belt)
 {
     uint32_t looking = DOMI_BELT_LOOKING;
 
     /* seq_cst: this exchange stands before the look at the slot in the one order of all seq_cst
      * operations, as the sender's publication does before its look at the switch. So at least one
-     * of them sees the other. */
+     * of the two sees what the other has done. */
     (void)atomic_exchange_explicit(&belt->power, DOMI_BELT_LOOKING, memory_order_seq_cst);
     bool found = domi_belt_peek(belt, memory_order_seq_cst) != NULL;
-    /* release, to OFF: from now on the sender may give the slots back. */
+    /* release, if the switch becomes OFF: from then on the sender may give the slots back. */
     bool mine = atomic_compare_exchange_strong_explicit(&belt->power, &looking,
                                                         found ? DOMI_BELT_ON : DOMI_BELT_OFF,
                                                         memory_order_acq_rel, memory_order_relaxed);
@@ -191,16 +196,16 @@ uint32_t domi_belts_take(domi_manager *manager)
     uint32_t count = 0;
 
     manager->belts.starved = false;
-    take_linked_belts(manager);
+    take_over_linked_belts(manager);
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {
         domi_belt *belt = *at;
-        await_stream(manager, belt);
+        await_stream_on_belt(manager, belt);
         uint32_t taken = take_messages_of_belt(manager, belt, DOMI_BELT_LOOK);
 
         count += taken;
         belt->last_look = taken;
         belt->empty_looks = taken != 0 ? 0 : belt->empty_looks + 1;
-        if (belt->empty_looks > EMPTY_LOOKS && !manager->belts.starved && turn_belt_off(belt))
+        if (belt->empty_looks > EMPTY_LOOKS && !manager->belts.starved && turn_off_empty_belt(belt))
             *at = belt->next;
         else
             at = &belt->next;
@@ -211,8 +216,9 @@ uint32_t domi_belts_take(domi_manager *manager)
 bool domi_belts_drain(domi_manager *manager)
 {
     manager->belts.starved = false;
-    take_linked_belts(manager);
-    /* A sender may continue to fill slots. The size of its ring bounds what is taken here. */
+    take_over_linked_belts(manager);
+    /* A sender may go on filling slots during this loop. The size of its ring bounds what is
+     * taken. */
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next)
         (void)take_messages_of_belt(manager, belt, 2 * manager->config->scheduler.belt_slots);
     return !manager->belts.starved;
@@ -225,7 +231,7 @@ bool domi_belts_rest(domi_manager *manager)
     if (manager->belts.starved)
         return true;
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {
-        if (!turn_belt_off(*at))
+        if (!turn_off_empty_belt(*at))
             return false;
         *at = (*at)->next;
     }

@@ -20,9 +20,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LOOKS_MAX         1024u /* most nodes of one list that are counted */
-#define CONVERSATIONS_MAX 16u   /* most conversations of one actor that are described */
-/* most promises of one conversation that are described */
+#define LOOKS_MAX         1024u /* most nodes of one list that a description counts */
+#define CONVERSATIONS_MAX 16u   /* most conversations of one actor that a description tells of */
+/* most promises of one conversation that a description tells of */
 #define PROMISES_MAX 8u
 #define NS_OF_MS     UINT64_C(1000000) /* nanoseconds in a millisecond */
 
@@ -70,12 +70,12 @@ void domi_text_add_actor(domi_text *text, const domus_config *config, domus_addr
 
 /* --- mail, timers ----------------------------------------------------------------------------- */
 
-static void add_count(domi_text *text, const char *what, uint32_t count)
+static void add_count_of_list(domi_text *text, const char *what, uint32_t count)
 {
     domi_text_add(text, " %" PRIu32 "%s %s", count, count == LOOKS_MAX ? " or more" : "", what);
 }
 
-static uint32_t list_count(const domi_node *tail)
+static uint32_t count_nodes_of_list(const domi_node *tail)
 {
     const domi_node *node = tail;
     uint32_t count = 0;
@@ -89,7 +89,7 @@ static uint32_t list_count(const domi_node *tail)
     return count;
 }
 
-static void add_mail(domi_text *text, const domi_house *house)
+static void add_mail_of_house(domi_text *text, const domi_house *house)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {
         [DOMI_REPLY] = "replies,",  [DOMI_EXCEPTION] = "exceptions,", [DOMI_ASK] = "asks,",
@@ -98,7 +98,7 @@ static void add_mail(domi_text *text, const domi_house *house)
 
     domi_text_add(text, "  mail:");
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
-        add_count(text, kinds[kind], list_count(house->tails[kind]));
+        add_count_of_list(text, kinds[kind], count_nodes_of_list(house->tails[kind]));
     if (domi_house_is_ordered(house))
         domi_text_add(text, " %" PRIu32 " in their order,", domi_order_count(house));
     domi_text_add(text, " %" PRIu32 " not sorted", domi_mailbox_depth(house));
@@ -107,7 +107,8 @@ static void add_mail(domi_text *text, const domi_house *house)
     domi_text_add(text, "\n");
 }
 
-static void add_relations(const domi_manager *manager, domi_text *text, const domi_house *house)
+static void add_relations_of_actor(const domi_manager *manager, domi_text *text,
+                                   const domi_house *house)
 {
     uint32_t timers = 0;
     uint32_t descriptors = 0;
@@ -135,16 +136,17 @@ static void add_relations(const domi_manager *manager, domi_text *text, const do
                         house->parent != NULL ? domi_house_address(house->parent)
                                               : (domus_address){NULL, 0});
     domi_text_add(text, ",");
-    add_count(text, "children,", domi_house_count_children(house));
-    add_count(text, "timers,", timers);
-    add_count(text, "descriptors,", descriptors);
-    add_count(text, "watchers,", watchers);
-    add_count(text, "watches\n", watches);
+    add_count_of_list(text, "children,", domi_house_count_children(house));
+    add_count_of_list(text, "timers,", timers);
+    add_count_of_list(text, "descriptors,", descriptors);
+    add_count_of_list(text, "watchers,", watchers);
+    add_count_of_list(text, "watches\n", watches);
 }
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-static void add_times(const domi_manager *manager, domi_text *text, const domi_promise *promise)
+static void add_times_of_promise(const domi_manager *manager, domi_text *text,
+                                 const domi_promise *promise)
 {
     uint64_t now_ns = manager->now_ns;
     uint64_t end_ns = promise->wheel.expires_ns;
@@ -155,7 +157,8 @@ static void add_times(const domi_manager *manager, domi_text *text, const domi_p
                       end_ns > now_ns ? (end_ns - now_ns) / NS_OF_MS : 0);
 }
 
-static void add_promise(const domi_manager *manager, domi_text *text, const domi_promise *promise)
+static void add_promise_of_conversation(const domi_manager *manager, domi_text *text,
+                                        const domi_promise *promise)
 {
     if (promise->state == DOMI_PROMISE_FAILED) {
         domi_text_add(text, "      something that is over (%d)\n", promise->answer.error);
@@ -184,16 +187,17 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
     case DOMI_PROMISE_BEGIN:
         domi_text_add(text, "      the begin of that ask");
         break;
-    case DOMI_PROMISE_PEER: /* a promise of this kind belongs to no conversation */
+    case DOMI_PROMISE_PEER: /* the promise for a peer's request belongs to no conversation */
     default:
         domi_text_add(text, "      something else");
         break;
     }
-    add_times(manager, text, promise);
+    add_times_of_promise(manager, text, promise);
     domi_text_add(text, "\n");
 }
 
-static void add_conversation(const domi_manager *manager, domi_text *text, const domus_stack *stack)
+static void add_conversation_of_actor(const domi_manager *manager, domi_text *text,
+                                      const domus_stack *stack)
 {
     static const char *const waits[] = {
         [DOMI_WAIT_NONE] = "waits for nothing",      [DOMI_WAIT_ONE] = "waits for one of",
@@ -217,18 +221,18 @@ static void add_conversation(const domi_manager *manager, domi_text *text, const
     domi_text_add(text, "\n");
     for (const domi_promise *promise = stack->waiting; promise != NULL && told < PROMISES_MAX;
          promise = promise->next, told++)
-        add_promise(manager, text, promise);
+        add_promise_of_conversation(manager, text, promise);
     if (stack->pending > told)
         domi_text_add(text, "      and %" PRIu32 " more\n", stack->pending - told);
 }
 
 /* --- a house ---------------------------------------------------------------------------------- */
 
-static void add_marks(domi_text *text, uint32_t marks)
+static void add_marks_of_house(domi_text *text, uint32_t marks)
 {
     static const struct {
-        uint32_t mark;    /* a bit of the house's marks */
-        const char *word; /* the word for this state in the description */
+        uint32_t mark;    /* a mark of a house that a description names, as a bit */
+        const char *word; /* the word for this mark in a description */
     } words[] = {
         {DOMI_MARK_BARRIER, "barrier"},        {DOMI_MARK_SATURATED, "saturated"},
         {DOMI_MARK_STOPPING, "stopping"},      {DOMI_MARK_RECEIVING, "receiving"},
@@ -244,7 +248,8 @@ static void add_marks(domi_text *text, uint32_t marks)
     }
 }
 
-static void add_head(const domi_manager *manager, domi_text *text, const domi_house *house)
+static void add_address_and_behaviour(const domi_manager *manager, domi_text *text,
+                                      const domi_house *house)
 {
     uint64_t life = domi_house_life(house);
     const domi_family *family = house->family;
@@ -263,7 +268,7 @@ static void add_head(const domi_manager *manager, domi_text *text, const domi_ho
                   house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",
                   (life & DOMI_LIFE_STOP) != 0 ? ", asked to stop" : "",
                   (life & DOMI_LIFE_FULL) != 0 ? ", full" : "");
-    add_marks(text, house->marks);
+    add_marks_of_house(text, house->marks);
     if (house->reason != 0)
         domi_text_add(text, ", failed with %d", house->reason);
     domi_text_add(text, "\n");
@@ -273,8 +278,8 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
 {
     uint32_t told = 0;
 
-    /* A thief may run an exposed house now. Another thread may have spawned a CREATED house whose
-     * mount has not arrived here. Then only address and behaviour may be read. */
+    /* Only address and behaviour of such a house may be read: a thief may run an exposed house now,
+     * and another thread may have spawned a CREATED house whose mount has not arrived here. */
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         domi_text_add_actor(text, manager->config, domi_house_address(house));
@@ -282,14 +287,14 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
                       domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
         return;
     }
-    add_head(manager, text, house);
-    add_mail(text, house);
-    add_relations(manager, text, house);
+    add_address_and_behaviour(manager, text, house);
+    add_mail_of_house(text, house);
+    add_relations_of_actor(manager, text, house);
     if (domi_house_count_parked(house) != 0)
         domi_text_add(text, "  %" PRIu32 " conversations:\n", domi_house_count_parked(house));
     for (const domus_stack *stack = house->stacks; stack != NULL && told < CONVERSATIONS_MAX;
          stack = stack->next, told++)
-        add_conversation(manager, text, stack);
+        add_conversation_of_actor(manager, text, stack);
     if (domi_house_count_parked(house) > told)
         domi_text_add(text, "    and %" PRIu32 " more\n", domi_house_count_parked(house) - told);
 }

@@ -7,16 +7,16 @@
 /* A text in a buffer of `size` bytes at `at`. `length` is the length of the whole text, which may
  * be more than fits, as in the result of snprintf. */
 typedef struct domi_text {
-    char *at;      /* start of the text; NUL-terminated */
-    size_t size;   /* size of the buffer at `at`, in bytes */
+    char *at;      /* start of the description's text; NUL-terminated */
+    size_t size;   /* size of the text's buffer at `at`, in bytes */
     size_t length; /* length of the whole text in bytes, also if it does not fit */
 } domi_text;
 
-/* Append to the text, as far as it fits. */
+/* Append printed words to the text, as far as they fit. */
 void domi_text_add(domi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* True if all of the text fits. Otherwise the text is cut back to the length `before`, so that a
- * thing is described as a whole or not at all. */
+/* Returns true if all of the text fits into its buffer. Otherwise the text is cut back to the
+ * length `before`, so that a thing is described as a whole or not at all. */
 bool domi_text_keep_whole(domi_text *text, size_t before);
 
 /* Append the name of an actor for people: its thread, the number of its slot there, and its lease,

@@ -11,9 +11,9 @@
 #include "house/dispatch/settle.h"
 #include "house/message/mailbox.h"
 
-/* Take mail from the only mailbox that is not empty. Mostly the other mailboxes still are empty
- * afterwards. */
-DOMI_INLINE void take_from_only_mailbox(domi_run *run, uint32_t kind)
+/* Take mail of one kind from the only mailbox that held mail when the run began. Mostly the other
+ * mailboxes still are empty afterwards; if not, their mail is taken, too. */
+DOMI_INLINE void handle_mail_of_only_mailbox(domi_run *run, uint32_t kind)
 {
     domi_house *house = run->house;
     uint32_t before = run->left;
@@ -51,36 +51,36 @@ DOMI_INLINE bool has_mail_of_one_kind(const domi_house *house, uint32_t kind)
 
 /* True if the house need not stop and has no mark that holds mail back, changes the order of mail,
  * or brings other work. */
-DOMI_INLINE bool may_run_plainly(const domi_house *house)
+DOMI_INLINE bool may_house_run_in_short_form(const domi_house *house)
 {
     return (house->marks &
             (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | DOMI_MARK_CHANNELS | DOMI_MARK_ORDERED)) == 0 &&
            !domi_house_is_asked_to_stop(house);
 }
 
-/* Handle mail of one kind, which is the most frequent case by far. No places of the run have to be
- * kept for other kinds. */
+/* Handle mail of one kind in a run, which is the most frequent case by far. No places of the run
+ * have to be kept for other kinds. */
 DOMI_INLINE void run_mail_of_one_kind(domi_run *run)
 {
     domi_house *house = run->house;
-    bool plain = may_run_plainly(house);
+    bool plain = may_house_run_in_short_form(house);
 
     if (DOMI_LIKELY(plain) && house->tails[DOMI_NOTICE] != NULL &&
         has_mail_of_one_kind(house, DOMI_NOTICE))
-        take_from_only_mailbox(run, DOMI_NOTICE);
+        handle_mail_of_only_mailbox(run, DOMI_NOTICE);
     else if (DOMI_LIKELY(plain) && house->tails[DOMI_ASK] != NULL &&
              has_mail_of_one_kind(house, DOMI_ASK))
-        take_from_only_mailbox(run, DOMI_ASK);
+        handle_mail_of_only_mailbox(run, DOMI_ASK);
     else if (DOMI_LIKELY(plain) && house->tails[DOMI_REPLY] != NULL &&
              has_mail_of_one_kind(house, DOMI_REPLY))
-        take_from_only_mailbox(run, DOMI_REPLY);
+        handle_mail_of_only_mailbox(run, DOMI_REPLY);
     else
         run->left = domi_run_take_in_order(*run);
 }
 
-DOMI_INLINE uint32_t run_house_once(domi_manager *manager, domi_house *house)
+DOMI_INLINE uint32_t run_house_without_settling(domi_manager *manager, domi_house *house)
 {
-    /* a handler may change this limit during the run */
+    /* a copy of the limit, which a handler may change during the run */
     const uint32_t most = manager->limits.messages_per_run_max;
     domus_stack stack;
     domi_run run = {.manager = manager, .house = house, .left = most, .stack = &stack};
@@ -101,7 +101,7 @@ DOMI_INLINE uint32_t run_house_once(domi_manager *manager, domi_house *house)
 
 /* End the run of a house that has no marks and that no other thread wants: it becomes READY, at the
  * tail of its queue, or WAITING. settle.c settles all others. */
-DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled)
+DOMI_INLINE void settle_house_after_run(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SETTLED) != 0 ||
                       (domi_house_life(house) & DOMI_LIFE_SETTLED) != 0)) {
@@ -117,13 +117,13 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
 
 DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)
 {
-    uint32_t handled = run_house_once(manager, house);
+    uint32_t handled = run_house_without_settling(manager, house);
 
-    settle(manager, house, handled);
+    settle_house_after_run(manager, house, handled);
     return handled;
 }
 
 DOMI_NO_CANARY uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
 {
-    return run_house_once(manager, house);
+    return run_house_without_settling(manager, house);
 }

@@ -10,8 +10,8 @@
 
 /* Delivery: home sorts the mail that has come into a house's inbox. */
 
-/* Empty the inbox into the mailboxes, the oldest message first. Home calls this after it took the
- * house off its arrivals; for an exposed house it waits until the house is back. */
+/* Empty the inbox of a house into its mailboxes, the oldest message first. Home calls this after it
+ * took the house off its arrivals; for an exposed house it waits until the house is back. */
 void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
 
 /* Empty the inboxes of all houses of a list that is linked by `arrival_next`. The inbox of an
@@ -24,7 +24,8 @@ uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list);
  * then. */
 void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house);
 
-/* Deliver one message that a belt has brought. Called by home, if `house` is not exposed. */
+/* Deliver one message that a belt has brought to the mailboxes of `house`. Called by home, if
+ * `house` is not exposed. */
 void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* ---- carry.c ----------------------------------------------------------------------------------*/
@@ -32,23 +33,24 @@ void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_nod
 /* The receiver's side of belts: home polls the belts that are on, and carries their messages to the
  * mailboxes (house/message/belt.h). Owner thread only. */
 
-/* Take up to DOMI_BELT_LOOK messages from each belt that is on, and turn off belts that have been
- * empty for long. Returns the number of messages. */
+/* Take up to DOMI_BELT_LOOK messages from each belt to this thread that is on, and turn off belts
+ * that have been empty for long. Returns the number of messages. */
 #define DOMI_BELT_LOOK 64u
 uint32_t domi_belts_take(domi_manager *manager);
 
-/* Take every message that was on the belts at the call. Returns false if there was no memory for
- * some of them; these stay on the belts. */
+/* Take every message that was on the belts to this thread at the call. Returns false if there was
+ * no memory for some of them; these stay on the belts. */
 bool domi_belts_drain(domi_manager *manager);
 
 /* Deliver the messages that belts have brought for `house` while it was exposed. Called when the
  * house is back, before its inbox is sorted. */
 void domi_belts_deliver_held(domi_manager *manager, domi_house *house);
 
-/* Turn all belts off, before a park. Returns false if a message has come meanwhile. */
+/* Turn all belts to this thread off, before a park. Returns false if a message has come
+ * meanwhile. */
 bool domi_belts_rest(domi_manager *manager);
 
-/* Let senders use the belts again when there is memory again. Called once a tick. */
+/* Let senders use the belts to this thread again when there is memory again. Called once a tick. */
 void domi_belts_look_at_memory(domi_manager *manager);
 
 #endif

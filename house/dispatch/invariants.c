@@ -10,15 +10,16 @@
 #include "house/message/order.h"
 #include "house/message/pooled.h"
 
-#define WALK_EVERY 64u /* the lists are checked at one run in this many; a power of two */
+/* the lists of a house are checked at every 64th run; a power of two */
+#define WALK_EVERY 64u
 
-/* True if the house has this mark. */
-static bool has_mark(const domi_house *house, uint32_t mark)
+/* True if this mark of the house is set. */
+static bool has_house_mark(const domi_house *house, uint32_t mark)
 {
     return (house->marks & mark) != 0;
 }
 
-/* True unless `when` holds and `then` does not. */
+/* True unless the condition `when` holds and the condition `then` does not. */
 static bool implies(bool when, bool then)
 {
     return !when || then;
@@ -27,7 +28,7 @@ static bool implies(bool when, bool then)
 /* --- a house ---------------------------------------------------------------------------------- */
 
 /* Check that a slot without an actor has nothing left of the last one. */
-static void check_created(const domi_house *house)
+static void check_slot_without_actor(const domi_house *house)
 {
     DOMI_CHECK((house->marks & ~DOMI_MARK_DEAD) == 0);
     DOMI_CHECK(house->mail == 0 && domi_house_count_events(house) == 0 && house->replies == 0);
@@ -36,8 +37,9 @@ static void check_created(const domi_house *house)
     DOMI_CHECK(house->family == NULL);
 }
 
-/* Check that each count beside a list is zero if and only if the list is empty. */
-static void check_counts(const domi_house *house)
+/* Check that each count in a house that stands beside a list is zero if and only if the list is
+ * empty. */
+static void check_counts_beside_lists(const domi_house *house)
 {
     DOMI_CHECK((house->mail == 0) ==
                (house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL &&
@@ -47,40 +49,43 @@ static void check_counts(const domi_house *house)
     DOMI_CHECK((domi_house_count_parked(house) == 0) == (house->stacks == NULL));
 }
 
-/* Check that each mark agrees with the field that it stands for. */
-static void check_marks(const domi_manager *home, const domi_house *house)
+/* Check that each mark of a house agrees with the field that it stands for. */
+static void check_marks_against_fields(const domi_manager *home, const domi_house *house)
 {
     bool receives = house->family != NULL && house->family->receives != NULL;
     bool has_holder = house->stacks != NULL && house->stacks->barrier;
 
-    DOMI_CHECK(has_mark(house, DOMI_MARK_BARRIER) == has_holder);
-    DOMI_CHECK(has_mark(house, DOMI_MARK_SATURATED) ==
+    DOMI_CHECK(has_house_mark(house, DOMI_MARK_BARRIER) == has_holder);
+    DOMI_CHECK(has_house_mark(house, DOMI_MARK_SATURATED) ==
                (domi_house_count_parked(house) >= home->limits.conversations_max &&
                 house != home->gateway));
-    DOMI_CHECK(has_mark(house, DOMI_MARK_RECEIVING) == receives);
-    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_FRESH), has_mark(house, DOMI_MARK_RECEIVING)));
-    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_FATAL), has_mark(house, DOMI_MARK_SUSPENDED)));
-    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_STOPPING), domi_house_is_asked_to_stop(house)));
-    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_STOPPING), house->mail == 0));
-    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_PASSIVATES), house->family != NULL));
-    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_ROUTEE),
+    DOMI_CHECK(has_house_mark(house, DOMI_MARK_RECEIVING) == receives);
+    DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_FRESH),
+                       has_house_mark(house, DOMI_MARK_RECEIVING)));
+    DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_FATAL),
+                       has_house_mark(house, DOMI_MARK_SUSPENDED)));
+    DOMI_CHECK(
+        implies(has_house_mark(house, DOMI_MARK_STOPPING), domi_house_is_asked_to_stop(house)));
+    DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_STOPPING), house->mail == 0));
+    DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_PASSIVATES), house->family != NULL));
+    DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_ROUTEE),
                        house->family != NULL && house->family->load != NULL));
-    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_GONE), domi_house_is_channel(house)));
+    DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_GONE), domi_house_is_channel(house)));
     DOMI_CHECK(implies(domi_house_has_outlived_channel(house), domi_house_is_asked_to_stop(house)));
     /* ORDERED shares its bit with DEAD, which is set only in a slot that is CREATED again. */
-    DOMI_CHECK(has_mark(house, DOMI_MARK_ORDERED) == (house->behaviour->order != NULL));
-    DOMI_CHECK(
-        implies(has_mark(house, DOMI_MARK_ORDERED), house->family != NULL && house->family->order));
+    DOMI_CHECK(has_house_mark(house, DOMI_MARK_ORDERED) == (house->behaviour->order != NULL));
+    DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_ORDERED),
+                       house->family != NULL && house->family->order));
 }
 
 /* Check a house in which an actor lives whose mount is over. If it is WAITING, it must have nothing
  * to run. */
-static void check_alive(const domi_manager *home, const domi_house *house)
+static void check_house_with_living_actor(const domi_manager *home, const domi_house *house)
 {
     DOMI_CHECK((domi_house_life(house) & DOMI_LIFE_CLOSED) == 0);
     DOMI_CHECK(house->behaviour != NULL && house->self != NULL);
-    check_counts(house);
-    check_marks(home, house);
+    check_counts_beside_lists(house);
+    check_marks_against_fields(home, house);
     DOMI_CHECK(implies(house->state == DOMI_WAITING, !domi_house_is_runnable(house)));
 }
 
@@ -89,15 +94,15 @@ void domi_house_check(const domi_manager *home, const domi_house *house)
     DOMI_CHECK(house->home == home || domi_house_is_pooled(house));
     switch (house->state) {
     case DOMI_CREATED:
-        check_created(house);
+        check_slot_without_actor(house);
         break;
     case DOMI_MOUNTING:
-        DOMI_CHECK(house->stacks == NULL && !has_mark(house, DOMI_MARK_STOPPING));
-        check_counts(house);
+        DOMI_CHECK(house->stacks == NULL && !has_house_mark(house, DOMI_MARK_STOPPING));
+        check_counts_beside_lists(house);
         break;
     case DOMI_WAITING:
     case DOMI_READY:
-        check_alive(home, house);
+        check_house_with_living_actor(home, house);
         break;
     default:
         DOMI_NEVER("a house is SCHEDULED or RUNNING between runs");
@@ -107,7 +112,7 @@ void domi_house_check(const domi_manager *home, const domi_house *house)
 /* --- its lists -------------------------------------------------------------------------------- */
 
 /* Check that each node of a mailbox is of the mailbox's kind. Returns the number of nodes. */
-static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
+static uint32_t check_nodes_of_mailbox(const domi_house *house, uint32_t kind)
 {
     const domi_node *last = house->tails[kind];
     uint32_t count = 0;
@@ -123,9 +128,9 @@ static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
     return count;
 }
 
-/* Check that all sorted mail is asks and notices, and that its count is right. Returns their
- * number. */
-static uint32_t check_sorted(const domi_house *house)
+/* Check that all sorted mail of a house is asks and notices, and that its count is right. Returns
+ * their number. */
+static uint32_t check_sorted_mail(const domi_house *house)
 {
     const domi_strand *strand;
     uint32_t count = 0;
@@ -146,13 +151,13 @@ static uint32_t check_sorted(const domi_house *house)
     if (count != 0)
         DOMI_CHECK(house->family->order->waiting.ranked == house->family->order->waiting.count &&
                    house->family->order->seen.ranked == house->family->order->seen.count);
-    DOMI_CHECK(implies(!has_mark(house, DOMI_MARK_ORDERED), count == 0));
+    DOMI_CHECK(implies(!has_house_mark(house, DOMI_MARK_ORDERED), count == 0));
     return count;
 }
 
 /* Check a parked conversation: it belongs to this house, and each of its promises belongs to it.
  * Returns the number of its asks under way. */
-static uint32_t check_stack(const domi_house *house, const domus_stack *stack)
+static uint32_t check_parked_stack(const domi_house *house, const domus_stack *stack)
 {
     const domi_promise *previous = NULL;
     uint32_t pending = 0;
@@ -177,7 +182,7 @@ static uint32_t check_stack(const domi_house *house, const domus_stack *stack)
     return asks;
 }
 
-static void check_stacks(const domi_house *house)
+static void check_parked_stacks(const domi_house *house)
 {
     const domus_stack *previous = NULL;
     uint32_t count = 0;
@@ -185,9 +190,9 @@ static void check_stacks(const domi_house *house)
 
     for (const domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         DOMI_CHECK(stack->previous == previous);
-        /* the conversation that holds the barrier comes first */
+        /* the conversation that holds the barrier is the first one in the list */
         DOMI_CHECK(implies(stack->barrier, previous == NULL));
-        asks += check_stack(house, stack);
+        asks += check_parked_stack(house, stack);
         count++;
         previous = stack;
     }
@@ -200,13 +205,13 @@ void domi_house_check_lists(const domi_manager *home, const domi_house *house)
     domi_house_check(home, house);
     if (house->state == DOMI_CREATED)
         return;
-    DOMI_CHECK(check_mailbox(house, DOMI_ASK) + check_mailbox(house, DOMI_NOTICE) +
-                   check_sorted(house) ==
+    DOMI_CHECK(check_nodes_of_mailbox(house, DOMI_ASK) +
+                   check_nodes_of_mailbox(house, DOMI_NOTICE) + check_sorted_mail(house) ==
                house->mail);
-    DOMI_CHECK(check_mailbox(house, DOMI_REPLY) == house->replies);
-    DOMI_CHECK(check_mailbox(house, DOMI_EVENT) == domi_house_count_events(house));
-    (void)check_mailbox(house, DOMI_EXCEPTION);
-    check_stacks(house);
+    DOMI_CHECK(check_nodes_of_mailbox(house, DOMI_REPLY) == house->replies);
+    DOMI_CHECK(check_nodes_of_mailbox(house, DOMI_EVENT) == domi_house_count_events(house));
+    (void)check_nodes_of_mailbox(house, DOMI_EXCEPTION);
+    check_parked_stacks(house);
 }
 
 bool domi_house_is_sound(const domi_manager *home, const domi_house *house)
@@ -250,12 +255,13 @@ void domi_promise_check(const domi_promise *promise)
     case DOMI_PROMISE_WAITING:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
         DOMI_CHECK(!promise->queued);
-        /* a promise whose note will arm it is not on the wheel yet */
+        /* a promise that home's carrying out of a note will arm is not on the wheel yet */
         DOMI_CHECK(!(promise->timed && promise->noted));
         break;
     case DOMI_PROMISE_FAILED:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
-        DOMI_CHECK(promise->queued && !promise->noted); /* a node is in at most one list */
+        /* the node of a promise is in at most one list */
+        DOMI_CHECK(promise->queued && !promise->noted);
         break;
     case DOMI_PROMISE_DONE:
         DOMI_CHECK(!promise->uncounted && !(promise->queued && promise->noted));

@@ -13,8 +13,8 @@
 /* Check the fields of the house itself, without a walk over its lists. Home, between runs. */
 void domi_house_check(const domi_manager *home, const domi_house *house);
 
-/* Do the same as domi_house_check(), and check all messages and parked conversations of the house
- * one by one. */
+/* Check a house as domi_house_check() does, and check all its messages and parked conversations one
+ * by one. */
 void domi_house_check_lists(const domi_manager *home, const domi_house *house);
 
 /* Check a promise. The thread that runs the house of its conversation calls it. */

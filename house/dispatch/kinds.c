@@ -25,54 +25,57 @@
 
 /* --- slots that a kind never uses, or in which it has nothing to do --------------------------- */
 
-static _Noreturn void fail_check(const char *what)
+static _Noreturn void fail_check_of_unused_slot(const char *what)
 {
     domi_check_failed(what, __FILE__, __LINE__, __func__);
 }
 
-/* Fail a check: a node of this kind never comes to the house itself. */
-static void fail_never_arrives(domi_manager *manager, domi_house *house, domi_node *node)
+/* Fail a check, because a node of this kind never comes to the house itself. */
+static void fail_because_kind_never_arrives(domi_manager *manager, domi_house *house,
+                                            domi_node *node)
 {
     (void)manager, (void)house, (void)node;
-    fail_check("a node of this kind never comes to the house itself");
+    fail_check_of_unused_slot("a node of this kind never comes to the house itself");
 }
 
-static bool fail_never_begun_as_event(domi_manager *manager, domi_house *house, domi_node *node)
+static bool fail_because_kind_is_no_begun_event(domi_manager *manager, domi_house *house,
+                                                domi_node *node)
 {
     (void)manager, (void)house, (void)node;
-    fail_check("a node of this kind never lies in an event mailbox");
+    fail_check_of_unused_slot("a node of this kind never lies in an event mailbox");
 }
 
-static void fail_never_ended_as_event(domi_manager *manager, domi_house *house, domi_node *node)
+static void fail_because_kind_is_no_ended_event(domi_manager *manager, domi_house *house,
+                                                domi_node *node)
 {
-    (void)fail_never_begun_as_event(manager, house, node);
+    (void)fail_because_kind_is_no_begun_event(manager, house, node);
 }
 
-static void fail_never_dropped(domi_manager *manager, domi_node *node)
+static void fail_because_kind_is_never_dropped(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
-    fail_check("a node of this kind is never dropped by the table");
+    fail_check_of_unused_slot("a node of this kind is never dropped by the table");
 }
 
-static void fail_never_noted(domi_manager *home, domi_node *node)
+static void fail_because_kind_is_never_noted(domi_manager *home, domi_node *node)
 {
     (void)home, (void)node;
-    fail_check("a node of this kind is never noted");
+    fail_check_of_unused_slot("a node of this kind is never noted");
 }
 
-static void fail_never_attached(domi_manager *manager, domi_node *node)
+static void fail_because_kind_is_never_attached(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
-    fail_check("an object of this kind is never attached to a house");
+    fail_check_of_unused_slot("an object of this kind is never attached to a house");
 }
 
-/* Do nothing, because events of this kind leave no work when they end. */
-static void end_nothing(domi_manager *manager, domi_house *house, domi_node *node)
+/* Do nothing at the end of an event of a kind whose events leave no work. */
+static void end_event_without_work(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
 }
 
-static void keep_attached(domi_manager *manager, domi_node *node)
+static void keep_object_attached(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
 }
@@ -84,13 +87,13 @@ static domi_timer *get_timer_of_node(domi_node *node)
     return (domi_timer *)(void *)node;
 }
 
-/* True if the timer measures the idle time of its actor, and was not cancelled. */
+/* True if the timer is the one that measures the idle time of its actor, and was not cancelled. */
 static bool is_idle_timer(const domi_timer *timer)
 {
     return timer->event.type == &domi_idle_type && !timer->cancelled;
 }
 
-static bool begin_timer(domi_manager *manager, domi_house *house, domi_node *node)
+static bool begin_event_of_timer(domi_manager *manager, domi_house *house, domi_node *node)
 {
     const domi_timer *timer = get_timer_of_node(node);
 
@@ -102,7 +105,7 @@ static bool begin_timer(domi_manager *manager, domi_house *house, domi_node *nod
     return !timer->cancelled;
 }
 
-static void end_timer(domi_manager *manager, domi_house *house, domi_node *node)
+static void end_event_of_timer(domi_manager *manager, domi_house *house, domi_node *node)
 {
     bool was_idle_timer = is_idle_timer(get_timer_of_node(node));
 
@@ -111,19 +114,19 @@ static void end_timer(domi_manager *manager, domi_house *house, domi_node *node)
         domi_house_check_idle_time(manager, house);
 }
 
-static void carry_out_timer(domi_manager *home, domi_node *node)
+static void carry_out_note_of_timer(domi_manager *home, domi_node *node)
 {
     domi_timer_carry_out_note(home, get_timer_of_node(node));
 }
 
-static void cancel_timer(domi_manager *manager, domi_node *node)
+static void cancel_attached_timer(domi_manager *manager, domi_node *node)
 {
     domi_timer_cancel(manager, get_timer_of_node(node));
 }
 
 /* --- promises --------------------------------------------------------------------------------- */
 
-static void carry_out_promise(domi_manager *home, domi_node *node)
+static void carry_out_note_of_promise(domi_manager *home, domi_node *node)
 {
     domi_promise_carry_out_note(home, (domi_promise *)(void *)node);
 }
@@ -135,63 +138,64 @@ static domi_memory_watch *get_memory_watch_of_node(domi_node *node)
     return (domi_memory_watch *)(void *)node;
 }
 
-static bool begin_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
+static bool begin_event_of_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
     return domi_memory_watch_begin_event(manager, get_memory_watch_of_node(node));
 }
 
-static void end_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
+static void end_event_of_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
     domi_memory_watch_end_event(manager, get_memory_watch_of_node(node));
 }
 
-static void drop_memory_watch(domi_manager *manager, domi_node *node)
+static void drop_node_of_memory_watch(domi_manager *manager, domi_node *node)
 {
     domi_memory_watch_drop_node(manager, get_memory_watch_of_node(node));
 }
 
-static void cancel_memory_watch(domi_manager *manager, domi_node *node)
+static void cancel_attached_memory_watch(domi_manager *manager, domi_node *node)
 {
     domi_memory_watch_cancel(manager, get_memory_watch_of_node(node));
 }
 
 /* --- watches on descriptors, which belong to io ----------------------------------------------- */
 
-/* Returns false for an event with an error: its watch was taken back, so the event is not
- * handled. */
-static bool begin_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
+/* Begin the event of a watch on a descriptor. Returns false if the event has an error: then its
+ * watch was taken back, so the event is not handled. */
+static bool begin_event_of_descriptor_watch(domi_manager *manager, domi_house *house,
+                                            domi_node *node)
 {
     (void)manager, (void)house;
     return ((const domi_envelope *)(const void *)node)->error == 0;
 }
 
-static void end_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
+static void end_event_of_descriptor_watch(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
     manager->io_hooks.descriptor_handled(manager, node);
 }
 
-static void drop_descriptor(domi_manager *manager, domi_node *node)
+static void drop_node_of_descriptor_watch(domi_manager *manager, domi_node *node)
 {
     manager->io_hooks.descriptor_handled(manager, node);
 }
 
-static void carry_out_descriptor(domi_manager *home, domi_node *node)
+static void carry_out_note_of_descriptor_watch(domi_manager *home, domi_node *node)
 {
     home->io_hooks.descriptor_noted(home, node);
 }
 
-static void cancel_descriptor(domi_manager *manager, domi_node *node)
+static void cancel_attached_descriptor_watch(domi_manager *manager, domi_node *node)
 {
     manager->io_hooks.descriptor_cancel(manager, node);
 }
 
 /* --- houses ----------------------------------------------------------------------------------- */
 
-/* Handle the node of a child here, so that no row of the parent's behaviour gets it. */
-static bool begin_child(domi_manager *manager, domi_house *house, domi_node *node)
+/* Handle the event of a child's node here, so that no row of the parent's behaviour gets it. */
+static bool begin_event_of_child(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_family_handle_event(manager, house, node);
     return false;
@@ -199,27 +203,34 @@ static bool begin_child(domi_manager *manager, domi_house *house, domi_node *nod
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-/* The row of a message in the table. It only fails checks, because messages are handled and dropped
- * by direct calls. */
+/* The row of messages in the table of kinds. Its functions only fail checks, because messages are
+ * handled and dropped by direct calls. */
 #define ROW_OF_MESSAGE                                                                             \
     {                                                                                              \
-        .handle_arrival = fail_never_arrives, .begin_event = fail_never_begun_as_event,            \
-        .end_event = fail_never_ended_as_event, .drop = fail_never_dropped,                        \
-        .carry_out_note = fail_never_noted, .cancel = fail_never_attached,                         \
+        .handle_arrival = fail_because_kind_never_arrives,                                         \
+        .begin_event = fail_because_kind_is_no_begun_event,                                        \
+        .end_event = fail_because_kind_is_no_ended_event,                                          \
+        .drop = fail_because_kind_is_never_dropped,                                                \
+        .carry_out_note = fail_because_kind_is_never_noted,                                        \
+        .cancel = fail_because_kind_is_never_attached,                                             \
     }
 
 #define ROW_OF_STACK                                                                               \
     {                                                                                              \
-        .handle_arrival = fail_never_arrives, .begin_event = fail_never_begun_as_event,            \
-        .end_event = fail_never_ended_as_event, .drop = domi_stack_drop_node,                      \
-        .carry_out_note = fail_never_noted, .cancel = fail_never_attached,                         \
+        .handle_arrival = fail_because_kind_never_arrives,                                         \
+        .begin_event = fail_because_kind_is_no_begun_event,                                        \
+        .end_event = fail_because_kind_is_no_ended_event, .drop = domi_stack_drop_node,            \
+        .carry_out_note = fail_because_kind_is_never_noted,                                        \
+        .cancel = fail_because_kind_is_never_attached,                                             \
     }
 
 #define ROW_OF_PROMISE                                                                             \
     {                                                                                              \
-        .handle_arrival = fail_never_arrives, .begin_event = fail_never_begun_as_event,            \
-        .end_event = fail_never_ended_as_event, .drop = domi_stack_drop_node,                      \
-        .carry_out_note = carry_out_promise, .cancel = fail_never_attached,                        \
+        .handle_arrival = fail_because_kind_never_arrives,                                         \
+        .begin_event = fail_because_kind_is_no_begun_event,                                        \
+        .end_event = fail_because_kind_is_no_ended_event, .drop = domi_stack_drop_node,            \
+        .carry_out_note = carry_out_note_of_promise,                                               \
+        .cancel = fail_because_kind_is_never_attached,                                             \
     }
 
 const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
@@ -237,12 +248,12 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
     [DOMI_SLAB_STACK_PROMISE] = ROW_OF_PROMISE,
     [DOMI_SLAB_TIMER] =
         {
-            .handle_arrival = fail_never_arrives,
-            .begin_event = begin_timer,
-            .end_event = end_timer,
+            .handle_arrival = fail_because_kind_never_arrives,
+            .begin_event = begin_event_of_timer,
+            .end_event = end_event_of_timer,
             .drop = domi_timer_drop_node,
-            .carry_out_note = carry_out_timer,
-            .cancel = cancel_timer,
+            .carry_out_note = carry_out_note_of_timer,
+            .cancel = cancel_attached_timer,
         },
     [DOMI_SLAB_WATCH] =
         {
@@ -250,53 +261,54 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .begin_event = domi_watch_begin_event,
             .end_event = domi_watch_end_event,
             .drop = domi_watch_drop_node,
-            .carry_out_note = fail_never_noted,
-            .cancel = keep_attached, /* the watch belongs to the watcher, which is another actor */
+            .carry_out_note = fail_because_kind_is_never_noted,
+            /* an attached watch belongs to its watcher, which is another actor, so it stays */
+            .cancel = keep_object_attached,
         },
     [DOMI_SLAB_UNWATCH] =
         {
             .handle_arrival = domi_watch_handle_arrival,
-            .begin_event = fail_never_begun_as_event,
-            .end_event = fail_never_ended_as_event,
+            .begin_event = fail_because_kind_is_no_begun_event,
+            .end_event = fail_because_kind_is_no_ended_event,
             .drop = domi_watch_drop_node,
-            .carry_out_note = fail_never_noted,
-            .cancel = fail_never_attached,
+            .carry_out_note = fail_because_kind_is_never_noted,
+            .cancel = fail_because_kind_is_never_attached,
         },
     [DOMI_SLAB_DESCRIPTOR] =
         {
-            .handle_arrival = fail_never_arrives,
-            .begin_event = begin_descriptor,
-            .end_event = end_descriptor,
-            .drop = drop_descriptor,
-            .carry_out_note = carry_out_descriptor,
-            .cancel = cancel_descriptor,
+            .handle_arrival = fail_because_kind_never_arrives,
+            .begin_event = begin_event_of_descriptor_watch,
+            .end_event = end_event_of_descriptor_watch,
+            .drop = drop_node_of_descriptor_watch,
+            .carry_out_note = carry_out_note_of_descriptor_watch,
+            .cancel = cancel_attached_descriptor_watch,
         },
     [DOMI_SLAB_MEMORY_WATCH] =
         {
-            .handle_arrival = fail_never_arrives,
-            .begin_event = begin_memory_watch,
-            .end_event = end_memory_watch,
-            .drop = drop_memory_watch,
-            .carry_out_note = fail_never_noted,
-            .cancel = cancel_memory_watch,
+            .handle_arrival = fail_because_kind_never_arrives,
+            .begin_event = begin_event_of_memory_watch,
+            .end_event = end_event_of_memory_watch,
+            .drop = drop_node_of_memory_watch,
+            .carry_out_note = fail_because_kind_is_never_noted,
+            .cancel = cancel_attached_memory_watch,
         },
     [DOMI_SLAB_MEMBER] =
         {
             .handle_arrival = domi_group_handle_arrival,
-            .begin_event = fail_never_begun_as_event,
-            .end_event = fail_never_ended_as_event,
+            .begin_event = fail_because_kind_is_no_begun_event,
+            .end_event = fail_because_kind_is_no_ended_event,
             .drop = domi_group_drop_node,
-            .carry_out_note = fail_never_noted,
-            .cancel = fail_never_attached,
+            .carry_out_note = fail_because_kind_is_never_noted,
+            .cancel = fail_because_kind_is_never_attached,
         },
     [DOMI_SLAB_HOUSE] =
         {
             .handle_arrival = domi_house_handle_arrival,
-            .begin_event = begin_child,
-            .end_event = end_nothing,
+            .begin_event = begin_event_of_child,
+            .end_event = end_event_without_work,
             .drop = domi_family_drop_node,
-            .carry_out_note = fail_never_noted,
-            .cancel = fail_never_attached,
+            .carry_out_note = fail_because_kind_is_never_noted,
+            .cancel = fail_because_kind_is_never_attached,
         },
 };
 
@@ -304,8 +316,8 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
 
 /* Handle the failure of a house. If on_mount of a grain's life fails after it has waited, the life
  * counts as not made. */
-static void handle_failure(domi_manager *manager, domi_house *house, int error,
-                           const domus_type *begun_by)
+static void handle_failure_of_actor(domi_manager *manager, domi_house *house, int error,
+                                    const domus_type *begun_by)
 {
     bool is_unmade =
         begun_by == &domi_mount_type && house->family != NULL && house->family->grain != NULL;
@@ -317,7 +329,7 @@ static void handle_failure(domi_manager *manager, domi_house *house, int error,
 
 /* Remove an actor that ends from the names, the groups and its routers. If it was a life of a
  * grain, the next life may begin here: nothing of the old one runs any more. */
-static void leave_directory(domi_manager *manager, domi_house *house)
+static void remove_actor_from_directory(domi_manager *manager, domi_house *house)
 {
     domi_name_give_back(manager, house);
     domi_group_remove_house(manager, house);
@@ -326,34 +338,34 @@ static void leave_directory(domi_manager *manager, domi_house *house)
     domi_remote_forget_gateway(manager, house);
 }
 
-static int put_to_face(domi_manager *manager, domi_house *face, domi_node *node)
+static int put_to_router_or_remote_actor(domi_manager *manager, domi_house *face, domi_node *node)
 {
     return domi_house_is_remote(face) ? domi_remote_put(manager, face, node)
                                       : domi_router_put(manager, face, node);
 }
 
-static int stop_face(domi_manager *manager, domus_address address)
+static int stop_router_or_remote_actor(domi_manager *manager, domus_address address)
 {
     return domi_house_is_remote(address.house) ? domi_remote_stop(manager, address)
                                                : domi_router_stop(manager, address);
 }
 
-static bool read_remote_name(domi_manager *manager, domus_address address,
-                             domus_remote_name *ret_name)
+static bool read_name_of_remote_actor(domi_manager *manager, domus_address address,
+                                      domus_remote_name *ret_name)
 {
     return domi_remote_read_name(manager->directory.remotes, domi_remote_of(address.house),
                                  address.lease, UINT32_MAX, ret_name);
 }
 
 const struct domi_doors domi_doors = {
-    .put_to_face = put_to_face,
+    .put_to_face = put_to_router_or_remote_actor,
     .tell_refused = domi_letters_report_refused,
     .hold_ask = domi_circle_check_ask,
-    .stop_face = stop_face,
-    .read_remote_name = read_remote_name,
-    .handle_failure = handle_failure,
+    .stop_face = stop_router_or_remote_actor,
+    .read_remote_name = read_name_of_remote_actor,
+    .handle_failure = handle_failure_of_actor,
     .return_mail = domi_grain_return_mail,
     .put_name = domi_name_put,
     .stop_routers = domi_router_stop_owned,
-    .leave_directory = leave_directory,
+    .leave_directory = remove_actor_from_directory,
 };

@@ -33,8 +33,8 @@ int domus_later(domus_stack *stack)
     return 0;
 }
 
-/* Put one event, or free it if the life of its actor is over. */
-static void put_event(domi_manager *manager, domi_envelope *event)
+/* Put the event of one actor's domus_later(), or free it if the life of that actor is over. */
+static void put_event_of_later_run(domi_manager *manager, domi_envelope *event)
 {
     domi_house *house = event->sender;
     uint64_t life = domi_house_life(house);
@@ -54,7 +54,7 @@ void domi_laters_put(domi_manager *manager)
 
     manager->schedule.laters = NULL;
     while (laters != NULL)
-        put_event(manager, (domi_envelope *)(void *)domi_list_take(&laters));
+        put_event_of_later_run(manager, (domi_envelope *)(void *)domi_list_take(&laters));
 }
 
 void domi_laters_drop(domi_manager *manager)

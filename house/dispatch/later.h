@@ -12,7 +12,7 @@
 /* Put the events of all actors that have called domus_later() so far. */
 void domi_laters_put(domi_manager *manager);
 
-/* Free the events that are left when the thread has ended. */
+/* Free the events of domus_later() that are left when the thread has ended. */
 void domi_laters_drop(domi_manager *manager);
 
 #endif

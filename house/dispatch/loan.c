@@ -15,11 +15,11 @@
 
 static_assert(sizeof(domi_loan) <= 64, "a record is an envelope's slab");
 
-/* number of houses that are examined for each house to be exposed, so that a long queue of pinned
- * houses is not walked to its end */
+/* number of houses in a queue that are examined for each house to be exposed, so that a long queue
+ * of pinned houses is not walked to its end */
 #define LOOKS_PER_HOUSE 4u
 
-static void set_shown_count(domi_manager *home, uint32_t count)
+static void set_count_of_shared_houses(domi_manager *home, uint32_t count)
 {
     /* Relaxed: the count is written under the lock. A thread that reads it without the lock takes
      * the lock before it relies on it. */
@@ -73,7 +73,7 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
         home->loans.shared.tail->next = chosen.head;
         home->loans.shared.tail = chosen.tail;
     }
-    set_shown_count(home, domi_loans_count_shown(home) + count);
+    set_count_of_shared_houses(home, domi_loans_count_shown(home) + count);
     domi_spinlock_unlock(&home->loans.shared_lock);
     home->loans.lent += count;
     domi_counter_add(&home->counters.exposed, count);
@@ -82,7 +82,7 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
 
 /* Make an exposed house home's own again: carry out the notes that the thief has made, and sort the
  * mail that came meanwhile. */
-static void take_house_back(domi_manager *home, domi_house *house, domi_notes notes)
+static void make_exposed_house_home_again(domi_manager *home, domi_house *house, domi_notes notes)
 {
     uint32_t slot = domi_house_slot(house);
 
@@ -98,31 +98,31 @@ static void take_house_back(domi_manager *home, domi_house *house, domi_notes no
         domi_mailbox_sort_inbox(home, house);
 }
 
-static domi_fifo take_shared_houses(domi_manager *home)
+static domi_fifo take_houses_no_thief_has_taken(domi_manager *home)
 {
     domi_spinlock_lock(&home->loans.shared_lock);
     domi_fifo taken = home->loans.shared;
     home->loans.shared = (domi_fifo){NULL, NULL};
-    set_shown_count(home, 0);
+    set_count_of_shared_houses(home, 0);
     domi_spinlock_unlock(&home->loans.shared_lock);
     return taken;
 }
 
 uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
 {
-    domi_fifo taken = take_shared_houses(home);
+    domi_fifo taken = take_houses_no_thief_has_taken(home);
     domi_fifo high = {NULL, NULL};
     domi_fifo normal = {NULL, NULL};
     uint32_t count = 0;
 
     for (domi_house *house = domi_fifo_take(&taken); house != NULL;
          house = domi_fifo_take(&taken)) {
-        take_house_back(home, house, (domi_notes){.tail = NULL});
+        make_exposed_house_home_again(home, house, (domi_notes){.tail = NULL});
         domi_fifo_put((house->marks & DOMI_MARK_HIGH) != 0 ? &high : &normal, house);
         count++;
     }
-    /* These houses were ready before all houses that wait in `queue` now, so they go to its
-     * head. */
+    /* The houses that home takes back were ready before all houses that wait in `queue` now, so
+     * they go to its head. */
     domi_fifo_prepend(&queue->high, &high);
     domi_fifo_prepend(&queue->normal, &normal);
     queue->count += count;
@@ -130,7 +130,7 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
 }
 
 /* Reverse a list of loans that begins with the newest one. Returns the oldest loan. */
-static domi_node *reverse_loans(domi_node *node)
+static domi_node *reverse_list_of_loans(domi_node *node)
 {
     domi_node *oldest = NULL;
 
@@ -144,33 +144,34 @@ static domi_node *reverse_loans(domi_node *node)
 }
 
 /* Take all loans that have come back, the oldest first. */
-static domi_node *take_returns(domi_manager *home)
+static domi_node *take_returned_loans(domi_manager *home)
 {
     /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did
      * to the house. */
-    return reverse_loans(
+    return reverse_list_of_loans(
         atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire));
 }
 
-/* Take back the first loan of a list, with its house. Returns the next loan. */
-static domi_node *take_loan_back(domi_manager *home, domi_node *node, domi_loan *ret_loan)
+/* Take back the first loan of a list, with its house, and free the loan's record. Returns the next
+ * loan. */
+static domi_node *take_back_first_loan(domi_manager *home, domi_node *node, domi_loan *ret_loan)
 {
     *ret_loan = *(domi_loan *)(void *)node;
     domi_pool_free(home, node);
     domi_house_count_change(home, ret_loan->house, ret_loan->tally);
-    take_house_back(home, ret_loan->house, ret_loan->notes);
+    make_exposed_house_home_again(home, ret_loan->house, ret_loan->notes);
     return ret_loan->node.next;
 }
 
-/* Settle the houses of a list of loans. Not inlined, so that a home without returns saves no
- * registers for this. */
-__attribute__((noinline)) static uint32_t settle_returns(domi_manager *home)
+/* Settle the houses of a list of returned loans. Not inlined, so that a home without returns saves
+ * no registers for this. */
+__attribute__((noinline)) static uint32_t settle_returned_houses(domi_manager *home)
 {
     uint32_t count = 0;
     domi_loan loan;
 
-    for (domi_node *node = take_returns(home); node != NULL; count++) {
-        node = take_loan_back(home, node, &loan);
+    for (domi_node *node = take_returned_loans(home); node != NULL; count++) {
+        node = take_back_first_loan(home, node, &loan);
         if (DOMI_UNLIKELY(home->observer != NULL) && home->observer->note_loan != NULL)
             home->observer->note_loan(home, loan.house, loan.node.owner);
         domi_house_settle(home, loan.house, loan.handled);
@@ -182,12 +183,12 @@ uint32_t domi_loans_settle(domi_manager *home)
 {
     if (atomic_load_explicit(&home->loans.returns, memory_order_relaxed) == NULL)
         return 0;
-    return settle_returns(home);
+    return settle_returned_houses(home);
 }
 
-/* True if the loans from `node` on are few, their houses have little mail, and none of the houses
- * watches a descriptor, because such a watch needs home's ring. */
-static bool are_returns_few_and_plain(const domi_node *node)
+/* True if the returned loans from `node` on are few, their houses have little mail, and none of
+ * these watches a descriptor, because such a watch needs home's ring. */
+static bool are_returned_loans_few_and_plain(const domi_node *node)
 {
     uint64_t mail = 0;
 
@@ -205,19 +206,19 @@ static bool are_returns_few_and_plain(const domi_node *node)
 
 bool domi_loans_settle_held(domi_manager *home)
 {
-    /* acquire: take_returns() says why. Only the owner takes loans off, so if the newest loan is
-     * the same as before, the list has not changed. */
+    /* acquire: the comment in take_returned_loans() says why. Only the owner takes loans off, so if
+     * the newest loan is the same as before, the list has not changed. */
     domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_acquire);
     domi_loan loan;
 
     if (newest == NULL)
         return true;
-    if (!are_returns_few_and_plain(newest) ||
+    if (!are_returned_loans_few_and_plain(newest) ||
         !atomic_compare_exchange_strong_explicit(&home->loans.returns, &newest, NULL,
                                                  memory_order_acquire, memory_order_relaxed))
         return false;
-    for (domi_node *node = reverse_loans(newest); node != NULL;) {
-        node = take_loan_back(home, node, &loan);
+    for (domi_node *node = reverse_list_of_loans(newest); node != NULL;) {
+        node = take_back_first_loan(home, node, &loan);
         domi_house_settle_held(home, loan.house, loan.handled);
     }
     return true;
@@ -225,13 +226,13 @@ bool domi_loans_settle_held(domi_manager *home)
 
 void domi_loans_end(domi_manager *home)
 {
-    domi_fifo taken = take_shared_houses(home);
+    domi_fifo taken = take_houses_no_thief_has_taken(home);
 
     for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
-        take_house_back(home, house, (domi_notes){.tail = NULL});
-    for (domi_node *node = take_returns(home); node != NULL;) {
+        make_exposed_house_home_again(home, house, (domi_notes){.tail = NULL});
+    for (domi_node *node = take_returned_loans(home); node != NULL;) {
         domi_loan loan;
-        node = take_loan_back(home, node, &loan);
+        node = take_back_first_loan(home, node, &loan);
     }
     DOMI_CHECK(home->loans.lent == 0);
 }
@@ -249,7 +250,7 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
     if (domi_spinlock_try_lock(&home->loans.shared_lock)) {
         house = domi_fifo_take(&home->loans.shared);
         if (house != NULL)
-            set_shown_count(home, domi_loans_count_shown(home) - 1);
+            set_count_of_shared_houses(home, domi_loans_count_shown(home) - 1);
         domi_spinlock_unlock(&home->loans.shared_lock);
     }
     if (house == NULL) {

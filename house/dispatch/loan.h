@@ -16,29 +16,30 @@
 
 #include "house/conversation/notes.h"
 
-/* Most houses and messages that a stand-in handles while it holds a home once (base/park.h): this
- * limit holds for loans and for arrivals. */
-#define DOMI_PLAIN_HOUSES_MAX 16u /* number of houses */
-#define DOMI_PLAIN_MAIL_MAX   64u /* number of messages in the inboxes of these houses together */
+/* Most houses and messages that a stand-in handles while it holds a home once (base/park.h). The
+ * limits hold for returned loans, and again for arrivals. */
+#define DOMI_PLAIN_HOUSES_MAX 16u /* most houses in one hold of a stand-in */
+/* most messages in the inboxes of the houses of one hold together */
+#define DOMI_PLAIN_MAIL_MAX 64u
 
 typedef struct domi_loan {
-    domi_node node;    /* links the record into home's returns */
-    domi_house *house; /* the house that is lent */
-    domi_notes notes;  /* the work that the thief has left for home */
-    uint32_t handled;  /* number of messages that the run has handled */
-    uint32_t tally;    /* number of the behaviour before the run (tally.h) */
+    domi_node node;    /* node that links the loan into home's returns */
+    domi_house *house; /* the house that the loan lends */
+    domi_notes notes;  /* the notes that the thief has left for home */
+    uint32_t handled;  /* number of messages that the thief's run of the house has handled */
+    uint32_t tally;    /* number of the house's behaviour before the run (tally.h) */
 } domi_loan;
 
-/* Home: expose up to `most` houses of `queue`; pinned houses stay there. Returns the number of
- * exposed houses. */
+/* Expose up to `most` houses of `queue` to thieves; pinned houses stay there. Returns the number of
+ * exposed houses. Home. */
 uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most);
 
-/* Home: take back the exposed houses that no thief has taken, to the head of `queue`. Returns their
- * number. */
+/* Take back the exposed houses that no thief has taken, to the head of `queue`. Returns their
+ * number. Home. */
 uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
 
-/* Home: settle the houses that thieves have returned, as after a run at home. Returns their number.
- * Without returned houses this costs one relaxed load. */
+/* Settle the houses that thieves have returned, as after a run at home. Returns their number.
+ * Without returned houses this costs one relaxed load. Home. */
 uint32_t domi_loans_settle(domi_manager *home);
 
 /* Settle the returned houses as a stand-in that holds home (base/park.h): it settles all or none,
@@ -46,15 +47,16 @@ uint32_t domi_loans_settle(domi_manager *home);
  * Returns false if home itself has to settle them. */
 bool domi_loans_settle_held(domi_manager *home);
 
-/* Home, after all threads have ended: take back all exposed and returned houses, and carry out the
- * notes of thieves. The houses are not settled (dispatch.h), so none becomes READY or is freed. */
+/* Take back all exposed and returned houses, and carry out the notes of thieves, after all threads
+ * have ended. The houses are not settled (dispatch.h), so none becomes READY or is freed. Home. */
 void domi_loans_end(domi_manager *home);
 
-/* The owner of `thief`: take one house that `home` has exposed. Returns NULL if there is none, if
- * another thread holds the lock, or if there is no memory for the record. */
+/* Take one house that `home` has exposed, as a thief. Returns its loan; NULL if there is no such
+ * house, if another thread holds the lock, or if there is no memory for the loan. Called by the
+ * owner of `thief`. */
 domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home);
 
-/* The owner of `thief`: run the house once, and return the loan to its home. */
+/* Run the house of a loan once, and return the loan to its home. Called by the owner of `thief`. */
 void domi_loan_run(domi_manager *thief, domi_loan *loan);
 
 /* Returns the number of houses of `home` in its shared queue; it may be out of date. Any thread. */

@@ -19,123 +19,127 @@ static const _Atomic uint32_t never_short = DOMUS_MEMORY_NORMAL;
 
 /* --- a manager without io -------------------------------------------------------------------- */
 
-static uint32_t fail_run_channels(domi_manager *manager, domi_house *house, uint32_t budget)
+static uint32_t fail_run_channels_without_io(domi_manager *manager, domi_house *house,
+                                             uint32_t budget)
 {
     (void)manager, (void)house, (void)budget;
     DOMI_NEVER("channels of a manager without io");
 }
 
-static void fail_end_conversation(domi_manager *manager, domi_house *house)
+static void fail_end_conversation_without_io(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
     DOMI_NEVER("a conversation that a channel counts, without io");
 }
 
-static void fail_open_channel(domi_manager *manager, domi_house *house)
+static void fail_open_channel_without_io(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
     DOMI_NEVER("a channel that opens, without io");
 }
 
-static void fail_leave_flush(domi_manager *manager, struct domi_promise *promise)
+static void fail_leave_flush_without_io(domi_manager *manager, struct domi_promise *promise)
 {
     (void)manager, (void)promise;
     DOMI_NEVER("a wait for bytes to leave, without io");
 }
 
-static bool fail_no_channel(domi_manager *manager, domi_house *house, int error)
+static bool fail_no_channel_without_io(domi_manager *manager, domi_house *house, int error)
 {
     (void)manager, (void)house, (void)error;
     return false;
 }
 
-static bool take_no_event(domi_manager *manager, domi_house *house, domi_envelope *message)
+static bool take_no_event_without_io(domi_manager *manager, domi_house *house,
+                                     domi_envelope *message)
 {
     (void)manager, (void)house, (void)message;
     return false;
 }
 
-static void fail_watch_descriptor(domi_manager *manager, domi_node *node)
+static void fail_watch_descriptor_without_io(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
     DOMI_NEVER("a watch on a descriptor, without io");
 }
 
-static void fail_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                                const domus_type *type, const void *payload)
+static void fail_answer_request_without_io(domi_manager *manager, domi_house *house,
+                                           domi_envelope *ask, const domus_type *type,
+                                           const void *payload)
 {
     (void)manager, (void)house, (void)ask, (void)type, (void)payload;
     DOMI_NEVER("a request of a peer, without io");
 }
 
-static void fail_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                              int error)
+static void fail_failing_request_without_io(domi_manager *manager, domi_house *house,
+                                            domi_envelope *ask, int error)
 {
     (void)manager, (void)house, (void)ask, (void)error;
     DOMI_NEVER("a request of a peer, without io");
 }
 
-static void fail_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
-                             domi_envelope *answer)
+static void fail_answer_peer_without_io(domi_manager *manager, domi_house *house, uint32_t number,
+                                        int error, domi_envelope *answer)
 {
     (void)manager, (void)house, (void)number, (void)error, (void)answer;
     DOMI_NEVER("a request of a peer, without io");
 }
 
-static int release_no_message(domi_manager *manager, domi_house *house, domi_envelope *message,
-                              bool leaves)
+static int release_no_message_without_io(domi_manager *manager, domi_house *house,
+                                         domi_envelope *message, bool leaves)
 {
     (void)manager, (void)house, (void)message, (void)leaves;
     return 0;
 }
 
-static bool send_no_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+static bool send_no_mail_without_io(domi_manager *manager, domi_house *house,
+                                    domi_envelope *message)
 {
     (void)manager, (void)house, (void)message;
     return false;
 }
 
-static bool have_no_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                                uint32_t **ret_count)
+static bool have_no_unsent_asks_without_io(domi_house *house, uint32_t index, domi_node ***ret_list,
+                                           uint32_t **ret_count)
 {
     (void)house, (void)index, (void)ret_list, (void)ret_count;
     return false;
 }
 
-static void return_no_mail(domi_manager *manager, domi_house *house)
+static void return_no_mail_without_io(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
 }
 
-static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
+static uint32_t stop_no_channel_without_io(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
     return 0;
 }
 
 const domi_io_hooks domi_hooks_without_io = {
-    .run_channels = fail_run_channels,
-    .open_channel = fail_open_channel,
-    .conversation_ended = fail_end_conversation,
-    .flush_left = fail_leave_flush,
-    .answer_request = fail_answer_request,
-    .fail_request = fail_fail_request,
-    .answer_peer = fail_answer_peer,
-    .release_message = release_no_message,
-    .send_mail = send_no_mail,
-    .unsent_asks = have_no_unsent_asks,
-    .return_mail = return_no_mail,
-    .channel_failed = fail_no_channel,
-    .take_event = take_no_event,
-    .descriptor_handled = fail_watch_descriptor,
-    .descriptor_cancel = fail_watch_descriptor,
-    .descriptor_noted = fail_watch_descriptor,
-    .stop_channels = stop_no_channel,
+    .run_channels = fail_run_channels_without_io,
+    .open_channel = fail_open_channel_without_io,
+    .conversation_ended = fail_end_conversation_without_io,
+    .flush_left = fail_leave_flush_without_io,
+    .answer_request = fail_answer_request_without_io,
+    .fail_request = fail_failing_request_without_io,
+    .answer_peer = fail_answer_peer_without_io,
+    .release_message = release_no_message_without_io,
+    .send_mail = send_no_mail_without_io,
+    .unsent_asks = have_no_unsent_asks_without_io,
+    .return_mail = return_no_mail_without_io,
+    .channel_failed = fail_no_channel_without_io,
+    .take_event = take_no_event_without_io,
+    .descriptor_handled = fail_watch_descriptor_without_io,
+    .descriptor_cancel = fail_watch_descriptor_without_io,
+    .descriptor_noted = fail_watch_descriptor_without_io,
+    .stop_channels = stop_no_channel_without_io,
 };
 
 /* --- the beginning --------------------------------------------------------------------------- */
 
-static void free_tables(domi_manager *manager)
+static void free_tables_of_manager(domi_manager *manager)
 {
     domi_memory_free((void *)atomic_load_explicit(&manager->cancelled, memory_order_relaxed));
     domi_memory_free(manager->pool.chains);
@@ -143,7 +147,7 @@ static void free_tables(domi_manager *manager)
     domi_memory_free(manager->mail.links.by_home);
 }
 
-static void set_options(domi_manager *manager, const domi_manager_options *options)
+static void set_options_of_manager(domi_manager *manager, const domi_manager_options *options)
 {
     manager->index = options->index;
     manager->count = options->count;
@@ -169,7 +173,7 @@ static void set_options(domi_manager *manager, const domi_manager_options *optio
     manager->directory.behaviours = options->behaviours;
 }
 
-static void set_limits(domi_manager *manager, const domus_config *config)
+static void set_limits_of_actors(domi_manager *manager, const domus_config *config)
 {
     manager->limits.mailbox_max = config->scheduler.mailbox_max;
     domi_manager_set_lane(manager);
@@ -183,7 +187,7 @@ void domi_manager_set_config(domi_manager *manager, const domus_config *config)
 {
     manager->taken = *config;
     manager->config = &manager->taken;
-    set_limits(manager, config);
+    set_limits_of_actors(manager, config);
 }
 
 int domi_manager_init(domi_manager *manager, const domi_manager_options *options)
@@ -192,18 +196,18 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
 
     DOMI_CHECK(count <= DOMI_MANAGERS_MAX && options->index < count);
     domi_manager_own(manager);
-    set_options(manager, options);
-    set_limits(manager, options->config);
+    set_options_of_manager(manager, options);
+    set_limits_of_actors(manager, options->config);
     manager->pool.chains = domi_memory_new(count * sizeof(domi_chain));
     manager->births.slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
     manager->mail.links.by_home = domi_memory_new(count * sizeof(domi_link_chain));
     if (manager->pool.chains == NULL || manager->births.slots_of == NULL ||
         manager->mail.links.by_home == NULL) {
-        free_tables(manager);
+        free_tables_of_manager(manager);
         return -ENOMEM;
     }
     if (domi_belts_init(manager) != 0) {
-        free_tables(manager);
+        free_tables_of_manager(manager);
         return -ENOMEM;
     }
     domi_pool_init(manager);
@@ -212,7 +216,7 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
     domi_spinlock_init(&manager->memory.watches.lock);
     domi_wheel_init(&manager->timing.wheel, options->now_ns);
     domi_wheel_init(&manager->timing.deadlines, options->now_ns);
-    /* each manager places its first actor on another thread */
+    /* each manager places the first actor that it spreads over threads on another thread */
     manager->births.next_home = options->index;
     return 0;
 }
@@ -236,10 +240,10 @@ void domi_manager_fini(domi_manager *manager)
     domi_belts_fini(manager);
     domi_slots_fini(manager);
     domi_pool_fini(manager);
-    free_tables(manager);
+    free_tables_of_manager(manager);
 }
 
-static void end_house(void *house, void *manager)
+static void end_actor_with_system(void *house, void *manager)
 {
     domi_house_end_with_system(manager, house);
 }
@@ -251,14 +255,14 @@ void domi_manager_end_actors(domi_manager *manager)
     domi_loans_end(manager);
     (void)domi_manager_take_arrivals(manager);
     (void)domi_belts_drain(manager);
-    domi_slots_walk(manager, end_house, manager);
+    domi_slots_walk(manager, end_actor_with_system, manager);
     domi_laters_drop(manager);
     manager->schedule.ready[DOMUS_STATE] = manager->schedule.ready[DOMUS_CHANNELS] =
         (domi_queue){0};
     manager->schedule.mounting = (domi_fifo){NULL, NULL};
 }
 
-static void stop_house(void *house_, void *manager)
+static void stop_actor_without_parent(void *house_, void *manager)
 {
     domi_house *house = house_;
     uint64_t life = domi_house_life(house);
@@ -271,5 +275,5 @@ void domi_manager_stop_actors(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
     (void)domi_manager_take_arrivals(manager);
-    domi_slots_walk(manager, stop_house, manager);
+    domi_slots_walk(manager, stop_actor_without_parent, manager);
 }

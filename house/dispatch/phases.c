@@ -14,13 +14,15 @@
 #include "house/message/observer.h"
 
 /* Sort the inboxes of houses that were taken off the arrivals. Returns the number of houses. */
-static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
+static uint32_t sort_inboxes_of_arrivals(domi_manager *manager, domi_house *house)
 {
     domi_house *first = NULL;
 
-    /* The newest house comes first in the stack, so reverse it: the oldest is sorted first. */
+    /* The newest house comes first in the list of arrivals, so the list is reversed: the oldest is
+     * sorted first. */
     while (house != NULL) {
-        domi_prefetch_write(house); /* the sort will write the inbox in this cache line */
+        /* the sorting will write the inbox, which is in this cache line */
+        domi_prefetch_write(house);
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
         atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
         first = house;
@@ -29,41 +31,43 @@ static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
     return domi_inboxes_sort(manager, first);
 }
 
-static uint32_t take_arrivals(domi_manager *manager)
+static uint32_t take_houses_off_arrivals(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) == NULL)
         return 0;
-    /* acquire: pairs with the push of domi_links_add(), so arrival_next and the mail that was put
-     * before the push are seen. */
-    return sort_arrivals(
+    /* acquire: pairs with the push of domi_links_add(), so arrival_next of the houses and the mail
+     * that was put before the push are seen. */
+    return sort_inboxes_of_arrivals(
         manager, atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire));
 }
 
 /* True if the actor may use io, so that its mail may need io: it has channels, or watches
  * descriptors. Relaxed: a house that changes after this load is sorted as it is then. A house of
  * another kind has to be mounted first, and a descriptor is watched only within a run. */
-static bool may_house_use_io(const domi_house *house)
+static bool may_actor_use_io(const domi_house *house)
 {
     const domus_behaviour *behaviour = domi_house_behaviour(house);
 
     if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
         return true;
-    /* A thief may use an exposed house, and another thread may make an actor in a free slot.
-     * acquire: as in domi_mailbox_sort_inbox(). */
+    /* The houses of arrivals that are exposed or free are not examined: a thief may use an exposed
+     * house, and another thread may make an actor in a free slot. acquire: as in
+     * domi_mailbox_sort_inbox(). */
     uint64_t life =
         atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
     return !domi_house_is_exposed(house) && (life & DOMI_LIFE_CLOSED) == 0 &&
            (house->marks & DOMI_MARK_PINNED) != 0;
 }
 
-/* True if the houses from `house` on are few state actors with little mail. */
+/* True if the houses of the list that begins with `house` are few, and are state actors with little
+ * mail. */
 static bool are_arrivals_few_and_plain(const domi_house *house)
 {
     uint64_t mail = 0;
 
     for (uint32_t count = 0; house != NULL; count++) {
         mail += domi_mailbox_count_inbox(house);
-        if (may_house_use_io(house) || count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX)
+        if (may_actor_use_io(house) || count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX)
             return false;
         house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->arrival_next,
                                      memory_order_relaxed);
@@ -76,13 +80,13 @@ void domi_manager_take_plain_arrivals(domi_manager *manager)
     DOMI_CHECK(domi_manager_is_mine(manager));
     if (!domi_loans_settle_held(manager))
         return;
-    /* acquire: take_arrivals() says why. Only the owner takes houses off, so if the newest house is
-     * the same as before, the list has not changed. */
+    /* acquire: the comment in take_houses_off_arrivals() says why. Only the owner takes houses off,
+     * so if the newest house is the same as before, the list has not changed. */
     domi_house *newest = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);
     if (newest != NULL && are_arrivals_few_and_plain(newest) &&
         atomic_compare_exchange_strong_explicit(&manager->mail.arrivals, &newest, NULL,
                                                 memory_order_acquire, memory_order_relaxed))
-        (void)sort_arrivals(manager, newest);
+        (void)sort_inboxes_of_arrivals(manager, newest);
 }
 
 uint32_t domi_manager_take_arrivals(domi_manager *manager)
@@ -96,7 +100,7 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager)
 
     uint32_t carried = domi_manager_has_belts(manager) ? domi_belts_take(manager) : 0;
 
-    uint32_t taken = returned + carried + take_arrivals(manager);
+    uint32_t taken = returned + carried + take_houses_off_arrivals(manager);
     if (DOMI_UNLIKELY(manager->observer != NULL))
         manager->observer->note_arrivals(manager, newest);
     return taken;
@@ -104,7 +108,8 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_mount_actors(domi_manager *manager)
 {
-    /* An actor that an on_mount spawns waits in `mounting` for the next call of this function. */
+    /* An actor that is spawned by an on_mount here waits in `mounting` for the next call of this
+     * function. */
     domi_fifo now = manager->schedule.mounting;
     uint32_t count = 0;
 
@@ -117,10 +122,10 @@ uint32_t domi_manager_mount_actors(domi_manager *manager)
     return count;
 }
 
-/* most due timers that one call fires; the others wait for the next phase 2. So a million due
- * timers do not stop the other phases. This also takes a third of the time, as measured, because
- * the events are handled while they are in the cache. Promises may use the places that timers
- * leave. */
+/* Most due timers and time-outs that one call fires; the others wait for the next phase 2, so a
+ * million due timers do not stop the other phases. Firing them in portions also takes a third of
+ * the time, as measured, because the events are handled while they are in the cache. Promises may
+ * use the places that timers leave. */
 #define TIMERS_PER_ITERATION 1024u
 
 uint32_t domi_manager_fire_timers(domi_manager *manager)
@@ -146,14 +151,14 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
 
 /* Run the channels actors that are ready, within the bounds of one phase 2. Inlined, so that a
  * thread without an observer tests nothing for each run. */
-DOMI_INLINE uint32_t run_ready_houses_by(domi_manager *manager, domi_run_house *run)
+DOMI_INLINE uint32_t run_ready_houses_by_function(domi_manager *manager, domi_run_house *run)
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
     uint32_t count = 0;
 
-    /* The bound is for all actors together: with a bound for each actor, a ring of actors that send
-     * to each other would have as many runs for each of its members. */
+    /* The bound of further runs is for all actors together: with a bound for each actor, a ring of
+     * actors that send to each other would have as many runs for each of its members. */
     for (; count < most; count++) {
         domi_house *house = domi_queue_take(ready);
         if (house == NULL)
@@ -163,21 +168,22 @@ DOMI_INLINE uint32_t run_ready_houses_by(domi_manager *manager, domi_run_house *
     return count;
 }
 
-static uint32_t run_ready_channels(domi_manager *manager)
+static uint32_t run_ready_channels_actors(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        return run_ready_houses_by(manager, manager->observer->choose(manager));
-    return run_ready_houses_by(manager, domi_house_run);
+        return run_ready_houses_by_function(manager, manager->observer->choose(manager));
+    return run_ready_houses_by_function(manager, domi_house_run);
 }
 
 uint32_t domi_manager_run_channels(domi_manager *manager)
 {
-    uint32_t count = run_ready_channels(manager);
+    uint32_t count = run_ready_channels_actors(manager);
 
     if (DOMI_UNLIKELY(manager->schedule.laters != NULL)) {
         domi_laters_put(manager);
-        /* once: a call of domus_later() in these runs waits for the next phase 2 */
-        count += run_ready_channels(manager);
+        /* once in a phase 2: a call of domus_later() in these later runs waits for the next
+         * phase 2 */
+        count += run_ready_channels_actors(manager);
     }
     return count;
 }

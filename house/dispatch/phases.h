@@ -1,14 +1,14 @@
 /* The parts of an iteration that concern houses: arrivals, mounts, timers, runs of channels actors,
- * and the question whether any work is left. The loop of a thread calls them in its phases; only
- * the owner of the manager may (contract: Time and order). */
+ * and the question whether any work is left. The loop of a thread calls these functions in its
+ * phases; only the owner of the manager may (contract: Time and order). */
 #ifndef DOMI_HOUSE_DISPATCH_PHASES_H
 #define DOMI_HOUSE_DISPATCH_PHASES_H
 
 #include "house/message/manager.h"
 
-/* True if another thread has given this one something: a loan, mail, or a belt that it has turned
- * on. Relaxed: a change that is missed now is seen in the next iteration. The owner, also while a
- * stand-in may hold the manager. */
+/* True if another thread has given this thread something: a loan, mail, or a belt that it has
+ * turned on. Relaxed: a change that is missed now is seen in the next iteration. The owner, also
+ * while a stand-in may hold the manager. */
 static inline bool domi_manager_has_foreign_puts(domi_manager *manager)
 {
     return atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) != NULL ||
@@ -35,8 +35,8 @@ void domi_manager_take_plain_arrivals(domi_manager *manager);
 /* Mount the actors that wait for their mount. Returns their number. Owner. */
 uint32_t domi_manager_mount_actors(domi_manager *manager);
 
-/* Put the events of due timers, and let promises fail whose time is over. Returns the number of
- * both. If more are due than one call handles, the rest waits for the next call, and
+/* Put the events of due timers, and let promises fail whose time is over. Returns how many of these
+ * there were. If more are due than one call handles, the rest waits for the next call, and
  * domi_wheel_next_ns() of their wheel answers 0 until then. Owner. */
 uint32_t domi_manager_fire_timers(domi_manager *manager);
 

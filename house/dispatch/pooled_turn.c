@@ -17,7 +17,8 @@
 #include "house/message/link.h"
 #include "house/message/mailbox.h"
 
-#define FIRED_AT_ONCE 64u /* most due objects that are fired in one hold of the lock */
+/* most due timers and time-outs that are fired in one hold of the pool's lock */
+#define FIRED_AT_ONCE 64u
 
 /* --- who has a house -------------------------------------------------------------------------- */
 
@@ -31,8 +32,8 @@ bool domi_pooled_borrow(domi_house *house)
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
-/* Release a house that has nothing to do. Returns false if mail has come: then the caller still has
- * the house. */
+/* Release a pooled actor's house that has nothing to do. Returns false if mail has come: then the
+ * caller still has the house. */
 static bool release_idle_house(domi_house *house)
 {
     uint64_t busy = DOMI_INBOX_BUSY;
@@ -49,7 +50,7 @@ void domi_pooled_give_back(domi_pooled *pooled, domi_house *house)
 
 /* --- due objects ------------------------------------------------------------------------------ */
 
-/* A wheel, with the functions for its nodes. */
+/* One of the wheels of a pool's home (timers, time-outs), with the functions for its nodes. */
 typedef struct due_kind {
     domi_house *(*house_of)(domi_wheel_node *node);
     void (*fire)(domi_manager *home, domi_wheel_node *node);
@@ -59,10 +60,10 @@ typedef struct due_kind {
 static const due_kind timers = {domi_timer_house, domi_timer_fire, domi_timer_postpone};
 static const due_kind timeouts = {domi_promise_house, domi_promise_expire, domi_promise_postpone};
 
-/* Fire up to `most` due nodes of a wheel, under the lock. Houses that were idle and now have to be
- * scheduled go to `taken`. Returns the number of due nodes. */
-static uint32_t fire_due_nodes(domi_manager *home, domi_wheel *wheel, const due_kind *kind,
-                               uint32_t most, domi_fifo *taken)
+/* Fire up to `most` due nodes of a pool's wheel, under the lock. Houses that were idle and now have
+ * to be scheduled go to `taken`. Returns the number of due nodes. */
+static uint32_t fire_due_nodes_of_wheel(domi_manager *home, domi_wheel *wheel, const due_kind *kind,
+                                        uint32_t most, domi_fifo *taken)
 {
     domi_wheel_node *node;
     uint32_t count = 0;
@@ -87,7 +88,7 @@ static uint32_t fire_due_nodes(domi_manager *home, domi_wheel *wheel, const due_
 }
 
 /* Take the lock of the pool. Returns its home, which the lock guards. */
-static domi_manager *lock_home(domi_manager *runner)
+static domi_manager *lock_home_of_pool(domi_manager *runner)
 {
     domi_manager *home = runner->pooled->home;
 
@@ -103,18 +104,19 @@ uint32_t domi_pooled_fire(domi_manager *runner)
     domi_pooled *pooled = runner->pooled;
     domi_fifo taken = {NULL, NULL};
 
-    domi_manager *home = lock_home(runner);
-    uint32_t count = fire_due_nodes(home, &home->timing.wheel, &timers, FIRED_AT_ONCE / 2, &taken);
-    count +=
-        fire_due_nodes(home, &home->timing.deadlines, &timeouts, FIRED_AT_ONCE - count, &taken);
+    domi_manager *home = lock_home_of_pool(runner);
+    uint32_t count =
+        fire_due_nodes_of_wheel(home, &home->timing.wheel, &timers, FIRED_AT_ONCE / 2, &taken);
+    count += fire_due_nodes_of_wheel(home, &home->timing.deadlines, &timeouts,
+                                     FIRED_AT_ONCE - count, &taken);
     domi_spinlock_unlock(&pooled->lock);
     for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
         pooled->schedule(pooled, runner, house);
     return count;
 }
 
-/* Fire those timers of a house that were postponed. */
-static void fire_late_timers(domi_manager *home, domi_house *house)
+/* Fire those timers of a pooled actor's house that were postponed. */
+static void fire_postponed_timers_of_house(domi_manager *home, domi_house *house)
 {
     for (domi_link *link = house->attached; link != NULL; link = link->next) {
         domi_timer *timer = (domi_timer *)(void *)domi_link_node(link);
@@ -127,7 +129,7 @@ static void fire_late_timers(domi_manager *home, domi_house *house)
     }
 }
 
-static void fire_late_promises(domi_manager *home, domi_house *house)
+static void fire_postponed_promises_of_house(domi_manager *home, domi_house *house)
 {
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         for (domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
@@ -141,20 +143,20 @@ static void fire_late_promises(domi_manager *home, domi_house *house)
 
 /* Fire the timers and time-outs that were postponed because this runner has the house. The house
  * may become READY. */
-static void fire_put_off_timeouts(domi_manager *runner, domi_house *house)
+static void fire_postponed_timers_and_promises(domi_manager *runner, domi_house *house)
 {
-    domi_manager *home = lock_home(runner);
+    domi_manager *home = lock_home_of_pool(runner);
 
     domi_house_slot_set(house, domi_house_slot(house) & ~DOMI_SLOT_PENDING);
-    fire_late_timers(home, house);
-    fire_late_promises(home, house);
-    /* only the state of the house counts here: it is READY, too */
+    fire_postponed_timers_of_house(home, house);
+    fire_postponed_promises_of_house(home, house);
+    /* the house is scheduled by its state alone: being READY, it was put into this queue, too */
     (void)domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
     domi_spinlock_unlock(&runner->pooled->lock);
 }
 
-/* Returns the time of the next due object of a pool. Under the lock. */
-static uint64_t get_next_due_ns(domi_manager *home)
+/* Returns the time at which the next timer or time-out of a pool is due. Under the lock. */
+static uint64_t get_next_due_time_of_pool(domi_manager *home)
 {
     uint64_t timer_ns = domi_wheel_next_ns(&home->timing.wheel);
     uint64_t timeout_ns = domi_wheel_next_ns(&home->timing.deadlines);
@@ -165,7 +167,7 @@ static uint64_t get_next_due_ns(domi_manager *home)
 uint64_t domi_pooled_due_ns(domi_pooled *pooled)
 {
     domi_spinlock_lock(&pooled->lock);
-    uint64_t due_ns = get_next_due_ns(pooled->home);
+    uint64_t due_ns = get_next_due_time_of_pool(pooled->home);
     domi_spinlock_unlock(&pooled->lock);
     return due_ns;
 }
@@ -173,7 +175,7 @@ uint64_t domi_pooled_due_ns(domi_pooled *pooled)
 uint64_t domi_pooled_rest(domi_pooled *pooled)
 {
     domi_spinlock_lock(&pooled->lock);
-    uint64_t due_ns = pooled->awake_ns = get_next_due_ns(pooled->home);
+    uint64_t due_ns = pooled->awake_ns = get_next_due_time_of_pool(pooled->home);
     domi_spinlock_unlock(&pooled->lock);
     return due_ns;
 }
@@ -182,7 +184,7 @@ uint64_t domi_pooled_rest(domi_pooled *pooled)
 
 /* True if the actor that began the turn still lives here. In a free slot only the life word may
  * be read, because another thread may be making an actor there. */
-static bool does_actor_live(const domi_house *house, uint32_t lease)
+static bool does_actor_still_live_in_slot(const domi_house *house, uint32_t lease)
 {
     uint64_t life = domi_house_life(house);
 
@@ -190,19 +192,20 @@ static bool does_actor_live(const domi_house *house, uint32_t lease)
 }
 
 /* Take the house out of the runner's queue if it is READY; no other house is ever in that queue. */
-static domi_house *take_ready_house(domi_manager *runner)
+static domi_house *take_ready_house_of_runner(domi_manager *runner)
 {
     return domi_queue_take(&runner->schedule.ready[DOMUS_STATE]);
 }
 
 /* Sort, mount and run a house once. Returns the number of handled messages, but at least 1, so that
  * mail that is not handled does not prolong a turn without end. */
-static uint32_t run_house_once(domi_manager *runner, domi_house *house)
+static uint32_t sort_mount_and_run_house(domi_manager *runner, domi_house *house)
 {
     domi_mailbox_sort_pooled(runner, house);
     if (DOMI_UNLIKELY(runner->schedule.mounting.head != NULL))
         (void)domi_manager_mount_actors(runner);
-    uint32_t handled = take_ready_house(runner) != NULL ? domi_house_run(runner, house) : 0;
+    uint32_t handled =
+        take_ready_house_of_runner(runner) != NULL ? domi_house_run(runner, house) : 0;
     return handled != 0 ? handled : 1;
 }
 
@@ -213,12 +216,12 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
     bool alive = true;
 
     do {
-        handled += run_house_once(runner, house);
-        alive = does_actor_live(house, lease);
-        (void)take_ready_house(
-            runner); /* only the state of the house counts here: it is READY, too */
+        handled += sort_mount_and_run_house(runner, house);
+        alive = does_actor_still_live_in_slot(house, lease);
+        /* the house is scheduled by its state alone: if READY, it was put into this queue, too */
+        (void)take_ready_house_of_runner(runner);
         if (DOMI_UNLIKELY((domi_house_slot(house) & DOMI_SLOT_PENDING) != 0) && alive)
-            fire_put_off_timeouts(runner, house);
+            fire_postponed_timers_and_promises(runner, house);
         bool more = alive && house->state == DOMI_READY;
         if (!more && release_idle_house(house))
             return alive ? DOMI_POOLED_IDLE : DOMI_POOLED_ENDED;
@@ -228,13 +231,14 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
 
 void domi_pooled_take_arrivals(domi_pooled *pooled)
 {
-    /* seq_cst: this exchange comes after the store that sets the park word back to sleep
-     * (take_what_came() of runtime/pools), just as a push comes before a load of that word. */
+    /* seq_cst: this exchange of the arrivals comes after the store that sets the park word back
+     * to sleep (take_what_came() of runtime/pools), just as a push comes before a load of that
+     * word. */
     domi_house *house =
         atomic_exchange_explicit(&pooled->home->mail.arrivals, NULL, memory_order_seq_cst);
     domi_house *first = NULL;
 
-    while (house != NULL) { /* The newest house comes first. */
+    while (house != NULL) { /* Reverse the list, in which the newest house comes first. */
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
         atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
         first = house;

@@ -4,12 +4,13 @@
 
 #include "house/message/pooled.h"
 
-/* The state in which a turn leaves a house. */
+/* The state of a pooled actor's house after a turn. */
 typedef enum domi_pooled_left {
-    DOMI_POOLED_IDLE, /* the actor has nothing to do; the next message schedules it again */
+    /* a pooled actor's turn has left nothing to do; the next message schedules the actor again */
+    DOMI_POOLED_IDLE,
     /* the house has more to do, and stays scheduled: the caller puts it into a queue */
     DOMI_POOLED_MORE,
-    DOMI_POOLED_ENDED, /* nothing is left to do, and the actor's life is over */
+    DOMI_POOLED_ENDED, /* nothing is left to do in the house, and the actor's life is over */
 } domi_pooled_left;
 
 /* Give a scheduled house one turn: its mail is sorted, it is mounted if it is new, runs, and is
@@ -17,20 +18,20 @@ typedef enum domi_pooled_left {
  * The runner that has taken the house out of a queue calls it. */
 domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house);
 
-/* Take an idle house for a moment, in order to look into it; no runner uses it meanwhile. Returns
- * false if the house is scheduled or runs. Any thread. */
+/* Take the house of an idle pooled actor for a moment, in order to look into it; no runner uses it
+ * meanwhile. Returns false if the house is scheduled or runs. Any thread. */
 bool domi_pooled_borrow(domi_house *house);
 void domi_pooled_give_back(domi_pooled *pooled, domi_house *house);
 
-/* Fire timers and time-outs that are due at `runner->now_ns`. For a scheduled actor they are fired
- * in its next turn. Any runner, between two turns. Returns their number. */
+/* Fire timers and time-outs of a pool that are due at `runner->now_ns`. Those of a scheduled actor
+ * are fired in its next turn. Any runner, between two turns. Returns their number. */
 uint32_t domi_pooled_fire(domi_manager *runner);
 
-/* Returns the time at which domi_pooled_fire() next has something to do; UINT64_MAX: never. Any
- * thread. */
+/* Returns the time at which domi_pooled_fire() next has a timer or time-out of the pool to fire;
+ * UINT64_MAX: never. Any thread. */
 uint64_t domi_pooled_due_ns(domi_pooled *pooled);
 
-/* Do the same as domi_pooled_due_ns(), for a runner that is about to sleep until that time. A
+/* Returns the same time as domi_pooled_due_ns(), for a runner that is about to sleep until then. A
  * thread that then arms an earlier timer wakes a runner (message/pooled.h). */
 uint64_t domi_pooled_rest(domi_pooled *pooled);
 

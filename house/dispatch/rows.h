@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* Returns the row for messages of `type`; NULL: there is none. */
+/* Returns the row of a behaviour for messages of `type`; NULL: there is none. */
 static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, const domus_type *type)
 {
     const domus_on *on = behaviour->on;
@@ -25,8 +25,8 @@ static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, cons
     return on;
 }
 
-/* Returns the row for messages that no other row names: the last row, if it has a handler; else
- * NULL. */
+/* Returns the row of a behaviour for messages that no other row names: the last row, if it has a
+ * handler; else NULL. */
 static inline const domus_on *domi_row_of_rest(const domus_behaviour *behaviour)
 {
     const domus_on *on = behaviour->on;

@@ -13,8 +13,8 @@
 
 #include <errno.h>
 
-/* Handle a message that the library itself has sent. True if the message is such a one; the caller
- * frees it. */
+/* Handle a message that the library itself has sent to an actor. Returns true if the message is
+ * such a one; the caller frees it. */
 static bool handle_message_of_library(domi_manager *manager, domi_house *house,
                                       domi_envelope *message)
 {
@@ -34,9 +34,9 @@ static bool handle_message_of_library(domi_manager *manager, domi_house *house,
            manager->io_hooks.take_event(manager, house, message);
 }
 
-/* Report a dead letter for an event that stays with its timer or watch and is not freed. */
-static void drop_event(domi_manager *manager, const domi_house *house, const domi_envelope *message,
-                       int why)
+/* Report an event as a dead letter that stays with its timer or watch and is not freed. */
+static void report_event_as_dead_letter(domi_manager *manager, const domi_house *house,
+                                        const domi_envelope *message, int why)
 {
     domi_letters_report_dead(manager, domi_house_address(house), message, why);
 }
@@ -48,10 +48,11 @@ void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envel
 
     if (stack == NULL) {
         if (kind == DOMI_EVENT)
-            /* the event goes back to its timer or watch */
-            drop_event(manager, house, message, -ENOMEM);
+            /* the event itself goes back to its timer or watch */
+            report_event_as_dead_letter(manager, house, message, -ENOMEM);
         else
-            /* there is no memory for the stack; the spawn has checked the size of the frame */
+            /* there is no memory for the stack with the row's frame; its size was checked by the
+             * spawn */
             domi_mailbox_drop(manager, house, &message->node, -ENOMEM);
         return;
     }
@@ -65,10 +66,10 @@ void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envel
     domi_turn_end(stack, result);
 }
 
-/* Make an ask or a notice without a row a dead letter. The log tells once for each type, because
- * the sender may not learn of it. */
-__attribute__((noinline, cold)) static void refuse_unknown(domi_manager *manager, domi_house *house,
-                                                           domi_envelope *message)
+/* Turn an ask or a notice for which the behaviour has no row into a dead letter. The log tells of
+ * it once for each type, because the sender may not learn of it. */
+__attribute__((noinline, cold)) static void
+refuse_message_without_row(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     domi_manager_warn(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
     domi_mailbox_drop(manager, house, &message->node, -EOPNOTSUPP);
@@ -85,7 +86,7 @@ void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack 
              manager->io_hooks.send_mail(manager, house, message))
         return;
     else if (rest == NULL)
-        refuse_unknown(manager, house, message);
+        refuse_message_without_row(manager, house, message);
     else if (rest->frame_size != 0)
         domi_run_handle_framed(manager, house, message, rest, kind);
     else
@@ -95,7 +96,7 @@ void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack 
 /* True if a node of the exception mailbox is a failure. The end of a sleep, and a wait that was
  * over before it began, come through the same mailbox and count as replies; the end of the sleep
  * that stands for the deadline of a kept ask is a failure. */
-static bool is_failure(const domi_node *node)
+static bool is_exception_node_a_failure(const domi_node *node)
 {
     const domi_promise *promise = (const domi_promise *)(const void *)node;
 
@@ -105,16 +106,17 @@ static bool is_failure(const domi_node *node)
            domi_promise_stack(promise)->wait == DOMI_WAIT_KEPT;
 }
 
-/* Take exceptions until `most` were taken or none is left. Returns their number. */
-__attribute__((noinline)) static uint32_t handle_exceptions(domi_manager *manager,
-                                                            domi_house *house, uint32_t most)
+/* Take exceptions from their mailbox until `most` were taken or none is left. Returns their
+ * number. */
+__attribute__((noinline)) static uint32_t
+handle_exceptions_of_house(domi_manager *manager, domi_house *house, uint32_t most)
 {
     uint32_t taken = 0;
     uint32_t failures = 0;
 
     for (; house->tails[DOMI_EXCEPTION] != NULL && taken < most; taken++) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EXCEPTION]);
-        failures += is_failure(node);
+        failures += is_exception_node_a_failure(node);
         if (domi_node_is_stack(node) || domi_node_is_promise(node))
             domi_stack_run_node(manager, node);
         else
@@ -125,8 +127,8 @@ __attribute__((noinline)) static uint32_t handle_exceptions(domi_manager *manage
     return taken;
 }
 
-/* Let the waiting receives choose their messages. */
-DOMI_INLINE void handle_received_mail(domi_run *run, uint32_t kept, bool ordered)
+/* Let the waiting receives of a house choose their messages. */
+DOMI_INLINE void let_receives_choose_messages(domi_run *run, uint32_t kept, bool ordered)
 {
     if (run->left <= kept)
         return;
@@ -139,13 +141,13 @@ DOMI_INLINE void handle_received_mail(domi_run *run, uint32_t kept, bool ordered
 
 /* Take asks and notices of an actor with an order. Returns the number of places that are left in
  * the run. */
-__attribute__((noinline)) static uint32_t handle_mail_in_order(domi_run run, uint32_t kept)
+__attribute__((noinline)) static uint32_t handle_ordered_mail(domi_run run, uint32_t kept)
 {
     domi_house *house = run.house;
     domi_manager *manager = run.manager;
 
     domi_stack_prepare(run.stack, manager, house);
-    /* A handler may change the behaviour to one without an order. */
+    /* checked for each message: a handler may change the behaviour to one without an order */
     while (run.left > kept && house->mail != 0 && domi_house_is_ordered(house) &&
            domi_run_may_take_but(manager, house, 0)) {
         domi_node *node = domi_order_take(house);
@@ -159,31 +161,31 @@ __attribute__((noinline)) static uint32_t handle_mail_in_order(domi_run run, uin
             domi_run_handle_taken(&run, message, DOMI_NOTICE);
     }
     if (domi_house_is_ordered(house) && domi_house_has_receive_to_look(house))
-        handle_received_mail(&run, kept, true);
+        let_receives_choose_messages(&run, kept, true);
     return run.left;
 }
 
 /* True if asks and notices are taken in another way than from the heads of their mailboxes: by
  * receives, or by an order. FRESH is set only while receives wait. */
-DOMI_INLINE bool is_mail_chosen(const domi_house *house)
+DOMI_INLINE bool is_mail_chosen_by_receive_or_order(const domi_house *house)
 {
     return (house->marks & (DOMI_MARK_FRESH | DOMI_MARK_ORDERED)) != 0;
 }
 
 /* Take asks and notices of a house whose mail is chosen by receives or by an order. */
-DOMI_INLINE void handle_chosen_mail(domi_run *run, uint32_t kept)
+DOMI_INLINE void handle_mail_chosen_by_receive_or_order(domi_run *run, uint32_t kept)
 {
     if (domi_house_is_ordered(run->house))
-        run->left = handle_mail_in_order(*run, kept);
+        run->left = handle_ordered_mail(*run, kept);
     else if (domi_house_has_receive_to_look(run->house))
-        handle_received_mail(run, kept, false);
+        let_receives_choose_messages(run, kept, false);
 }
 
 /* Call the row for an event. Returns 0; then the caller frees the event or gives it back to its
  * timer, watch or descriptor. Returns -EOPNOTSUPP if there is no row, and -ESTALE if the actor is
  * not mounted; then nothing was called, and the caller makes the event a dead letter. */
-DOMI_INLINE int handle_event(domi_manager *manager, domi_house *house, domus_stack *stack,
-                             domi_envelope *message, bool mounted)
+DOMI_INLINE int call_row_for_event(domi_manager *manager, domi_house *house, domus_stack *stack,
+                                   domi_envelope *message, bool mounted)
 {
     if (!mounted)
         return -ESTALE;
@@ -209,9 +211,9 @@ static void handle_event_of_object(domi_manager *manager, domi_house *house, dom
     const domi_kind *kind = domi_kind_of(node);
 
     if (kind->begin_event(manager, house, node)) {
-        int error = handle_event(manager, house, stack, message, mounted);
+        int error = call_row_for_event(manager, house, stack, message, mounted);
         if (error != 0)
-            drop_event(manager, house, message, error);
+            report_event_as_dead_letter(manager, house, message, error);
     }
     kind->end_event(manager, house, node);
 }
@@ -224,15 +226,16 @@ DOMI_INLINE void handle_next_event(domi_run *run, domi_node *node, bool mounted)
     if (domi_node_is_embedded(node))
         handle_event_of_object(run->manager, run->house, run->stack, node, mounted);
     else if (handle_message_of_library(run->manager, run->house, message) ||
-             (error = handle_event(run->manager, run->house, run->stack, message, mounted)) == 0)
+             (error = call_row_for_event(run->manager, run->house, run->stack, message, mounted)) ==
+                 0)
         domi_pool_free(run->manager, node);
     else
         domi_mailbox_drop(run->manager, run->house, node, error);
 }
 
-/* Take events. `mounted` is a constant in each call, so that the events of a mounted actor cost no
- * test of it. */
-DOMI_INLINE void handle_events(domi_run *run, uint32_t kept, bool mounted)
+/* Take events from their mailbox. `mounted` is a constant in each call, so that the events of a
+ * mounted actor cost no test of it. */
+DOMI_INLINE void handle_events_of_house(domi_run *run, uint32_t kept, bool mounted)
 {
     domi_house *house = run->house;
     uint32_t before = run->left;
@@ -247,48 +250,48 @@ DOMI_INLINE void handle_events(domi_run *run, uint32_t kept, bool mounted)
     domi_run_count(run, DOMI_EVENT, before);
 }
 
-/* Take events, also if the actor is not mounted, because the ends of its children are events, and a
- * stop waits for them. An event of a user becomes a dead letter then, so that no event is left that
- * would keep the house READY. */
-DOMI_INLINE void handle_all_events(domi_run *run, uint32_t kept)
+/* Take events from their mailbox, also if the actor is not mounted, because the ends of its
+ * children are events, and a stop waits for them. An event of a user becomes a dead letter then, so
+ * that no event is left that would keep the house READY. */
+DOMI_INLINE void handle_events_of_unmounted_too(domi_run *run, uint32_t kept)
 {
     if (DOMI_UNLIKELY((run->house->marks & DOMI_MARK_UNMOUNTED) != 0))
-        handle_events(run, kept, false);
+        handle_events_of_house(run, kept, false);
     else
-        handle_events(run, kept, true);
+        handle_events_of_house(run, kept, true);
 }
 
 /* Let io handle the work of the channels of a channels actor. */
-DOMI_INLINE void handle_channels(domi_run *run)
+DOMI_INLINE void handle_work_of_channels(domi_run *run)
 {
     if (domi_house_may_run_channels(run->house))
         run->left -= run->manager->io_hooks.run_channels(run->manager, run->house, run->left);
 }
 
-/* Take from one source until it is empty or the run is full. A source is a mailbox, or
- * the channels. */
-static void handle_source(domi_run *run, uint32_t source)
+/* Take mail from one source until it is empty or the run is full. A source is a mailbox, or the
+ * channels. */
+static void handle_mail_of_source(domi_run *run, uint32_t source)
 {
     switch (source) {
     case DOMI_REPLY:
         domi_run_take_replies(run, 0);
         break;
     case DOMI_EXCEPTION:
-        run->left -= handle_exceptions(run->manager, run->house, run->left);
+        run->left -= handle_exceptions_of_house(run->manager, run->house, run->left);
         break;
     case DOMI_ASK:
         domi_run_take(run, DOMI_ASK, 0);
         break;
     case DOMI_NOTICE:
         domi_run_take(run, DOMI_NOTICE, 0);
-        if (is_mail_chosen(run->house))
-            handle_chosen_mail(run, 0);
+        if (is_mail_chosen_by_receive_or_order(run->house))
+            handle_mail_chosen_by_receive_or_order(run, 0);
         break;
     case DOMI_EVENT:
-        handle_all_events(run, 0);
+        handle_events_of_unmounted_too(run, 0);
         break;
     default:
-        handle_channels(run);
+        handle_work_of_channels(run);
     }
 }
 
@@ -297,11 +300,11 @@ static void handle_source(domi_run *run, uint32_t source)
 
 static_assert(SOURCES <= DOMI_EVENT_STEP, "each source fits beside the events");
 
-/* Take from all sources, in a run of fewer than 8 messages. Such a run keeps no places for later
- * sources, so in the usual order the first mailbox could fill each run, and the others would
+/* Take mail from all sources, in a run of fewer than 8 messages. Such a run keeps no places for
+ * later sources, so in the usual order the first mailbox could fill each run, and the others would
  * starve. Each run therefore begins behind the source with which the last one began. Returns the
  * number of places that are left. */
-__attribute__((noinline, cold)) static uint32_t run_few_places(domi_run run)
+__attribute__((noinline, cold)) static uint32_t handle_sources_in_short_run(domi_run run)
 {
     domi_house *house = run.house;
     uint32_t places = run.left;
@@ -310,10 +313,10 @@ __attribute__((noinline, cold)) static uint32_t run_few_places(domi_run run)
     for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
         uint32_t source = (first + i) % SOURCES;
 
-        /* nothing was handled before this source, so it is the one with which the run begins */
+        /* nothing was handled before this source, so the run counts as begun with it */
         if (run.left == places)
             house->events = (house->events & ~DOMI_EVENT_FIRST_MASK) | (source + 1) % SOURCES;
-        handle_source(&run, source);
+        handle_mail_of_source(&run, source);
     }
     return run.left;
 }
@@ -330,7 +333,7 @@ DOMI_INLINE uint32_t get_places_kept_for_notices(const domi_house *house, bool h
     return waits ? kept : 0;
 }
 
-/* For each kind of mail: how many of the run's messages must be left when this kind has been
+/* For each kind of mail, the number of the run's messages that must be left when this kind has been
  * handled, for the kinds that are handled after it and wait. */
 typedef struct kept_places {
     uint32_t behind_replies;
@@ -340,8 +343,8 @@ typedef struct kept_places {
     uint32_t behind_events;
 } kept_places;
 
-/* Keep `kept` places for each later kind that waits. */
-static kept_places keep_places(const domi_house *house, uint32_t kept)
+/* Keep `kept` places of a run for each later kind of mail that waits. */
+static kept_places keep_places_for_later_kinds(const domi_house *house, uint32_t kept)
 {
     bool held = (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_ORDERED)) != 0;
     uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
@@ -358,9 +361,9 @@ static kept_places keep_places(const domi_house *house, uint32_t kept)
     };
 }
 
-/* Take from the mailboxes from `first` on in their order, and then from the channels. Returns the
- * number of places that are left. */
-static uint32_t handle_mailboxes(domi_run run, uint32_t first, kept_places kept)
+/* Take mail from the mailboxes from `first` on in their order, and then from the channels. Returns
+ * the number of places that are left. */
+static uint32_t handle_mailboxes_from_first(domi_run run, uint32_t first, kept_places kept)
 {
     domi_house *house = run.house;
 
@@ -368,16 +371,17 @@ static uint32_t handle_mailboxes(domi_run run, uint32_t first, kept_places kept)
         domi_run_take_replies(&run, kept.behind_replies);
     if (first <= DOMI_EXCEPTION && house->tails[DOMI_EXCEPTION] != NULL &&
         run.left > kept.behind_exceptions)
-        run.left -= handle_exceptions(run.manager, house, run.left - kept.behind_exceptions);
+        run.left -=
+            handle_exceptions_of_house(run.manager, house, run.left - kept.behind_exceptions);
     if (first <= DOMI_ASK && house->tails[DOMI_ASK] != NULL)
         domi_run_take(&run, DOMI_ASK, kept.behind_asks);
     if (first <= DOMI_NOTICE && house->tails[DOMI_NOTICE] != NULL)
         domi_run_take(&run, DOMI_NOTICE, kept.behind_notices);
-    if (DOMI_UNLIKELY(is_mail_chosen(house)))
-        handle_chosen_mail(&run, kept.behind_notices);
+    if (DOMI_UNLIKELY(is_mail_chosen_by_receive_or_order(house)))
+        handle_mail_chosen_by_receive_or_order(&run, kept.behind_notices);
     if (house->tails[DOMI_EVENT] != NULL)
-        handle_all_events(&run, kept.behind_events);
-    handle_channels(&run);
+        handle_events_of_unmounted_too(&run, kept.behind_events);
+    handle_work_of_channels(&run);
     return run.left;
 }
 
@@ -386,11 +390,12 @@ uint32_t domi_run_take_in_order(domi_run run)
     uint32_t kept = run.manager->limits.run_kept;
 
     if (DOMI_UNLIKELY(kept == 0))
-        return run_few_places(run);
-    return handle_mailboxes(run, DOMI_REPLY, keep_places(run.house, kept));
+        return handle_sources_in_short_run(run);
+    return handle_mailboxes_from_first(run, DOMI_REPLY,
+                                       keep_places_for_later_kinds(run.house, kept));
 }
 
 uint32_t domi_run_take_behind(domi_run run, uint32_t kind)
 {
-    return handle_mailboxes(run, kind + 1, (kept_places){0});
+    return handle_mailboxes_from_first(run, kind + 1, (kept_places){0});
 }

@@ -22,17 +22,18 @@
  * of an ask reads. */
 typedef struct domi_run {
     domi_manager *manager; /* the manager of the thread that runs the house */
-    domi_house *house;     /* the house that runs */
-    domus_stack *stack;    /* set up once for turns that end at once */
-    uint32_t left;         /* number of messages that this run may still handle */
+    domi_house *house;     /* the house whose mail the run handles */
+    /* stack that is set up once and serves all turns whose conversations end at once */
+    domus_stack *stack;
+    uint32_t left; /* number of messages that this run may still handle */
 } domi_run;
 
-/* Take from all mailboxes, and then from the channels. Returns the number of places that are
- * left. */
+/* Take mail from all mailboxes of the house, and then from its channels. Returns the number of the
+ * run's places that are left. */
 uint32_t domi_run_take_in_order(domi_run run);
 
-/* Take from the mailboxes behind that of `kind`, which alone held mail when the run began, and then
- * from the channels. Returns the number of places that are left. */
+/* Take mail from the mailboxes behind that of `kind`, which alone held mail when the run began, and
+ * then from the channels. Returns the number of places that are left. */
 uint32_t domi_run_take_behind(domi_run run, uint32_t kind);
 
 /* Handle a message by a row that has a frame. A frame lies in a pooled stack, so the conversation
@@ -40,12 +41,13 @@ uint32_t domi_run_take_behind(domi_run run, uint32_t kind);
 void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envelope *message,
                             const domus_on *on, uint32_t kind);
 
-/* Handle an ask or notice whose type has no row: a message of the library itself, or by the last
- * row. Without a last row an ask fails with -EOPNOTSUPP, and a notice becomes a dead letter. */
+/* Handle an ask or notice whose type has no row: it is a message of the library itself, or the last
+ * row of the behaviour gets it. Without a last row an ask fails with -EOPNOTSUPP, and a notice
+ * becomes a dead letter. */
 void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack *stack,
                           domi_envelope *message, uint32_t kind);
 
-/* Add the messages of `kind` to the counters that were handled since `before` places were left. */
+/* Count the messages of `kind` that the run has handled since it had `before` places left. */
 DOMI_INLINE void domi_run_count(const domi_run *run, uint32_t kind, uint32_t before)
 {
     domi_counter_add(&run->manager->counters.handled[kind], before - run->left);
@@ -66,7 +68,7 @@ DOMI_INLINE void domi_run_handle(domi_manager *manager, domi_house *house, domus
         domi_stack_prepare(stack, manager, house);
 }
 
-/* Take the next reply and handle it. */
+/* Take the next reply out of its mailbox and handle it. */
 DOMI_INLINE void domi_run_take_reply(domi_run *run)
 {
     domi_node *node = domi_list_take(&run->house->tails[DOMI_REPLY]);
@@ -76,7 +78,7 @@ DOMI_INLINE void domi_run_take_reply(domi_run *run)
     domi_stack_handle_answer(run->manager, run->house, (domi_envelope *)(void *)node);
 }
 
-/* Take replies until `kept` places are left. */
+/* Handle replies until none is left, or until only `kept` places of the run are left. */
 DOMI_INLINE void domi_run_take_replies(domi_run *run, uint32_t kept)
 {
     uint32_t before = run->left;
@@ -86,7 +88,8 @@ DOMI_INLINE void domi_run_take_replies(domi_run *run, uint32_t kept)
     domi_run_count(run, DOMI_REPLY, before);
 }
 
-/* True if the house may take the next ask or notice; each of the marks `others` forbids it, too. */
+/* True if the house may take the next ask or notice; each of the marks in `others` forbids it,
+ * too. */
 DOMI_INLINE bool domi_run_may_take_but(domi_manager *manager, domi_house *house, uint32_t others)
 {
     if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | others)) != 0)
@@ -98,8 +101,8 @@ DOMI_INLINE bool domi_run_may_take_but(domi_manager *manager, domi_house *house,
     return true;
 }
 
-/* Do the same as domi_run_may_take_but(), for the next message of one mailbox. False for an actor
- * with an order, whose mail run.c takes. */
+/* True if the house may take the next message of one mailbox, as domi_run_may_take_but() says.
+ * False for an actor with an order, whose mail run.c takes. */
 DOMI_INLINE bool domi_run_may_take(domi_manager *manager, domi_house *house)
 {
     return domi_run_may_take_but(manager, house, DOMI_MARK_ORDERED);
@@ -124,7 +127,7 @@ DOMI_INLINE void domi_run_handle_taken(domi_run *run, domi_envelope *message, ui
         domi_run_handle(run->manager, house, run->stack, message, on, kind);
 }
 
-/* Take the next ask or notice and handle it. */
+/* Take the next ask or notice out of its mailbox and handle it. */
 DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
 {
     domi_node *node = domi_list_take(&run->house->tails[kind]);
@@ -132,7 +135,8 @@ DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
     domi_run_handle_taken(run, (domi_envelope *)(void *)node, kind);
 }
 
-/* Take asks or notices until `kept` places are left. */
+/* Handle asks or notices until none may be taken, or until only `kept` places of the run are
+ * left. */
 DOMI_INLINE void domi_run_take(domi_run *run, uint32_t kind, uint32_t kept)
 {
     domi_house *house = run->house;

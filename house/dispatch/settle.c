@@ -1,4 +1,5 @@
-/* Settles houses that have marks, or from which another thread or actor wants something. */
+/* Settles those houses after a run that have marks, or from which another thread or actor wants
+ * something. */
 #include "house/dispatch/settle.h"
 
 #include "base/check.h"
@@ -9,11 +10,12 @@
 #include "house/family/watch.h"
 #include "house/message/mailbox.h"
 
-/* Marks that few houses have, and for which settle() has more to do. */
+/* Marks of a house that few houses have, and for which settle_house_after_run() has more to do. */
 #define DOMI_MARKS_SPECIAL                                                                         \
     (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE | DOMI_MARK_GONE)
 
-static void settle_marked_house(domi_manager *manager, domi_house *house, uint32_t handled)
+static void settle_house_with_special_marks(domi_manager *manager, domi_house *house,
+                                            uint32_t handled)
 {
     if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
         bool only_looked = house->family->idle_looked && handled <= 1;
@@ -29,10 +31,11 @@ static void settle_marked_house(domi_manager *manager, domi_house *house, uint32
         domi_house_stop_after_run(house);
 }
 
-/* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. Without
+/* End the run of a house: it becomes READY, at the tail of its queue, or WAITING, or free. Without
  * `may_end` an actor that has to end or restart becomes READY, and the end of its next run does
  * that: a stand-in may not do it, because it runs code of users and may use io. */
-DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled, bool may_end)
+DOMI_INLINE void settle_house_after_run(domi_manager *manager, domi_house *house, uint32_t handled,
+                                        bool may_end)
 {
     uint64_t life = domi_house_life(house);
 
@@ -41,9 +44,9 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
         return;
     }
     if ((house->marks & DOMI_MARKS_SPECIAL) != 0) {
-        settle_marked_house(manager, house, handled);
-        /* If a stand-in misses a stop here, the node of that stop arrives later and makes the house
-         * READY. */
+        settle_house_with_special_marks(manager, house, handled);
+        /* If a stand-in misses a stop at this load, the node of that stop arrives later and makes
+         * the house READY. */
         if (may_end)
             life = domi_house_life(house);
     }
@@ -64,10 +67,10 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
 
 void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled)
 {
-    settle(home, house, handled, true);
+    settle_house_after_run(home, house, handled, true);
 }
 
 void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled)
 {
-    settle(home, house, handled, false);
+    settle_house_after_run(home, house, handled, false);
 }

@@ -7,7 +7,8 @@
 
 #include "house/message/manager.h"
 
-/* The marks of houses that settle.c settles; DOMI_LIVES_SETTLED are the bits of the life word. */
+/* The marks of houses that settle.c settles; DOMI_LIVES_SETTLED are the bits of the life word that
+ * do so. */
 #define DOMI_MARKS_SETTLED                                                                         \
     (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS | DOMI_MARK_STOPPING | DOMI_MARK_PASSIVATES |            \
      DOMI_MARK_ROUTEE | DOMI_MARK_GONE)

@@ -45,8 +45,9 @@ uint64_t domus_now_ns(const domus_stack *stack)
     return stack->manager->now_ns;
 }
 
-DOMI_INLINE int send_notice(domi_manager *manager, const domi_house *sender, domus_address to,
-                            const domus_type *type, const void *payload)
+DOMI_INLINE int send_notice_in_new_envelope(domi_manager *manager, const domi_house *sender,
+                                            domus_address to, const domus_type *type,
+                                            const void *payload)
 {
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
 
@@ -61,25 +62,28 @@ DOMI_INLINE int send_notice(domi_manager *manager, const domi_house *sender, dom
     return error;
 }
 
-/* Send any notice, with a payload of any size and in a new envelope. */
-__attribute__((noinline)) static int send_any_notice(domus_stack *stack, domus_address to,
-                                                     const domus_type *type, const void *payload)
+/* Send a notice of any kind, with a payload of any size and in a new envelope. */
+__attribute__((noinline)) static int send_notice_of_any_size(domus_stack *stack, domus_address to,
+                                                             const domus_type *type,
+                                                             const void *payload)
 {
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    return send_notice(stack->manager, domi_stack_house(stack), to, type, payload);
+    return send_notice_in_new_envelope(stack->manager, domi_stack_house(stack), to, type, payload);
 }
 
 /* Send a notice that cannot take the short way of domus_notice(). A small notice to another thread
  * or within a pool is put directly, without another test of the home lane. */
-__attribute__((noinline)) static int send_notice_slow(domus_stack *stack, domus_address to,
-                                                      const domus_type *type, const void *payload)
+__attribute__((noinline)) static int send_notice_without_short_way(domus_stack *stack,
+                                                                   domus_address to,
+                                                                   const domus_type *type,
+                                                                   const void *payload)
 {
     domi_manager *manager = stack->manager;
 
     if (type->size > DOMI_PAYLOAD_FEW || to.house == NULL || to.house->home == manager ||
         !domi_pool_has_envelope(manager, DOMI_SLAB_64))
-        return send_any_notice(stack, to, type, payload);
+        return send_notice_of_any_size(stack, to, type, payload);
     domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_64);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_NOTICE;
@@ -98,13 +102,14 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
 {
     domi_manager *manager = stack->manager;
 
-    /* the put reads and writes this cache line, which another thread may have written last */
+    /* the put reads and writes this cache line of the receiver's house, which another thread may
+     * have written last */
     domi_prefetch_write(to.house);
     if (DOMI_UNLIKELY(type->size > DOMI_PAYLOAD_FEW ||
                       !domi_mailbox_is_open(manager, to, DOMI_NOTICE) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
                       !domi_pool_has_envelope(manager, DOMI_SLAB_64)))
-        return send_notice_slow(stack, to, type, payload);
+        return send_notice_without_short_way(stack, to, type, payload);
     domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_64);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_NOTICE;
@@ -114,8 +119,8 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
     return 0;
 }
 
-/* number of targets that are prefetched. This halves the time of 100,000 sends, and makes no
- * difference for a few. */
+/* Number of targets of domus_notice_all() whose houses are prefetched. This halves the time of
+ * 100,000 sends, and makes no difference for a few. */
 #define AHEAD 8u
 
 int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count,
@@ -135,7 +140,8 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             domi_prefetch_write(to[i + AHEAD].house);
-        int error = send_notice(manager, domi_stack_house(stack), to[i], type, payload);
+        int error =
+            send_notice_in_new_envelope(manager, domi_stack_house(stack), to[i], type, payload);
         sent += error == 0;
         if (result == 0)
             result = error;
@@ -148,8 +154,8 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
 
 /* Returns the home for a new actor; NULL if the options name a thread that does not exist or a pool
  * of another system, or if the actor would be in a pool and is no state actor. */
-static domi_manager *choose_home_of_actor(domus_stack *stack, const domus_behaviour *behaviour,
-                                          const domus_spawn_options *options)
+static domi_manager *choose_home_of_new_actor(domus_stack *stack, const domus_behaviour *behaviour,
+                                              const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;
     domi_manager *home = domi_stack_house(stack)->home;
@@ -169,9 +175,10 @@ static domi_manager *choose_home_of_actor(domus_stack *stack, const domus_behavi
     return NULL;
 }
 
-/* True if the options name no pool, so the actor would be in its parent's pool only because its
- * parent is. */
-static bool is_for_own_pool(const domi_house *parent, const domus_spawn_options *options)
+/* True if the options of a spawn name neither a pool nor a place, so that the new actor would be in
+ * a pool only because its parent is in it. */
+static bool would_spawn_stay_in_parents_pool(const domi_house *parent,
+                                             const domus_spawn_options *options)
 {
     return domi_house_is_pooled(parent) &&
            (options == NULL || (options->pool == NULL && options->placement == DOMUS_NEAR));
@@ -191,9 +198,10 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
         return manager->hooks.spawn_detached(manager, parent, behaviour, state, options,
                                              ret_address);
     }
-    domi_manager *home = choose_home_of_actor(stack, behaviour, options);
+    domi_manager *home = choose_home_of_new_actor(stack, behaviour, options);
     if (home == NULL)
-        return is_for_own_pool(parent, options) ? domi_refuse_ringless(stack) : -EINVAL;
+        return would_spawn_stay_in_parents_pool(parent, options) ? domi_refuse_ringless(stack)
+                                                                 : -EINVAL;
     return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);
 }
 
@@ -251,8 +259,9 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     return 0;
 }
 
-static int arm_timer(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, bool fixed_delay,
-                     const domus_type *type, const void *payload, domus_timer *ret_timer)
+static int arm_timer_of_actor(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns,
+                              bool fixed_delay, const domus_type *type, const void *payload,
+                              domus_timer *ret_timer)
 {
     domi_timer *timer;
 
@@ -270,7 +279,7 @@ static int arm_timer(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, 
 int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type, const void *payload,
                 domus_timer *ret_timer)
 {
-    return arm_timer(stack, delay_ns, 0, false, type, payload, ret_timer);
+    return arm_timer_of_actor(stack, delay_ns, 0, false, type, payload, ret_timer);
 }
 
 int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type, const void *payload,
@@ -278,7 +287,7 @@ int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type, 
 {
     if (period_ns < DOMI_WHEEL_TICK_NS)
         return -EINVAL;
-    return arm_timer(stack, period_ns, period_ns, false, type, payload, ret_timer);
+    return arm_timer_of_actor(stack, period_ns, period_ns, false, type, payload, ret_timer);
 }
 
 int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_type *type, const void *payload,
@@ -286,7 +295,7 @@ int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_type *type, 
 {
     if (delay_ns < DOMI_WHEEL_TICK_NS)
         return -EINVAL;
-    return arm_timer(stack, delay_ns, delay_ns, true, type, payload, ret_timer);
+    return arm_timer_of_actor(stack, delay_ns, delay_ns, true, type, payload, ret_timer);
 }
 
 int domus_timer_cancel(domus_stack *stack, domus_timer timer)

@@ -38,7 +38,7 @@ void domi_house_state_set(domi_house *house, const void *state)
         memset(house->self, 0, bytes);
 }
 
-/* Returns the number of a behaviour (tally.h), and assigns one if it has none. */
+/* Returns the number of a behaviour (tally.h), and gives it one if it has none. */
 static uint32_t get_behaviour_number(const domi_manager *manager, const domus_behaviour *behaviour)
 {
     domi_behaviours *behaviours = manager->directory.behaviours;
@@ -61,10 +61,10 @@ void domi_house_count_change(domi_manager *manager, const domi_house *house, uin
     domi_counter_add(&manager->tallies[house->tally].begun, 1);
 }
 
-/* True if the manager runs a house that is lent to it. Then the home of the house counts, when it
- * has the house back: so the numbers of each thread are right, because an actor begins and ends at
- * home. */
-static bool is_borrower(const domi_manager *manager, const domi_house *house)
+/* True if the manager runs the house only as a thief. Then the home of the house counts its change
+ * of behaviour, when it has the house back: so the numbers of each thread are right, because an
+ * actor begins and ends at home. */
+static bool runs_manager_house_as_thief(const domi_manager *manager, const domi_house *house)
 {
     return house->home != manager && !domi_house_is_pooled(house);
 }
@@ -74,13 +74,13 @@ void domi_house_count_as(domi_manager *manager, domi_house *house, const domus_b
     uint32_t before = house->tally;
 
     house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
-    /* in its on_mount an actor is not counted yet */
-    if (house->state != DOMI_MOUNTING && !is_borrower(manager, house))
+    /* while its on_mount runs, an actor is not counted yet */
+    if (house->state != DOMI_MOUNTING && !runs_manager_house_as_thief(manager, house))
         domi_house_count_change(manager, house, before);
 }
 
-static int init_state(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour,
-                      const void *state)
+static int init_state_of_actor(domi_manager *manager, domi_house *house,
+                               const domus_behaviour *behaviour, const void *state)
 {
     uint32_t offset = get_state_offset(behaviour);
 
@@ -109,9 +109,9 @@ void domi_house_state_fini(domi_house *house)
 
 /* --- the house -------------------------------------------------------------------------------- */
 
-/* Register a new actor, which has its family, as a routee or a life of a grain if it is to be
- * one. */
-static int prepare_directory_actor(domi_house *house, const domi_birth *birth)
+/* Write into the family of a new actor what the directory makes of it: a routee or a life of a
+ * grain. */
+static int record_role_of_directory_actor(domi_house *house, const domi_birth *birth)
 {
     domi_family *family = house->family;
 
@@ -124,10 +124,10 @@ static int prepare_directory_actor(domi_house *house, const domi_birth *birth)
 }
 
 /* Make a family at the spawn, for the few houses that need one from the start. `restartable` says
- * that a copy of the first state is kept for restarts. */
-__attribute__((noinline)) static int make_family(domi_manager *manager, domi_house *house,
-                                                 const void *state, uint64_t idle_ns,
-                                                 const domi_birth *birth, bool restartable)
+ * that a copy of the actor's first state is kept for restarts. */
+__attribute__((noinline)) static int make_family_at_spawn(domi_manager *manager, domi_house *house,
+                                                          const void *state, uint64_t idle_ns,
+                                                          const domi_birth *birth, bool restartable)
 {
     uint32_t bytes = house->behaviour->state_size;
     domi_family *family = domi_family_of(house);
@@ -149,12 +149,12 @@ __attribute__((noinline)) static int make_family(domi_manager *manager, domi_hou
     family->last_ns = manager->now_ns;
     if (idle_ns != 0)
         house->marks |= DOMI_MARK_PASSIVATES;
-    return birth != NULL ? prepare_directory_actor(house, birth) : 0;
+    return birth != NULL ? record_role_of_directory_actor(house, birth) : 0;
 }
 
-static int init_family(domi_manager *manager, domi_house *house, const domi_house *parent,
-                       const void *state, const domus_spawn_options *options,
-                       const domi_birth *birth)
+static int init_family_if_needed(domi_manager *manager, domi_house *house, const domi_house *parent,
+                                 const void *state, const domus_spawn_options *options,
+                                 const domi_birth *birth)
 {
     bool restartable = parent != NULL && parent->behaviour->supervision != NULL && state != NULL &&
                        house->behaviour->state_size != 0;
@@ -162,7 +162,7 @@ static int init_family(domi_manager *manager, domi_house *house, const domi_hous
 
     if (!restartable && idle_ns == 0 && birth == NULL && house->behaviour->order == NULL)
         return 0;
-    return make_family(manager, house, state, idle_ns, birth, restartable);
+    return make_family_at_spawn(manager, house, state, idle_ns, birth, restartable);
 }
 
 /* Fill a new house, except for its parent, its name and its lease. */
@@ -170,7 +170,7 @@ static int init_house(domi_manager *manager, domi_house *house, const domi_house
                       const domus_behaviour *behaviour, const void *state,
                       const domus_spawn_options *options, const domi_birth *birth)
 {
-    int error = init_state(manager, house, behaviour, state);
+    int error = init_state_of_actor(manager, house, behaviour, state);
     if (error != 0)
         return error;
     house->reason = 0;
@@ -179,7 +179,7 @@ static int init_house(domi_manager *manager, domi_house *house, const domi_house
                           memory_order_relaxed);
     if (options != NULL && options->pinned)
         house->marks |= DOMI_MARK_PINNED;
-    error = init_family(manager, house, parent, state, options, birth);
+    error = init_family_if_needed(manager, house, parent, state, options, birth);
     if (error != 0) {
         domi_family_free(house);
         domi_house_state_fini(house);
@@ -188,8 +188,8 @@ static int init_house(domi_manager *manager, domi_house *house, const domi_house
     return error;
 }
 
-/* Undo the making of a house that was not published yet. */
-static void undo_house(domi_manager *manager, domi_house *house)
+/* Undo the making of a house that was not published yet, and free its slot. */
+static void undo_unpublished_house(domi_manager *manager, domi_house *house)
 {
     if (house->parent != NULL)
         domi_family_remove_child(house);
@@ -199,8 +199,8 @@ static void undo_house(domi_manager *manager, domi_house *house)
     domi_slots_untake(manager, house);
 }
 
-/* Make the house MOUNTING, without a place in the queue. */
-static void begin_mount(domi_manager *manager, domi_house *house)
+/* Make a house MOUNTING, without putting it into the queue of houses to be mounted. */
+static void begin_mounting_without_queue(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_MOUNTING);
     domi_counter_add(&manager->births.houses, 1);
@@ -208,19 +208,19 @@ static void begin_mount(domi_manager *manager, domi_house *house)
 
 void domi_house_queue_mount(domi_manager *manager, domi_house *house)
 {
-    begin_mount(manager, house);
+    begin_mounting_without_queue(manager, house);
     domi_fifo_put(&manager->schedule.mounting, house);
 }
 
-/* Set the life word of a complete house: from here on other threads may know its address. */
-static void publish_life(domi_manager *manager, domi_house *house, domus_address address)
+/* Set the life word of a complete house: from then on other threads may know its address. */
+static void publish_life_word(domi_manager *manager, domi_house *house, domus_address address)
 {
     uint64_t life = (uint64_t)address.lease << 32;
 
     if (domi_house_mail_max(house) != 0)
         life |= DOMI_LIFE_BOUNDED;
-    /* release: a thread that gets the address in another way than through the inbox sees a complete
-     * house, too. */
+    /* release: a thread that gets the address by another way than the inbox sees a complete house,
+     * too. */
     if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
         atomic_store_explicit(&house->life, life, memory_order_release);
         domi_house_queue_mount(manager, house);
@@ -262,10 +262,10 @@ static void log_refused_behaviour(domi_manager *manager, const domus_behaviour *
 
 /* Make an actor in a free slot. All counts and lists of the slot are empty, because free_house()
  * checks that. */
-static int make_actor(domi_manager *manager, domi_house *parent, domi_manager *home,
-                      const domus_behaviour *behaviour, const void *state,
-                      const domus_spawn_options *options, const domi_birth *birth,
-                      domus_address *ret_address)
+static int make_actor_in_free_slot(domi_manager *manager, domi_house *parent, domi_manager *home,
+                                   const domus_behaviour *behaviour, const void *state,
+                                   const domus_spawn_options *options, const domi_birth *birth,
+                                   domus_address *ret_address)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
     if (options != NULL && options->mailbox_max > UINT16_MAX)
@@ -293,11 +293,11 @@ static int make_actor(domi_manager *manager, domi_house *parent, domi_manager *h
     if (error == 0 && options != NULL && options->name != NULL)
         error = domi_doors.put_name(manager, house, options->name, address);
     if (error != 0) {
-        undo_house(manager, house);
+        undo_unpublished_house(manager, house);
         return error;
     }
     *ret_address = address;
-    publish_life(manager, house, address);
+    publish_life_word(manager, house, address);
     return 0;
 }
 
@@ -308,7 +308,8 @@ int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manage
 {
     if (manager->hooks.begin_spawn != NULL && !manager->hooks.begin_spawn(manager))
         return -ESHUTDOWN;
-    int result = make_actor(manager, parent, home, behaviour, state, options, birth, ret_address);
+    int result = make_actor_in_free_slot(manager, parent, home, behaviour, state, options, birth,
+                                         ret_address);
     if (manager->hooks.end_spawn != NULL)
         manager->hooks.end_spawn(manager);
     return result;
@@ -322,7 +323,7 @@ static bool does_owner_end_or_restart(const domi_house *owner)
     return (owner->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART | DOMI_MARK_UNMOUNTED)) != 0;
 }
 
-/* Give the house of a channel its state: one of its own, or that of its owner. */
+/* Give the house of a channel its state: a state of its own, or that of its owner. */
 static int init_channel_state(domi_manager *manager, domi_house *house, const domi_house *owner,
                               const domus_behaviour *behaviour, bool shares)
 {
@@ -334,7 +335,7 @@ static int init_channel_state(domi_manager *manager, domi_house *house, const do
         house->self = owner->self;
         memset(&house->channels, 0, sizeof house->channels);
     } else {
-        error = init_state(manager, house, behaviour, NULL);
+        error = init_state_of_actor(manager, house, behaviour, NULL);
     }
     house->channels.owns = DOMI_OWNS_CHANNEL;
     house->channels.shares_state = shares;
@@ -368,17 +369,18 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     }
     error = domi_family_add_child(owner, house);
     if (error != 0) {
-        undo_house(manager, house);
+        undo_unpublished_house(manager, house);
         return error;
     }
     *ret_house = house;
     house->channels.waits = waits;
     if (!waits) {
-        publish_life(manager, house, domi_house_address(house));
+        publish_life_word(manager, house, domi_house_address(house));
         return 0;
     }
-    begin_mount(manager, house);
-    /* release: publish_life() says why. The inbox may hold mail of an earlier life. */
+    begin_mounting_without_queue(manager, house);
+    /* release: the comment in publish_life_word() says why. The inbox may hold late mail of an
+     * earlier life. */
     atomic_store_explicit(&house->life, (uint64_t)domi_house_address(house).lease << 32,
                           memory_order_release);
     return 0;
@@ -428,11 +430,11 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     house->tally = (uint8_t)get_behaviour_number(manager, now);
     error = domi_family_add_child(owner, house);
     if (error != 0) {
-        undo_house(manager, house);
+        undo_unpublished_house(manager, house);
         return error;
     }
     *ret_address = domi_house_address(house);
-    publish_life(manager, house, *ret_address);
+    publish_life_word(manager, house, *ret_address);
     return 0;
 }
 

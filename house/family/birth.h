@@ -16,24 +16,25 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
 
 /* The properties of an actor that the directory makes: a routee or a life of a grain. */
 typedef struct domi_birth {
-    _Atomic uint32_t
-        *load; /* the place where a routee records its load (router.h); NULL: nowhere */
-    struct domi_grain *grain; /* the grain, if the actor is a life of one; NULL: none */
-    /* Fill the state of a grain's life, which is all zeros. Nothing can fail after this: if it
+    /* the place where a routee records its load (router.h); NULL: the actor is no such routee */
+    _Atomic uint32_t *load;
+    /* the grain of which the actor is a life; NULL: it is no life of a grain */
+    struct domi_grain *grain;
+    /* Fill the state of a grain's life, which is all zeros. Nothing can fail after this call: if it
      * returns 0, the actor is born. Returns 0; a negative errno, and then no actor is made. NULL:
      * the state stays zeros. */
     int (*fill)(struct domi_grain *grain, void *self);
-    bool ends_on_failure; /* a failure ends the actor, which has no parent */
+    bool ends_on_failure; /* whether a failure ends the actor, which has no parent */
 } domi_birth;
 
-/* Do the same as domi_house_spawn_child(), for an actor that the directory makes. If `birth` is
- * NULL, the actor is an ordinary one. An actor with `fill` has neither a parent nor a name. */
+/* Make an actor as domi_house_spawn_child() does, one that the directory makes. If `birth` is NULL,
+ * the actor is an ordinary one. An actor with `fill` has neither a parent nor a name. */
 int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manager *home,
                           const domus_behaviour *behaviour, const void *state,
                           const domus_spawn_options *options, const domi_birth *birth,
                           domus_address *ret_address);
 
-/* Do the same as domi_house_spawn_child(), without parent and options. */
+/* Make an actor as domi_house_spawn_child() does, without parent and options. */
 static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
                                    const domus_behaviour *behaviour, const void *state,
                                    domus_address *ret_address)
@@ -72,18 +73,19 @@ void domi_house_become_channel(domi_manager *manager, domi_house *house,
 void domi_house_count_as(domi_manager *manager, domi_house *house,
                          const domus_behaviour *behaviour);
 
-/* Count the actor under its behaviour, if it was counted under the behaviour with the number
- * `before` up to now. */
+/* Count an actor under its behaviour from now on, instead of under the behaviour with the number
+ * `before`. */
 void domi_house_count_change(domi_manager *manager, const domi_house *house, uint32_t before);
 
 /* Queue a house for mounting: its mount node has come through the inbox, or it was spawned on its
  * own home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);
 
-/* Set the state of a house as at its spawn: to a copy of `state`; to zeros if `state` is NULL. */
+/* Set the state of a house to what it was at its spawn: to a copy of `state`; to zeros if `state`
+ * is NULL. */
 void domi_house_state_set(domi_house *house, const void *state);
 
-/* Free the state of a house that ends. */
+/* Free the state of a house that ends, if it was allocated beside the slot. */
 void domi_house_state_fini(domi_house *house);
 
 #endif

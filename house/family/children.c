@@ -8,23 +8,23 @@
 #include <assert.h>
 #include <errno.h>
 
-#define FIRST_BITS 3u /* log2 of DOMI_CHILDREN_FIRST */
+#define FIRST_BITS 3u /* logarithm to base 2 of DOMI_CHILDREN_FIRST */
 static_assert(DOMI_CHILDREN_FIRST == 1u << FIRST_BITS, "a segment is told by a place's top bit");
 static_assert(DOMI_CHILDREN_SEGMENTS >= 32 - FIRST_BITS, "a place has 32 bits");
 
-/* Returns the segment of a place that is not among the first eight. */
+/* Returns the segment of a place in the list of children that is not among the first eight. */
 static uint32_t get_segment_of_place(uint32_t place)
 {
     return 31u - (uint32_t)__builtin_clz(place) - FIRST_BITS;
 }
 
-/* Returns the number of places before this segment. */
+/* Returns the number of places that lie in the segments before this one. */
 static uint32_t get_first_place_of_segment(uint32_t segment)
 {
     return DOMI_CHILDREN_FIRST << segment;
 }
 
-static domi_house **get_child_pointer(const domi_children *children, uint32_t place)
+static domi_house **get_pointer_to_child_at_place(const domi_children *children, uint32_t place)
 {
     if (place < DOMI_CHILDREN_FIRST)
         return (domi_house **)&children->first[place];
@@ -34,7 +34,7 @@ static domi_house **get_child_pointer(const domi_children *children, uint32_t pl
 
 domi_house *domi_children_get(const domi_children *children, uint32_t place)
 {
-    return *get_child_pointer(children, place);
+    return *get_pointer_to_child_at_place(children, place);
 }
 
 void domi_children_free(domi_children *children)
@@ -63,14 +63,14 @@ int domi_children_add(domi_children **children, domi_house *child)
             return -ENOMEM;
     }
     child->child_index = place;
-    *get_child_pointer(*children, place) = child;
+    *get_pointer_to_child_at_place(*children, place) = child;
     (*children)->count++;
     return 0;
 }
 
-/* Free the segment behind one that has just become empty, if there is one: it has been empty for
- * long. The segment that has just become empty is kept, so that a count that goes up and down at
- * its border allocates nothing. */
+/* Free the segment that follows one that has just become empty, if there is one: it has been empty
+ * for long. The segment that has just become empty is kept, so that a number of children that goes
+ * up and down at its border allocates nothing. */
 static void free_spare_segment(domi_children *children)
 {
     uint32_t segment =
@@ -85,7 +85,7 @@ void domi_children_remove(domi_children *children, domi_house *child)
     domi_house *last = domi_children_get(children, children->count - 1);
 
     DOMI_CHECK(domi_children_get(children, child->child_index) == child);
-    *get_child_pointer(children, child->child_index) = last;
+    *get_pointer_to_child_at_place(children, child->child_index) = last;
     last->child_index = child->child_index;
     children->count--;
     if ((children->count & (children->count - 1)) == 0)

@@ -10,8 +10,9 @@
 
 #include <errno.h>
 
-#define INTENSITY_DEFAULT 3u /* most restarts within a period, if the parent has set no number */
-/* length of that period, if the parent has set none: 5 s */
+/* most restarts of its children within a period, if a parent has set no number */
+#define INTENSITY_DEFAULT 3u
+/* length of the period in which restarts are counted, if a parent has set none: 5 s */
 #define PERIOD_DEFAULT_NS UINT64_C(5000000000)
 
 void domi_family_free(domi_house *house)
@@ -76,9 +77,9 @@ static bool does_thread_run_house(const domi_manager *manager, const domi_house 
     return house->home == manager && !domi_house_is_exposed(house);
 }
 
-/* Put the child's node to its parent. The parent lives until its last child has left, so its
- * address is valid here. */
-static void put_node_to_parent(domi_manager *manager, domi_house *child, uint16_t word)
+/* Put the node of a child to its parent, with a report. The parent lives until its last child has
+ * left, so its address is valid here. */
+static void put_node_of_child_to_parent(domi_manager *manager, domi_house *child, uint16_t word)
 {
     domus_address parent = domi_house_address(child->parent);
 
@@ -95,21 +96,21 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
     if (parent == NULL || manager->ending.has_stopped)
         return true;
     if (!does_thread_run_house(manager, parent)) {
-        put_node_to_parent(manager, child, DOMI_CHILD_GONE);
+        put_node_of_child_to_parent(manager, child, DOMI_CHILD_GONE);
         return false;
     }
     domi_family_remove_child(child);
     if ((parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
-        /* a parent that ends or restarts waits until its children have ended */
+        /* a parent that ends or restarts waits for the end of its last child */
         domi_house_rouse(manager, parent);
     return true;
 }
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-/* Decide on the failure of a house without a parent that has rules: end the actor if the failure is
+/* Decide on the failure of a house for which no parent has rules: end the actor if the failure is
  * fatal, else let it go on. */
-static void decide_for_root(domi_manager *manager, domi_house *house, bool fatal)
+static void decide_on_failure_without_parent(domi_manager *manager, domi_house *house, bool fatal)
 {
     if (!fatal && !(house->family != NULL && house->family->ends_on_failure)) {
         house->reason = 0;
@@ -130,10 +131,10 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
     domi_counter_add(&manager->counters.failures, 1);
     domi_counter_add(&manager->tallies[house->tally].failures, 1);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        return; /* the actor ends in any case */
+        return; /* a failure of an actor that is stopping needs no decision: it ends in any case */
     if ((house->marks & DOMI_MARK_SUSPENDED) != 0) {
-        /* The parent is deciding on an earlier failure, and its decision holds for this failure,
-         * too. If this one is fatal, the actor must not simply resume. */
+        /* The parent is deciding on an earlier failure of the actor, and its decision holds for
+         * this failure, too. If this failure is fatal, the actor must not simply resume. */
         if (fatal)
             house->marks |= DOMI_MARK_FATAL;
         return;
@@ -141,23 +142,23 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
     house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     domi_manager_log(manager, house, DOMI_HAS_FAILED, error);
     if (parent == NULL || domi_house_behaviour(parent)->supervision == NULL) {
-        decide_for_root(manager, house, fatal);
+        decide_on_failure_without_parent(manager, house, fatal);
         return;
     }
     house->marks |= DOMI_MARK_SUSPENDED;
     if (fatal)
         house->marks |= DOMI_MARK_FATAL;
     /* acquire: pairs with home's release of the node. If the node is in use, it carries a stop, or
-     * a decision for all children of the parent. Then that decides, and the parent is not told of
-     * this failure. */
+     * a decision that the parent has made for all its children. Then that decides, and the parent
+     * is not told of this failure. */
     uint64_t life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_NODE, memory_order_acquire);
     if ((life & DOMI_LIFE_NODE) != 0)
         return;
-    put_node_to_parent(manager, house, (uint16_t)-house->reason);
+    put_node_of_child_to_parent(manager, house, (uint16_t)-house->reason);
 }
 
-static domus_directive decide_for_child(const domus_supervision *supervision,
-                                        const domi_house *child, int error)
+static domus_directive decide_on_failure_of_child(const domus_supervision *supervision,
+                                                  const domi_house *child, int error)
 {
     for (uint32_t i = 0; i < supervision->rules_count; i++) {
         const domus_rule *rule = &supervision->rules[i];
@@ -168,14 +169,15 @@ static domus_directive decide_for_child(const domus_supervision *supervision,
     return supervision->otherwise;
 }
 
-/* Count one more restart. Returns false if there were too many in the period. */
-static bool count_restart_within_bound(domi_manager *manager, const domus_supervision *supervision,
-                                       domi_family *family)
+/* Count one more restart of a child. Returns false if there were too many in the period. */
+static bool count_restart_of_child(domi_manager *manager, const domus_supervision *supervision,
+                                   domi_family *family)
 {
     uint64_t period_ns = supervision->period_ns != 0 ? supervision->period_ns : PERIOD_DEFAULT_NS;
     uint32_t most = supervision->intensity != 0 ? supervision->intensity : INTENSITY_DEFAULT;
 
-    /* The period may have begun on another thread, whose clock was read later than this one's. */
+    /* The period may have begun on another thread, whose clock was read later than this
+     * thread's. */
     bool over = manager->now_ns > family->window_start_ns &&
                 manager->now_ns - family->window_start_ns > period_ns;
 
@@ -195,17 +197,17 @@ void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_
     DOMI_CHECK(error == 0 || manager->ending.has_stopped);
 }
 
-/* Reserve the child's node for a directive to the child. Returns false if the node is in use, or if
- * the child was asked to stop: its home then frees the slot, and relies on the node being free. */
-static bool reserve_node(domi_house *child)
+/* Reserve the child's node, in order to send the child a directive. Returns false if the node is in
+ * use, or if the child was asked to stop: its home then frees the slot, and relies on the node
+ * being free. */
+static bool reserve_node_of_child(domi_house *child)
 {
     uint64_t life = domi_house_life(child);
 
     do {
         if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
             return false;
-        /* acquire: pairs with home's release of the node; domi_family_handle_failure() says
-         * more. */
+        /* acquire: pairs with home's release of the node, as in domi_family_handle_failure(). */
     } while (!atomic_compare_exchange_weak_explicit(&child->life, &life, life | DOMI_LIFE_NODE,
                                                     memory_order_acquire, memory_order_relaxed));
     return true;
@@ -214,8 +216,8 @@ static bool reserve_node(domi_house *child)
 /* Send the directive for a failed child to all its siblings. A stop reaches all of them. A restart
  * skips a child whose node is in use: that child either has failed, too, and gets a directive of
  * its own, or is not mounted yet and needs no restart. */
-static void direct_all_siblings(domi_manager *manager, const domi_children *children,
-                                const domi_house *failed, domus_directive directive)
+static void send_directive_to_siblings(domi_manager *manager, const domi_children *children,
+                                       const domi_house *failed, domus_directive directive)
 {
     for (uint32_t i = 0; i < domi_children_count(children); i++) {
         domi_house *child = domi_children_get(children, i);
@@ -223,7 +225,7 @@ static void direct_all_siblings(domi_manager *manager, const domi_children *chil
             continue;
         if (directive == DOMUS_STOP)
             (void)domi_house_stop(manager, domi_house_address(child));
-        else if (reserve_node(child))
+        else if (reserve_node_of_child(child))
             domi_family_send_directive(manager, child, directive);
     }
 }
@@ -234,11 +236,11 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
     const domus_supervision *supervision = parent->behaviour->supervision;
     domus_directive directive = DOMUS_STOP;
 
-    /* A parent that stops or restarts stops all of its children, so this child stops, too. */
+    /* A child that fails while its parent stops or restarts is stopped, as all children of such a
+     * parent are. */
     if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
-        directive = decide_for_child(supervision, child, error);
-    if (directive == DOMUS_RESTART &&
-        !count_restart_within_bound(manager, supervision, parent->family))
+        directive = decide_on_failure_of_child(supervision, child, error);
+    if (directive == DOMUS_RESTART && !count_restart_of_child(manager, supervision, parent->family))
         directive = DOMUS_ESCALATE;
     if (directive == DOMUS_ESCALATE) {
         domi_counter_add(&manager->counters.escalations, 1);
@@ -247,7 +249,7 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
         directive = DOMUS_STOP;
     }
     if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
-        direct_all_siblings(manager, parent->family->children, child, directive);
+        send_directive_to_siblings(manager, parent->family->children, child, directive);
     domi_family_send_directive(manager, child, directive);
 }
 
@@ -265,7 +267,8 @@ void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_no
 
 void domi_family_drop_node(domi_manager *manager, domi_node *node)
 {
-    /* Nodes are dropped only when the system ends, and then slots are not used again. */
+    /* The nodes of children are dropped only when the system ends, and then slots are not used
+     * again. */
     DOMI_CHECK(manager->ending.has_stopped && node->slab == DOMI_SLAB_HOUSE);
 }
 

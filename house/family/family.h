@@ -20,18 +20,19 @@
  * errno. */
 #define DOMI_CHILD_GONE 0
 
-/* Free the family and all that it holds, except for the children themselves. */
+/* Free the family of a house and all that it holds, except for the child actors themselves. */
 void domi_family_free(domi_house *house);
 
 /* Add `child` to the children of `parent`. Returns 0; -ENOMEM. Called by the thread that
  * runs the parent. */
 int domi_family_add_child(domi_house *parent, domi_house *child);
 
-/* Ask all children to stop; if the actor restarts or stops hastily, they stop hastily, too. */
+/* Ask all children of an actor to stop; if the actor restarts or stops hastily, they stop hastily,
+ * too. */
 void domi_family_stop_children(domi_manager *manager, domi_house *house);
 
-/* Ask all children to stop hastily, because a stop of the actor that is under way has become a
- * hasty one. */
+/* Ask all children of an actor to stop hastily, because a stop of the actor that is under way has
+ * become a hasty one. */
 void domi_family_hasten_children(domi_manager *manager, domi_house *house);
 
 /* Remove a child that has ended from its parent's list. Returns true if that was done; then the
@@ -44,10 +45,10 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child);
  * must not simply resume. */
 void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal);
 
-/* Handle the event that a child's node is, in a run of the parent. */
+/* Handle the event by which a child's node tells of its failure or end, in a run of the parent. */
 void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_node *node);
 
-/* Drop a child's node with its parent's mailbox, because the system ends. */
+/* Drop the node of a child with its parent's mailbox, because the system ends. */
 void domi_family_drop_node(domi_manager *manager, domi_node *node);
 
 /* Send the parent's decision to the child, by the child's node, which is reserved for this (its

@@ -26,19 +26,19 @@
 /* The type that a thread reports while it runs on_stop, which has no message. */
 static const domus_type stop_type = {.name = "on_stop"};
 
-/* Returns the lease of the next life; 0 if the leases are used up. */
-static uint32_t get_next_lease(const domi_house *house)
+/* Returns the lease that the slot's next life gets; 0 if the leases are used up. */
+static uint32_t get_next_lease_of_slot(const domi_house *house)
 {
     return DOMI_LIFE_LEASE(domi_house_life(house)) + 1;
 }
 
 static void free_house(domi_manager *manager, domi_house *house)
 {
-    /* This comes before the house is closed: a thread that finds this watcher closed ends a leg of
-     * its watch, and must not find the watch in the watcher's list. */
+    /* The house's own watches are cancelled before it is closed: a thread that finds this watcher
+     * closed ends a leg of its watch, and must not find the watch in the watcher's list. */
     domi_watch_cancel_all(manager, house);
-    /* From here on no thread puts anything into this house; not even the functions below, which
-     * drop its mail, do. */
+    /* From here on no thread puts anything into this house, not even the functions below, which
+     * drop its mail. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
     domi_doors.leave_directory(manager, house);
     domi_watch_fire_all(manager, house);
@@ -50,20 +50,22 @@ static void free_house(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->attached == NULL && domi_house_count_parked(house) == 0);
     domi_family_free(house);
     domi_house_state_fini(house);
-    house->marks = 0; /* a free slot must have no marks: init_house() only adds marks */
-    /* A timer of a pooled actor may have been postponed, and was cancelled since. */
+    house->marks = 0; /* a free slot must have no marks, because init_house() only adds marks */
+    /* A timer of a pooled actor that ends may have been postponed, and was cancelled since, so the
+     * slot's bit for that is cleared. */
     domi_house_slot_set(house, domi_house_slot(house) & DOMI_SLOT_CLASS);
 
-    uint32_t lease = get_next_lease(house);
+    uint32_t lease = get_next_lease_of_slot(house);
     domi_house_move(house, DOMI_CREATED);
-    /* A late stop may still try its compare-exchange; it finds another lease and fails. Late mail
-     * in the inbox carries the old lease, and home makes it dead letters when it sorts the
-     * inbox. */
+    /* A stop that comes late may still try its compare-exchange; it finds another lease and fails.
+     * Mail that comes late into the inbox carries the old lease, and home makes it dead letters
+     * when it sorts the inbox. */
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
     domi_counter_add(&manager->births.houses, UINT64_MAX);
     if (!domi_family_remove_ended(manager, house)) {
-        house->marks = DOMI_MARK_DEAD; /* the slot is freed when the parent knows of the end */
+        /* the slot of a child is freed when its parent knows of the end */
+        house->marks = DOMI_MARK_DEAD;
         return;
     }
     domi_house_free_returned(manager, house);
@@ -125,9 +127,9 @@ void domi_house_record_failed_mount(domi_manager *manager, domi_house *house, in
         domi_family_handle_failure(manager, house, error, true);
 }
 
-/* Open the channel of an actor that was mounted. The first run would be too late, because it takes
- * messages before it looks at the channel. */
-static void open_channel(domi_manager *manager, domi_house *house)
+/* Open the channel of an actor that was mounted. To do it in the actor's first run would be too
+ * late, because that takes messages before it looks at the channel. */
+static void open_channel_of_mounted_actor(domi_manager *manager, domi_house *house)
 {
     domi_run_begin(manager, house);
     manager->io_hooks.open_channel(manager, house);
@@ -139,7 +141,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     int result = 0;
 
     if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0)
-        /* the actor never began, so neither on_mount nor on_stop is called */
+        /* a stop has come before the actor began, so neither on_mount nor on_stop is called */
         house->marks |= DOMI_MARK_UNMOUNTED;
     else
         result = domi_house_run_mount(manager, house);
@@ -148,7 +150,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     if (result < 0)
         domi_house_record_failed_mount(manager, house, result);
     if (domi_house_may_run_channels(house))
-        open_channel(manager, house);
+        open_channel_of_mounted_actor(manager, house);
     if ((house->marks & (DOMI_MARK_PASSIVATES | DOMI_MARK_UNMOUNTED)) == DOMI_MARK_PASSIVATES)
         domi_house_check_idle_time(manager, house);
     domi_house_move(house, DOMI_WAITING);
@@ -186,14 +188,15 @@ DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house
     domi_run_end(manager);
 }
 
-/* True if the house's own node is under way. Otherwise it cannot be used any more: only a hasty
- * stop could still take it, and does nothing once HASTE is set. */
-static bool is_node_used(domi_house *house)
+/* True if the house's own node is under way. If not, nobody can use it any more: only a hasty stop
+ * could still take it, and does nothing once HASTE is set. */
+static bool is_own_node_under_way(domi_house *house)
 {
     uint64_t life = domi_house_life(house);
 
     if (house->parent != NULL && (life & DOMI_LIFE_HASTE) == 0)
-        /* Relaxed: both bits are in one word, and a caller that sees HASTE does nothing. */
+        /* Relaxed: HASTE and NODE are bits of one word, and a caller that sees HASTE does
+         * nothing. */
         life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_HASTE, memory_order_relaxed);
     return (life & DOMI_LIFE_NODE) != 0;
 }
@@ -206,10 +209,11 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     bool children = domi_house_count_children(house) != 0;
 
     domi_family_hasten_children(manager, house);
-    if (channels || children || house->stacks != NULL || is_node_used(house))
+    if (channels || children || house->stacks != NULL || is_own_node_under_way(house))
         return false;
-    /* A slot is freed only if its inbox was just emptied. Mail in it is sorted first, and the house
-     * comes back to this function. The mark of a pool's runner is no mail. */
+    /* A slot is freed only if its inbox was just emptied. If mail has come since, it is sorted
+     * first, and the house comes back to this function. The mark that a pool's runner leaves in the
+     * inbox is no mail. */
     uint64_t inbox = atomic_load_explicit(&house->inbox, memory_order_relaxed);
     if (inbox != 0 && !(inbox == DOMI_INBOX_BUSY && domi_house_is_pooled(house)))
         return false;
@@ -227,16 +231,17 @@ void domi_house_end_with_system(domi_manager *manager, domi_house *house)
     if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0)
         return;
     if (!manager->ending.work_over && domi_stack_has_work(house))
-        /* abandoned work still uses the house, so the house is left as it is, and so is the
-         * memory of the system */
+        /* abandoned blocking work still uses the house, so the house is left as it is, and so is
+         * the memory of the system */
         return;
     if (house->state == DOMI_CREATED)
         domi_house_queue_mount(manager, house);
     if (house->behaviour->kind == DOMUS_CHANNELS &&
         manager->io_hooks.stop_channels(manager, house) != 0)
-        house->channels.owned = NULL; /* the kernel still uses the memory, so it is leaked */
+        /* the kernel still uses the memory of the channel or acceptor, so it is leaked */
+        house->channels.owned = NULL;
     if (mounted) {
-        /* keeps on_stop from beginning anything, as in every stop */
+        /* the mark keeps on_stop from beginning anything, as in every stop */
         house->marks |= DOMI_MARK_STOPPING;
         domi_house_run_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);

@@ -6,12 +6,12 @@
 #include "house/family/birth.h"
 #include "house/message/stop.h"
 
-/* Call on_mount, and publish WAITING after it has returned. */
+/* Call on_mount of a new actor, and publish WAITING after it has returned. */
 void domi_house_mount(domi_manager *manager, domi_house *house);
 
-/* Record that the on_mount or on_restart of a house has failed. Until a restart succeeds, the actor
- * is not mounted and none of its functions is called. Called by home, in a turn of the house or in
- * its mount. */
+/* Record that the on_mount or on_restart of an actor has failed. Until a restart succeeds, the
+ * actor is not mounted and none of its functions is called. Called by home, in a turn of the house
+ * or in its mount. */
 void domi_house_record_failed_mount(domi_manager *manager, domi_house *house, int error);
 
 /* Free the slot of a dead house when its parent knows of the end: the parent lives on this thread,
@@ -25,23 +25,24 @@ void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_no
 /* Begin a restart: cancel the work of the actor and stop its children (restart.c). */
 void domi_house_restart_begin(domi_manager *manager, domi_house *house);
 
-/* Continue a restart after a run of the house: if no conversation and no child is left, and nobody
- * has asked for a stop meanwhile, the actor begins anew. */
+/* Continue a restart of an actor after a run of its house: if no conversation and no child is left,
+ * and nobody has asked for a stop meanwhile, the actor begins anew. */
 void domi_house_restart_end(domi_manager *manager, domi_house *house);
 
-/* Call on_mount or on_stop, if the behaviour has one. domi_house_run_mount() returns the result of
- * on_mount. */
+/* Call on_mount or on_stop of an actor, if its behaviour has that function. domi_house_run_mount()
+ * returns the result of on_mount. */
 int domi_house_run_mount(domi_manager *manager, domi_house *house);
-/* Do the same as domi_house_run_mount(), within a run of the house. */
+/* Call on_mount of an actor as domi_house_run_mount() does, within a run of the house. */
 int domi_house_mount_in_run(domi_manager *manager, domi_house *house);
 void domi_house_run_stop(domi_manager *manager, domi_house *house);
 
-/* Begin a stop, because the runner saw STOP: from here on the house takes no asks and notices, its
- * conversations are cancelled, its children are stopped, and its channels begin to close. */
+/* Begin the stop of an actor, because the runner saw STOP: from here on the house takes no asks and
+ * notices, its conversations are cancelled, its children are stopped, and its channels begin to
+ * close. */
 void domi_house_stop_begin(domi_manager *manager, domi_house *house);
 
-/* Try to end a stop, after each run of a stopping house: if nothing is left to wait for, call
- * on_stop and free the house. Returns true if the house is gone. */
+/* Try to end the stop of an actor, after each run of the stopping house: if nothing is left to wait
+ * for, call on_stop and free the house. Returns true if the house is gone. */
 bool domi_house_stop_end(domi_manager *manager, domi_house *house);
 
 /* End an actor when its system has ended: call on_stop if the actor was mounted, and free the house

@@ -1,4 +1,4 @@
-/* Tells actors of changes of memory: home's list of watches, its lock, and the verbs of
+/* Tells actors of changes of memory's level: home's list of watches, its lock, and the verbs of
  * domus/memory.h. */
 #include "house/family/memory_watch.h"
 
@@ -9,13 +9,13 @@
 
 #include <errno.h>
 
-#define VISITS_PER_TICK 1024u /* most watches that one step visits */
+#define VISITS_PER_TICK 1024u /* most watches on memory that one step of the walk visits */
 
 const domus_type domus_memory_type = {.name = "memory", .size = sizeof(domus_memory_change)};
 
-/* Returns the number of the latest change, and hands out the levels after it. If no thread measures
- * memory, these are 0 and NORMAL. */
-static uint32_t read_memory(const domi_manager *manager, domus_memory_change *ret_change)
+/* Returns the number of the latest change of memory's level, and hands out the levels after it. If
+ * no thread measures memory, these are 0 and NORMAL. */
+static uint32_t read_levels_of_memory(const domi_manager *manager, domus_memory_change *ret_change)
 {
     if (manager->hooks.read_memory != NULL)
         return manager->hooks.read_memory(manager, ret_change);
@@ -25,7 +25,7 @@ static uint32_t read_memory(const domi_manager *manager, domus_memory_change *re
 
 /* --- home's list, under its lock -------------------------------------------------------------- */
 
-static void add_watch_last(domi_manager *home, domi_memory_watch *watch)
+static void append_watch_to_list_of_home(domi_manager *home, domi_memory_watch *watch)
 {
     watch->next = NULL;
     watch->previous = home->memory.watches.tail;
@@ -36,7 +36,7 @@ static void add_watch_last(domi_manager *home, domi_memory_watch *watch)
     home->memory.watches.tail = watch;
 }
 
-static void remove_watch(domi_manager *home, domi_memory_watch *watch)
+static void remove_watch_from_list_of_home(domi_manager *home, domi_memory_watch *watch)
 {
     if (watch->previous != NULL)
         watch->previous->next = watch->next;
@@ -48,9 +48,9 @@ static void remove_watch(domi_manager *home, domi_memory_watch *watch)
         home->memory.watches.tail = watch->previous;
 }
 
-/* Relaxed, both: the count is written under the lock, and a thread that reads it without the lock
- * may read an old value. */
-static void count_watches(domi_manager *home, uint32_t by)
+/* Relaxed, load and store: the count is written under the lock, and a thread that reads it without
+ * the lock may read an old value. */
+static void add_to_count_of_watches(domi_manager *home, uint32_t by)
 {
     atomic_store_explicit(&home->memory.watches.count,
                           atomic_load_explicit(&home->memory.watches.count, memory_order_relaxed) +
@@ -66,9 +66,9 @@ bool domi_memory_is_watched(const domi_manager *manager)
 
 /* --- telling ---------------------------------------------------------------------------------- */
 
-/* Put the event of a watch. The watch is marked as under way, so no thread frees it until the event
- * was handled or dropped. */
-static void put_memory_event(domi_manager *manager, domi_memory_watch *watch)
+/* Put the event of a watch on memory. The watch is marked as under way, so no thread frees it until
+ * the event was handled or dropped. */
+static void put_event_of_memory_watch(domi_manager *manager, domi_memory_watch *watch)
 {
     const domus_address address = {watch->house, watch->lease};
 
@@ -76,8 +76,10 @@ static void put_memory_event(domi_manager *manager, domi_memory_watch *watch)
         domi_memory_watch_drop_node(manager, watch);
 }
 
-/* Returns the next watch whose actor has not been told of change `number`; NULL: none for now. */
-static domi_memory_watch *find_next_watch(domi_manager *home, uint32_t number, uint32_t *visits)
+/* Returns the next watch on memory whose actor has not been told of the change with this number;
+ * NULL: there is none for now. */
+static domi_memory_watch *find_next_watch_not_told(domi_manager *home, uint32_t number,
+                                                   uint32_t *visits)
 {
     domi_memory_watch *found = NULL;
 
@@ -86,8 +88,8 @@ static domi_memory_watch *find_next_watch(domi_manager *home, uint32_t number, u
            home->memory.watches.head != NULL) {
         domi_memory_watch *watch = home->memory.watches.head;
 
-        remove_watch(home, watch);
-        add_watch_last(home, watch);
+        remove_watch_from_list_of_home(home, watch);
+        append_watch_to_list_of_home(home, watch);
         home->memory.watches.left--;
         (*visits)--;
         if (!watch->under_way && watch->told != number) {
@@ -99,8 +101,8 @@ static domi_memory_watch *find_next_watch(domi_manager *home, uint32_t number, u
     return found;
 }
 
-/* Begin to walk home's list because of change `number`. */
-static void begin_walk(domi_manager *home, uint32_t number)
+/* Begin a walk over home's list of watches, because memory has changed for the time `number`. */
+static void begin_walk_over_memory_watches(domi_manager *home, uint32_t number)
 {
     domi_spinlock_lock(&home->memory.watches.lock);
     home->memory.watches.left =
@@ -117,11 +119,11 @@ void domi_memory_watches_fire(domi_manager *manager, domi_manager *home)
 
     if (!domi_memory_is_watched(home))
         return;
-    uint32_t number = read_memory(manager, &change);
+    uint32_t number = read_levels_of_memory(manager, &change);
     if (number != atomic_load_explicit(&home->memory.watches.seen, memory_order_relaxed))
-        begin_walk(home, number);
-    while ((watch = find_next_watch(home, number, &visits)) != NULL)
-        put_memory_event(manager, watch);
+        begin_walk_over_memory_watches(home, number);
+    while ((watch = find_next_watch_not_told(home, number, &visits)) != NULL)
+        put_event_of_memory_watch(manager, watch);
 }
 
 bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch)
@@ -131,13 +133,13 @@ bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *wat
     domi_spinlock_lock(&home->memory.watches.lock);
     bool is_wanted = !watch->cancelled;
     if (is_wanted)
-        watch->told = read_memory(manager, &watch->change);
+        watch->told = read_levels_of_memory(manager, &watch->change);
     domi_spinlock_unlock(&home->memory.watches.lock);
     return is_wanted;
 }
 
-/* End an event that was handled. If memory has changed meanwhile, home has not put the event again,
- * so this function puts it. */
+/* End an event of a watch on memory that was handled. If memory has changed meanwhile, home has not
+ * put the event again, so this function puts it. */
 void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
@@ -145,13 +147,13 @@ void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch
 
     domi_spinlock_lock(&home->memory.watches.lock);
     bool is_free = watch->cancelled;
-    bool again = !is_free && watch->told != read_memory(manager, &change);
+    bool again = !is_free && watch->told != read_levels_of_memory(manager, &change);
     watch->under_way = again;
     domi_spinlock_unlock(&home->memory.watches.lock);
     if (is_free)
         domi_pool_free(manager, &watch->event.node);
     else if (again)
-        put_memory_event(manager, watch);
+        put_event_of_memory_watch(manager, watch);
 }
 
 void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch)
@@ -169,7 +171,7 @@ void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch
 /* --- the actor's side ------------------------------------------------------------------------- */
 
 /* Returns the house's own watch on memory; NULL: it has none. */
-static domi_memory_watch *find_watch_of_house(const domi_house *house)
+static domi_memory_watch *find_memory_watch_of_house(const domi_house *house)
 {
     for (domi_link *link = house->attached; link != NULL; link = link->next) {
         if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
@@ -184,7 +186,7 @@ int domus_watch_memory(domus_stack *stack)
     domi_house *house = domi_stack_house(stack);
     domi_manager *home = house->home;
 
-    if (find_watch_of_house(house) != NULL)
+    if (find_memory_watch_of_house(house) != NULL)
         return -EALREADY;
     domi_memory_watch *watch = domi_pool_take(manager, DOMI_SLAB_MEMORY_WATCH);
     if (watch == NULL)
@@ -196,17 +198,17 @@ int domus_watch_memory(domus_stack *stack)
     watch->house = house;
     watch->lease = domi_house_address(house).lease;
     watch->cancelled = false;
-    watch->told = read_memory(manager, &watch->change);
+    watch->told = read_levels_of_memory(manager, &watch->change);
     watch->under_way = watch->change.level != DOMUS_MEMORY_NORMAL ||
                        watch->change.own_level != DOMUS_MEMORY_NORMAL;
     domi_link_add(house, &watch->link);
     domi_spinlock_lock(&home->memory.watches.lock);
-    add_watch_last(home, watch);
-    count_watches(home, 1);
-    home->memory.watches.left++; /* the walk of home then visits this watch, too */
+    append_watch_to_list_of_home(home, watch);
+    add_to_count_of_watches(home, 1);
+    home->memory.watches.left++; /* the present walk of home then visits this new watch, too */
     domi_spinlock_unlock(&home->memory.watches.lock);
     if (watch->under_way)
-        put_memory_event(manager, watch);
+        put_event_of_memory_watch(manager, watch);
     return 0;
 }
 
@@ -216,8 +218,8 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
 
     domi_link_remove(watch->house, &watch->link);
     domi_spinlock_lock(&home->memory.watches.lock);
-    remove_watch(home, watch);
-    count_watches(home, UINT32_MAX);
+    remove_watch_from_list_of_home(home, watch);
+    add_to_count_of_watches(home, UINT32_MAX);
     watch->cancelled = true;
     bool is_free = !watch->under_way;
     domi_spinlock_unlock(&home->memory.watches.lock);
@@ -227,7 +229,7 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
 
 int domus_unwatch_memory(domus_stack *stack)
 {
-    domi_memory_watch *watch = find_watch_of_house(domi_stack_house(stack));
+    domi_memory_watch *watch = find_memory_watch_of_house(domi_stack_house(stack));
 
     if (watch == NULL)
         return -ENOENT;

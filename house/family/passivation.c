@@ -14,8 +14,8 @@
 const domus_type domi_idle_type = {.name = "idle"};
 
 /* True if the house is a life of a grain that still works for an asker, or will at once. The asker
- * knows nothing of lives, so the end of a life must not lose the answer. */
-static bool is_busy_grain(const domi_house *house)
+ * knows nothing of lives, so an end of this life must not lose the answer. */
+static bool is_grain_life_busy(const domi_house *house)
 {
     return house->family->grain != NULL && (house->stacks != NULL || house->mail != 0);
 }
@@ -29,18 +29,19 @@ void domi_house_check_idle_time(domi_manager *manager, domi_house *house)
 
     if (family->idle_paused)
         until_ns = now_ns + family->idle_max_ns;
-    if (until_ns <= now_ns && house->state == DOMI_RUNNING && !is_busy_grain(house)) {
+    if (until_ns <= now_ns && house->state == DOMI_RUNNING && !is_grain_life_busy(house)) {
         domi_counter_add(&manager->counters.passivations, 1);
         (void)domi_house_stop(manager, domi_house_address(house));
         return;
     }
-    /* Without memory for the timer the actor stays until something else stops it. */
+    /* Without memory for the timer of its idle time, the actor stays until something else stops
+     * it. */
     (void)domi_timer_new(manager, house,
                          until_ns > now_ns ? until_ns - now_ns : family->idle_max_ns, 0,
                          &domi_idle_type, NULL, &timer);
 }
 
-static int set_paused(domus_stack *stack, bool paused)
+static int set_idle_time_paused(domus_stack *stack, bool paused)
 {
     domi_house *house = domi_stack_house(stack);
 
@@ -54,10 +55,10 @@ static int set_paused(domus_stack *stack, bool paused)
 
 int domus_passivation_pause(domus_stack *stack)
 {
-    return set_paused(stack, true);
+    return set_idle_time_paused(stack, true);
 }
 
 int domus_passivation_resume(domus_stack *stack)
 {
-    return set_paused(stack, false);
+    return set_idle_time_paused(stack, false);
 }

@@ -1,5 +1,5 @@
-/* Passivation: an actor that was spawned with an idle time is stopped when it had no message for so
- * long. Only the thread that runs the house calls these functions. */
+/* Passivation: an actor that was spawned with an idle time is stopped when it had no message for
+ * that long. Only the thread that runs the house calls these functions. */
 #ifndef DOMI_HOUSE_FAMILY_PASSIVATION_H
 #define DOMI_HOUSE_FAMILY_PASSIVATION_H
 

@@ -32,7 +32,8 @@ static const domus_pattern any = {.types = NULL};
 
 /* Keep a copy of a payload, together with what the payload owns. Returns 0; -ENOMEM, and then the
  * library releases what the payload owns. */
-static int hold_payload(domus_stack *stack, domi_process_actor *actor, const domus_answer *answer)
+static int hold_payload_for_step(domus_stack *stack, domi_process_actor *actor,
+                                 const domus_answer *answer)
 {
     domus_message *message;
 
@@ -43,14 +44,15 @@ static int hold_payload(domus_stack *stack, domi_process_actor *actor, const dom
         return error;
     if (answer->type->size != 0)
         memcpy(domus_message_payload(message), answer->payload, answer->type->size);
-    /* this returns 0, because the payload of an ask or a reply is never shared */
+    /* domus_take() returns 0 here, because the payload of an ask or a reply is never shared */
     (void)domus_take(stack);
     actor->room->held[actor->count] = message;
     return 0;
 }
 
-/* Append a complete event, with the message that hold_payload() kept for it. */
-static void add_event(domi_process_actor *actor, const domus_process_event *event)
+/* Append a complete event to those of the next step, with the message that hold_payload_for_step()
+ * kept for it. */
+static void append_event_of_step(domi_process_actor *actor, const domus_process_event *event)
 {
     domus_message *held = actor->room->held[actor->count];
     domus_process_event *place = &actor->room->events[actor->count++];
@@ -60,16 +62,17 @@ static void add_event(domi_process_actor *actor, const domus_process_event *even
     place->data = held != NULL ? domus_message_payload(held) : NULL;
 }
 
-static void add_message(domus_stack *stack, domi_process_actor *actor, const domus_answer *answer)
+static void append_message_as_event(domus_stack *stack, domi_process_actor *actor,
+                                    const domus_answer *answer)
 {
     domus_process_event event = {
         .type = DOMUS_PROCESS_MESSAGE,
         .sender = domus_sender(stack),
     };
 
-    /* the message is an ask */
+    /* if the message is an ask, it is kept for the process, with a copy of its payload */
     if (domus_message_take(stack, &actor->room->held[actor->count]) != 0) {
-        int error = hold_payload(stack, actor, answer);
+        int error = hold_payload_for_step(stack, actor, answer);
         if (error != 0) {
             (void)domus_fail(stack, error);
             return;
@@ -82,11 +85,11 @@ static void add_message(domus_stack *stack, domi_process_actor *actor, const dom
         }
         event.is_ask = true;
     }
-    add_event(actor, &event);
+    append_event_of_step(actor, &event);
 }
 
-static void add_completion(domus_stack *stack, domi_process_actor *actor,
-                           const domus_answer *answer)
+static void append_completion_as_event(domus_stack *stack, domi_process_actor *actor,
+                                       const domus_answer *answer)
 {
     domus_process_event event = {
         .type = DOMUS_PROCESS_COMPLETE,
@@ -97,14 +100,14 @@ static void add_completion(domus_stack *stack, domi_process_actor *actor,
     if (answer->type != NULL)
         event.sender = domus_sender(stack);
     if (answer->error == 0)
-        event.error = hold_payload(stack, actor, answer);
-    add_event(actor, &event);
+        event.error = hold_payload_for_step(stack, actor, answer);
+    append_event_of_step(actor, &event);
 }
 
 /* --- step ------------------------------------------------------------------------------------ */
 
-/* Free the events, and all that their payloads own and the step has not taken. */
-static void free_events(domus_stack *stack, domi_process_actor *actor)
+/* Free the events of a step, and all that their payloads own and the step has not taken. */
+static void free_events_of_step(domus_stack *stack, domi_process_actor *actor)
 {
     for (uint32_t i = 0; i < actor->count; i++) {
         domus_message_free(stack, actor->room->held[i]);
@@ -113,15 +116,15 @@ static void free_events(domus_stack *stack, domi_process_actor *actor)
     actor->count = 0;
 }
 
-/* Make one step with the gathered events. Returns false if it was the last step. */
-static bool step_process(domus_stack *stack, domi_process_actor *actor)
+/* Make one step of the process with the gathered events. Returns false if it was the last step. */
+static bool make_step_of_process(domus_stack *stack, domi_process_actor *actor)
 {
     domus_process_output out = {.stack = stack, .actor = actor};
 
     actor->began = true;
     int error =
         actor->process->step(stack, actor->room->state, actor->room->events, actor->count, &out);
-    free_events(stack, actor);
+    free_events_of_step(stack, actor);
     if (error < 0)
         (void)domus_escalate(stack, error);
     if (out.done)
@@ -129,8 +132,9 @@ static bool step_process(domus_stack *stack, domi_process_actor *actor)
     return !out.done;
 }
 
-/* Begin the two receives that a process always has, if they are not under way. */
-static int begin_usual_receives(domus_stack *stack, domi_process_actor *actor)
+/* Begin the two receives that the conversation of a process always has, if they are not under
+ * way. */
+static int begin_two_usual_receives(domus_stack *stack, domi_process_actor *actor)
 {
     int error = 0;
 
@@ -145,23 +149,24 @@ static int begin_usual_receives(domus_stack *stack, domi_process_actor *actor)
     return error;
 }
 
-/* Begin the receive that ends when all mail was looked at, because more mail may wait. Returns
- * false if a last step was made instead. */
-static bool put_off_step(domus_stack *stack, domi_process_actor *actor)
+/* Put the step off until all waiting mail was looked at, because more mail may wait: begin the
+ * receive that ends then. Returns false if a last step was made instead. */
+static bool put_step_off_until_mail_is_seen(domus_stack *stack, domi_process_actor *actor)
 {
     if (actor->looking)
         return true;
     actor->looking = domus_receive_add(stack, &domi_process_nothing, 0, DOMI_TAG_LOOKED) == 0;
-    /* without memory for the receive the step comes at once */
-    return actor->looking || step_process(stack, actor);
+    /* without memory for that receive the step of the process comes at once */
+    return actor->looking || make_step_of_process(stack, actor);
 }
 
-/* Gather the answer of a yield or a receive, and begin the next step if one is due. */
-static int gather_answer(domus_stack *stack, void *self, const domus_answer *answer)
+/* Gather the answer of a yield or a receive of the process, and begin the next step if one is
+ * due. */
+static int gather_answer_and_maybe_step(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
-    /* this waits again, and its result also tells whether the conversation was cancelled */
-    int result = domus_wait_first(stack, gather_answer);
+    /* the conversation waits again, and the result also tells whether it was cancelled */
+    int result = domus_wait_first(stack, gather_answer_and_maybe_step);
 
     if (answer->tag == DOMI_TAG_MESSAGE && answer->error == DOMI_WOKEN)
         actor->can_wake = false;
@@ -170,13 +175,13 @@ static int gather_answer(domus_stack *stack, void *self, const domus_answer *ans
     else if (answer->tag == DOMI_TAG_LOOKED)
         actor->looking = false;
     if (result >= 0) { /* the promise of this answer is free again, so a new receive finds memory */
-        int error = begin_usual_receives(stack, actor);
+        int error = begin_two_usual_receives(stack, actor);
         result = error != 0 ? error : result;
     }
     if (answer->tag == DOMI_TAG_MESSAGE && answer->error == 0)
-        add_message(stack, actor, answer);
+        append_message_as_event(stack, actor, answer);
     else if (answer->tag <= DOMUS_PROCESS_TAG_MAX)
-        add_completion(stack, actor, answer);
+        append_completion_as_event(stack, actor, answer);
     if (result < 0)
         return result;
     domi_process_add_noted(actor);
@@ -184,22 +189,22 @@ static int gather_answer(domus_stack *stack, void *self, const domus_answer *ans
     bool all_seen = answer->tag == DOMI_TAG_LOOKED && (actor->count != 0 || !actor->began);
     bool more = true;
     if (all_seen || actor->count == DOMUS_PROCESS_EVENTS_MAX)
-        more = step_process(stack, actor);
+        more = make_step_of_process(stack, actor);
     if (more)
         /* gather recorded events for which there was no room before */
         domi_process_add_noted(actor);
     if (more && actor->count != 0)
-        more = put_off_step(stack, actor);
+        more = put_step_off_until_mail_is_seen(stack, actor);
     if (more)
         return result;
-    /* no step follows, so the conversation waits for nothing */
+    /* no step follows, so the conversation of the process waits for nothing */
     stack->pooled->wait = DOMI_WAIT_NONE;
     return 0;
 }
 
 /* --- the actor ------------------------------------------------------------------------------- */
 
-static void on_stop(domus_stack *stack, void *self)
+static void stop_process_actor(domus_stack *stack, void *self)
 {
     domi_process_actor *actor = self;
 
@@ -210,14 +215,14 @@ static void on_stop(domus_stack *stack, void *self)
     actor->is_told = false;
     if (actor->room == NULL)
         return;
-    free_events(stack, actor);
+    free_events_of_step(stack, actor);
     if (actor->process->close != NULL)
         actor->process->close(stack, actor->room->state);
     domi_memory_free(actor->room);
     actor->room = NULL;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int mount_process_actor(domus_stack *stack, void *self)
 {
     domi_process_actor *actor = self;
     const domus_process *process = actor->process;
@@ -227,7 +232,8 @@ static int on_mount(domus_stack *stack, void *self)
      * when it was spawned */
     if (process == NULL)
         return -EINVAL;
-    /* all processes of the list have got their last event, and this one never will */
+    /* the stop of the system has given all processes of the list their last event, and this new one
+     * never gets it */
     if (stack->manager->ending.closing)
         return domus_stop(stack, domus_self(stack));
     actor->room = domi_memory_new(sizeof(domi_process_room) + process->state_size);
@@ -237,12 +243,14 @@ static int on_mount(domus_stack *stack, void *self)
         result = process->init(stack, actor->room->state, actor->method, actor->input_type,
                                actor->input_type != NULL ? actor->input : NULL);
     if (result >= 0)
-        result = begin_usual_receives(stack, actor);
+        result = begin_two_usual_receives(stack, actor);
     if (result == 0)
-        result = put_off_step(stack, actor) ? domus_wait_first(stack, gather_answer) : 0;
+        result = put_step_off_until_mail_is_seen(stack, actor)
+                     ? domus_wait_first(stack, gather_answer_and_maybe_step)
+                     : 0;
     if (result < 0)
         /* the library does not call on_stop for an actor whose on_mount fails */
-        on_stop(stack, self);
+        stop_process_actor(stack, self);
     else
         domi_processes_add(stack->manager->directory.processes, &actor->living, domus_self(stack));
     return result;
@@ -252,8 +260,8 @@ static const domus_behaviour behaviour = {
     .name = "process",
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_process_actor),
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = mount_process_actor,
+    .on_stop = stop_process_actor,
     .on = (const domus_on[]){{&domus_process_cancel_type, domi_process_handle_cancel, 0},
                              {NULL, NULL, 0}},
 };
@@ -288,14 +296,14 @@ int domi_process_spawn(const domus_process *process, const char *method, const d
     return spawn(context, &behaviour, &state, ret_address);
 }
 
-/* The arguments of domus_process_spawn() for spawn_child(). */
+/* The arguments of domus_process_spawn() for spawn_process_as_child(). */
 typedef struct order {
     domus_stack *stack;
     const domus_spawn_options *options;
 } order;
 
-static int spawn_child(void *context, const domus_behaviour *as, const void *state,
-                       domus_address *ret_address)
+static int spawn_process_as_child(void *context, const domus_behaviour *as, const void *state,
+                                  domus_address *ret_address)
 {
     const order *given = context;
 
@@ -308,8 +316,8 @@ int domus_process_spawn(domus_stack *stack, const domus_process *process, const 
 {
     order given = {stack, options};
 
-    return domi_process_spawn(process, method, type, input, domus_self(stack), spawn_child, &given,
-                              ret_address);
+    return domi_process_spawn(process, method, type, input, domus_self(stack),
+                              spawn_process_as_child, &given, ret_address);
 }
 
 /* --- output ---------------------------------------------------------------------------------- */
@@ -344,7 +352,8 @@ int domus_process_done(domus_process_output *out, const domus_type *type, const 
     if (type != NULL && out->actor->spawner.house != NULL)
         error = domus_notice(out->stack, out->actor->spawner, type, value);
     else if (type != NULL && type->release != NULL)
-        type->release((void *)(uintptr_t)value); /* no actor gets the value, so release it here */
+        /* no actor gets the value of the process, so what it owns is released now */
+        type->release((void *)(uintptr_t)value);
     out->done = error == 0;
     return error;
 }

@@ -10,12 +10,12 @@
 static const domus_type *const no_types[] = {NULL};
 const domus_pattern domi_process_nothing = {.types = no_types};
 
-/* The frame of a conversation that does work. */
+/* The frame of a conversation that does blocking work for a process. */
 typedef struct work_frame {
     domi_process_piece *piece;
 } work_frame;
 
-static void link_work(domi_process_piece **list, domi_process_piece *one)
+static void link_piece_of_work(domi_process_piece **list, domi_process_piece *one)
 {
     one->previous = NULL;
     one->next = *list;
@@ -24,7 +24,7 @@ static void link_work(domi_process_piece **list, domi_process_piece *one)
     *list = one;
 }
 
-static void unlink_work(domi_process_piece **list, domi_process_piece *one)
+static void unlink_piece_of_work(domi_process_piece **list, domi_process_piece *one)
 {
     if (one->next != NULL)
         one->next->previous = one->previous;
@@ -38,14 +38,14 @@ void domi_process_free_works(domi_process_piece **list)
 {
     while (*list != NULL) {
         domi_process_piece *one = *list;
-        unlink_work(list, one);
+        unlink_piece_of_work(list, one);
         domi_memory_free(one);
     }
 }
 
 /* Wake the conversation of the process by ending the receive that exists for this purpose. If that
  * receive has ended already, the conversation goes on anyway. */
-static void wake_process(domus_stack *stack)
+static void wake_conversation_of_process(domus_stack *stack)
 {
     const domi_family *family = domi_stack_house(stack)->family;
     domi_promise *promise = family != NULL ? family->receives : NULL;
@@ -63,24 +63,24 @@ int domi_process_handle_cancel(domus_stack *stack, void *self, const void *cance
 
     actor->cancel = *(const domus_process_cancel *)cancel;
     actor->is_told = true;
-    wake_process(stack);
+    wake_conversation_of_process(stack);
     return 0;
 }
 
-/* Record the end of a piece of work, or that it will never begin. */
+/* Record that a piece of blocking work has ended, or will never begin. */
 static int record_end_of_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
     domi_process_piece *one = ((work_frame *)domus_frame(stack))->piece;
 
     if (actor->room == NULL)
-        return 0; /* the process was closed, and its recorded work was freed */
+        return 0; /* the process was closed, and its recorded pieces of work were freed */
     one->result = answer->error != 0 ? answer->error : *(const int *)answer->payload;
     if (answer->error == 0)
         actor->result_type = answer->type;
-    unlink_work(&actor->works, one);
-    link_work(&actor->ended, one);
-    wake_process(stack);
+    unlink_piece_of_work(&actor->works, one);
+    link_piece_of_work(&actor->ended, one);
+    wake_conversation_of_process(stack);
     return 0;
 }
 
@@ -88,7 +88,8 @@ static int record_end_of_work(domus_stack *stack, void *self, const domus_answer
  * resumed with a message or a completion before the next step, and this has to find room. */
 #define NOTED_MAX (DOMUS_PROCESS_EVENTS_MAX - 1u)
 
-/* Gather recorded events. The results of work lie in the actor until the step has returned. */
+/* Gather recorded ends of work as events of the next step. The results of work lie in the actor
+ * until the step has returned. */
 void domi_process_add_noted(domi_process_actor *actor)
 {
     domi_process_room *gathered = actor->room;
@@ -104,8 +105,9 @@ void domi_process_add_noted(domi_process_actor *actor)
     while (actor->ended != NULL && actor->count < NOTED_MAX) {
         domi_process_piece *one = actor->ended;
         while (one->next != NULL)
-            one = one->next; /* find the oldest piece; few have ended since the last step */
-        unlink_work(&actor->ended, one);
+            /* find the piece that ended first; few have ended since the last step */
+            one = one->next;
+        unlink_piece_of_work(&actor->ended, one);
         actor->works_count--;
         gathered->results[actor->count] = one->result;
         gathered->events[actor->count] = (domus_process_event){
@@ -120,9 +122,9 @@ void domi_process_add_noted(domi_process_actor *actor)
     }
 }
 
-/* Begin a conversation that does the work, beside the one of the process. */
-static int begin_work(domus_stack *stack, int (*function)(void *argument), void *argument,
-                      domi_process_piece *one)
+/* Begin a conversation that does the blocking work, beside that of the process. */
+static int begin_blocking_work_of_process(domus_stack *stack, int (*function)(void *argument),
+                                          void *argument, domi_process_piece *one)
 {
     domus_stack *own = domi_stack_new(stack->manager, domi_stack_house(stack), sizeof(work_frame));
 
@@ -150,12 +152,12 @@ int domus_process_work(domus_process_output *out, int (*function)(void *argument
     if (one == NULL)
         return -ENOMEM;
     one->tag = tag;
-    error = begin_work(out->stack, function, argument, one);
+    error = begin_blocking_work_of_process(out->stack, function, argument, one);
     if (error != 0) {
         domi_memory_free(one);
         return error;
     }
-    link_work(&actor->works, one);
+    link_piece_of_work(&actor->works, one);
     actor->works_count++;
     out->yield_count++;
     return 0;

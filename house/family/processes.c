@@ -20,7 +20,7 @@ void domi_processes_init(domi_processes *processes)
     domi_spinlock_init(&processes->lock);
 }
 
-static void add_to_list(domi_processes *processes, domi_living *living, bool told)
+static void add_process_to_list(domi_processes *processes, domi_living *living, bool told)
 {
     domi_living **list = &processes->lists[told];
 
@@ -33,7 +33,7 @@ static void add_to_list(domi_processes *processes, domi_living *living, bool tol
     domi_counter_add(&processes->untold, told ? 0 : 1);
 }
 
-static void remove_from_list(domi_processes *processes, domi_living *living)
+static void remove_process_from_list(domi_processes *processes, domi_living *living)
 {
     if (living->next != NULL)
         living->next->previous = living->previous;
@@ -51,7 +51,7 @@ void domi_processes_add(domi_processes *processes, domi_living *living, domus_ad
     living->address = address;
     living->listed = true;
     domi_spinlock_lock(&processes->lock);
-    add_to_list(processes, living, false);
+    add_process_to_list(processes, living, false);
     domi_counter_add(&processes->count, 1);
     domi_spinlock_unlock(&processes->lock);
 }
@@ -62,7 +62,7 @@ void domi_processes_remove(domi_processes *processes, domi_living *living)
         return;
     living->listed = false;
     domi_spinlock_lock(&processes->lock);
-    remove_from_list(processes, living);
+    remove_process_from_list(processes, living);
     domi_counter_add(&processes->count, UINT64_MAX);
     domi_spinlock_unlock(&processes->lock);
 }
@@ -75,8 +75,8 @@ uint32_t domi_processes_mark_told(domi_processes *processes, domus_address *addr
     domi_spinlock_lock(&processes->lock);
     for (; taken < count && processes->lists[0] != NULL; taken++) {
         domi_living *living = processes->lists[0];
-        remove_from_list(processes, living);
-        add_to_list(processes, living, true);
+        remove_process_from_list(processes, living);
+        add_process_to_list(processes, living, true);
         addresses[taken] = living->address;
     }
     domi_spinlock_unlock(&processes->lock);

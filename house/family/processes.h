@@ -28,15 +28,16 @@ typedef struct domi_processes {
     /* the list of processes that were not told to end, and the list of those that were; the
      * newest comes first */
     domi_living *lists[2];
-    domi_counter count; /* number of processes in both lists; written under the lock */
-    /* number of processes that were not told to end; written under the lock */
+    domi_counter count; /* number of living processes in both lists; written under the lock */
+    /* number of living processes that were not told to end; written under the lock */
     domi_counter untold;
 } domi_processes;
 
 /* Make the lists of a system without processes; the caller has zeroed the memory. */
 void domi_processes_init(domi_processes *processes);
 
-/* Add the process at `address`, which begins, or remove it when it ends. */
+/* Add the process at `address` to the lists of living processes when it begins, or remove it when
+ * it ends. */
 void domi_processes_add(domi_processes *processes, domi_living *living, domus_address address);
 void domi_processes_remove(domi_processes *processes, domi_living *living);
 
@@ -58,7 +59,8 @@ int domi_process_spawn(const domus_process *process, const char *method, const d
                                     const void *state, domus_address *ret_address),
                        void *context, domus_address *ret_address);
 
-/* Returns 0 if this process may be spawned with an input of this type; -EINVAL; -EMSGSIZE. */
+/* Returns 0 if this process may be spawned with an input of this type; else -EINVAL or
+ * -EMSGSIZE. */
 int domi_process_check(const domus_process *process, const char *method, const domus_type *type);
 
 #endif

@@ -20,18 +20,19 @@ static const domus_type restart_type = {.name = "on_restart"};
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_STOPPING) != 0 || house->state == DOMI_MOUNTING)
-        return; /* the actor ends, or has not begun yet */
+        return; /* no restart is begun: the actor ends, or has not begun yet */
     house->marks |= DOMI_MARK_RESTART;
     domi_stack_cancel_all(manager, house);
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
-    /* the routees are children of the actor, and stop with these */
+    /* the routers that the actor made stop; their routees are children of the actor, and stop with
+     * these */
     domi_doors.stop_routers(manager, house);
     domi_family_stop_children(manager, house);
 }
 
-/* Call on_restart. Returns its result. */
-DOMI_NO_CANARY static int run_restart(domi_manager *manager, domi_house *house)
+/* Call on_restart of an actor. Returns its result. */
+DOMI_NO_CANARY static int call_on_restart(domi_manager *manager, domi_house *house)
 {
     domus_stack stack;
 
@@ -44,7 +45,7 @@ DOMI_NO_CANARY static int run_restart(domi_manager *manager, domi_house *house)
     return result;
 }
 
-static int restart_actor(domi_manager *manager, domi_house *house)
+static int begin_actor_anew(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
     const domus_behaviour *behaviour = house->behaviour;
@@ -54,21 +55,20 @@ static int restart_actor(domi_manager *manager, domi_house *house)
     bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_UNMOUNTED) == 0;
     if (!goes_on)
         domi_house_run_stop(manager, house);
-    /* Links and watches are cancelled a second time, because conversations that were cancelled, and
-     * on_stop, may have made new ones. */
+    /* Links and watches are cancelled a second time here, because conversations that were
+     * cancelled, and on_stop, may have made new ones. */
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
     domi_house_count_as(manager, house, behaviour);
     domi_order_change_behaviour(house, behaviour);
-    /* make the actor as new: its idle time counts again, and no restart of a child is counted
-     * yet */
+    /* the actor is as new: its idle time counts again, and no restart of a child is counted yet */
     if (family != NULL) {
         family->idle_paused = false;
         family->restarts = 0;
     }
     if (goes_on)
-        return run_restart(manager, house);
+        return call_on_restart(manager, house);
     domi_house_state_set(house, family != NULL ? family->initial : NULL);
     house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
     return domi_house_run_mount(manager, house);
@@ -84,7 +84,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
         return;
     domi_counter_add(&manager->counters.restarts, 1);
     domi_manager_log(manager, house, DOMI_IS_RESTARTED, house->reason);
-    int result = restart_actor(manager, house);
+    int result = begin_actor_anew(manager, house);
     house->reason = 0;
     if (result < 0) {
         domi_house_record_failed_mount(manager, house, result);
@@ -95,21 +95,25 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
 
 /* --- the house's own node --------------------------------------------------------------------- */
 
-/* Carry out the parent's directive. */
-static void carry_out_directive(domi_manager *manager, domi_house *house, domus_directive directive)
+/* Carry out the parent's directive for a failed child, which has come with the child's node. */
+static void carry_out_directive_of_parent(domi_manager *manager, domi_house *house,
+                                          domus_directive directive)
 {
     bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
     uint64_t life = domi_house_life(house);
 
     house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
     if (directive == DOMUS_RESTART && domi_house_is_channel(house))
-        directive = DOMUS_STOP; /* a connection cannot begin again, so its channel stops */
+        /* a connection cannot begin again, so a channel stops instead of its restart */
+        directive = DOMUS_STOP;
     if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
         atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
     } else if (directive == DOMUS_RESTART) {
         domi_house_restart_begin(manager, house);
     } else if ((life & DOMI_LIFE_STOP) == 0) {
-        house->reason = 0; /* after a STOP the reason of the stop may be in this field */
+        /* a resumed actor has no failure any more; after a STOP this field may hold the reason
+         * of the stop */
+        house->reason = 0;
     }
     domi_house_rouse(manager, house);
 }
@@ -120,14 +124,14 @@ void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     uint32_t directive = node->owner;
 
     DOMI_CHECK(node == &house->node);
-    /* From here on the node is free: a thread that asks for a stop may fill it again, and home may
-     * free the slot. release: pairs with the compare-exchange of that thread, so all reads of the
-     * node come before its writes. */
+    /* From this release on the node of the house is free: a thread that asks for a stop may fill it
+     * again, and home may free the slot. release: pairs with the compare-exchange of that thread,
+     * so all reads of the node come before its writes. */
     atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
     if (kind == DOMI_MOUNT)
         domi_house_queue_mount(manager, house);
     else if (kind == DOMI_STOP)
         domi_house_rouse(manager, house);
     else
-        carry_out_directive(manager, house, (domus_directive)directive);
+        carry_out_directive_of_parent(manager, house, (domus_directive)directive);
 }

@@ -8,9 +8,9 @@
 
 #include "house/message/manager.h"
 
-/* number of slots that move between a cache and home's slabs at a time */
+/* number of slots that move at a time between a cache and home's slabs */
 #define DOMI_SLOTS_REFILL 64u
-/* number of free slots of a class above which home's cache gives some back */
+/* number of free slots of a size class above which home's cache gives some back */
 #define DOMI_SLOTS_KEEP (4 * DOMI_SLOTS_REFILL)
 
 void domi_slots_init(domi_manager *manager);
@@ -20,19 +20,20 @@ void domi_slots_fini(domi_manager *manager);
  * CREATED and has its next lease; its room is not zeroed. Returns NULL if there is no memory. */
 domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes);
 
-/* Put a slot that was not used back into the cache from which it was taken. The thread that took it
- * calls this. */
+/* Put a slot back into the cache from which it was taken, because no actor was made in it. The
+ * thread that took it calls this. */
 void domi_slots_untake(domi_manager *manager, domi_house *house);
 
-/* Free a slot. Home, or the runner that has ended an actor of a pool. */
+/* Free the slot of an actor that has ended. Home, or the runner that has ended an actor of a
+ * pool. */
 void domi_slots_put(domi_manager *manager, domi_house *house);
 
-/* Visit every slot of this home, also free ones. No other thread may spawn at the same time. */
+/* Visit every slot of this home, also free slots. No other thread may spawn at the same time. */
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);
 
-/* Do the same as domi_slots_walk(), while other threads may spawn: it visits the slots that were
- * made before the call. `visit` may read only the `life` of a slot until an acquire load of it says
- * that the slot is not CLOSED. Home only. */
+/* Visit the slots of this home as domi_slots_walk() does, while other threads may spawn: those that
+ * were made before the call are visited. `visit` may read only the `life` of a slot until an
+ * acquire load of it says that the slot is not CLOSED. Home only. */
 void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
                             void *context);
 

@@ -28,10 +28,10 @@ static domi_watch *get_watch_of_node(domi_node *node)
     return (domi_watch *)(void *)node;
 }
 
-/* End legs of a watch. The last leg frees the record. */
-static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
+/* End `legs` legs of a watch (watch.h). The last leg frees the watch's record. */
+static void end_legs_of_watch(domi_manager *manager, domi_watch *watch, uint32_t legs)
 {
-    /* acq_rel: all writes of the other leg's thread come before the record is used again. */
+    /* acq_rel: all writes of the thread with the other leg come before the record is used again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
         return;
     domi_pool_free(manager, &watch->node);
@@ -39,16 +39,16 @@ static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
 
 /* --- the watched house's side ---------------------------------------------------------------- */
 
-static void send_event(domi_manager *manager, domi_watch *watch, int reason)
+static void send_event_of_watch(domi_manager *manager, domi_watch *watch, int reason)
 {
     domus_address watcher = {watch->watcher, watch->watcher_lease};
 
     watch->down.reason = reason;
     if (domi_mailbox_put(manager, watcher, &watch->node, DOMI_EVENT) != 0)
-        end_leg(manager, watch, 1);
+        end_legs_of_watch(manager, watch, 1);
 }
 
-static void detach_watch(domi_house *house, domi_watch *watch)
+static void detach_watch_from_house(domi_house *house, domi_watch *watch)
 {
     watch->attached = false;
     domi_link_remove(house, &watch->link_);
@@ -56,16 +56,17 @@ static void detach_watch(domi_house *house, domi_watch *watch)
 
 /* True if asks and notices have room in the mailbox. An actor that stops counts as without room; a
  * watch on it only tells that it is gone. */
-static bool has_room(const domi_manager *manager, const domi_house *house)
+static bool has_mailbox_room_or_stops(const domi_manager *manager, const domi_house *house)
 {
     uint64_t life = domi_house_life(house);
 
     return (life & DOMI_LIFE_STOP) == 0 && domi_mailbox_has_room(manager, house);
 }
 
-/* Attach a watch on a remote actor to the house of its address, and tell `gateway`, to which the
- * watch has come. */
-static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_watch *watch)
+/* Attach a watch on a remote actor to the house of its address, and tell `gateway`, at which the
+ * watch has arrived. */
+static void attach_watch_to_remote_actor(domi_manager *manager, domi_house *gateway,
+                                         domi_watch *watch)
 {
     domus_address who = watch->down.who;
     domi_envelope *event =
@@ -73,11 +74,11 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
     domus_remote_watch told = {.room = watch->type == &domus_room_type};
 
     if (event == NULL ||
-        /* the remote actor has ended meanwhile */
+        /* there is memory, but the remote actor has ended meanwhile */
         !domi_doors.read_remote_name(manager, who, &told.name)) {
         if (event != NULL)
             domi_pool_free(manager, &event->node);
-        send_event(manager, watch, event != NULL ? -ESTALE : -ENOMEM);
+        send_event_of_watch(manager, watch, event != NULL ? -ESTALE : -ENOMEM);
         return;
     }
     watch->attached = true;
@@ -86,7 +87,8 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
     event->sender = NULL;
     event->sender_lease = 0;
     memcpy(event->payload, &told, sizeof told);
-    /* The event is appended and not put, so that it comes before a later stop of the same actor. */
+    /* The event is appended to the mailbox and not put, so that it comes before a later stop of the
+     * same actor. */
     event->node.lease = domi_house_address(gateway).lease;
     event->node.kind = DOMI_EVENT;
     domi_mailbox_append(manager, gateway, &event->node, DOMI_EVENT);
@@ -94,7 +96,7 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
 
 /* Returns the house to which a watch has to be attached: that of the watched actor. If the actor is
  * remote, the watch has come to its gateway `house` instead. */
-static domi_house *get_watched_house(const domi_watch *watch, domi_house *house)
+static domi_house *get_house_to_attach_watch_to(const domi_watch *watch, domi_house *house)
 {
     return domi_house_is_remote(watch->down.who.house) ? watch->down.who.house : house;
 }
@@ -106,18 +108,18 @@ void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     if (node->slab == DOMI_SLAB_UNWATCH) {
         uint32_t legs = 1;
         if (watch->attached) {
-            detach_watch(get_watched_house(watch, house), watch);
+            detach_watch_from_house(get_house_to_attach_watch_to(watch, house), watch);
             legs = 2;
         }
-        end_leg(manager, watch, legs);
+        end_legs_of_watch(manager, watch, legs);
         return;
     }
     if (DOMI_UNLIKELY(domi_house_is_remote(watch->down.who.house))) {
-        attach_to_remote(manager, house, watch);
+        attach_watch_to_remote_actor(manager, house, watch);
         return;
     }
-    if (watch->type == &domus_room_type && has_room(manager, house)) {
-        send_event(manager, watch, 0);
+    if (watch->type == &domus_room_type && has_mailbox_room_or_stops(manager, house)) {
+        send_event_of_watch(manager, watch, 0);
         return;
     }
     if (watch->type == &domus_room_type)
@@ -131,15 +133,15 @@ void domi_watch_drop_node(domi_manager *manager, domi_node *node)
     domi_watch *watch = get_watch_of_node(node);
 
     if (node->slab == DOMI_SLAB_WATCH && node->kind == DOMI_WATCH)
-        /* the watch came too late to be attached, so its watcher gets the event at once */
-        send_event(manager, watch, -ESTALE);
+        /* the watch has come too late to be attached, so its watcher gets the event at once */
+        send_event_of_watch(manager, watch, -ESTALE);
     else
-        end_leg(manager, watch, 1);
+        end_legs_of_watch(manager, watch, 1);
 }
 
 /* Returns the reason that the event of a watch gives when the house ends. A remote actor whose node
  * is down may live, and its address may become valid again. */
-static int choose_down_reason(const domi_watch *watch, const domi_house *house)
+static int choose_reason_of_down_event(const domi_watch *watch, const domi_house *house)
 {
     bool may_live = house->reason == -EHOSTDOWN && domi_house_is_remote(house);
 
@@ -155,8 +157,8 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house)
         if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
             continue;
         domi_watch *watch = get_watch_of_node(domi_link_node(link));
-        detach_watch(house, watch);
-        send_event(manager, watch, choose_down_reason(watch, house));
+        detach_watch_from_house(house, watch);
+        send_event_of_watch(manager, watch, choose_reason_of_down_event(watch, house));
     }
 }
 
@@ -177,8 +179,8 @@ void domi_watch_fire_room_now(domi_manager *manager, domi_house *house)
         domi_watch *watch = get_watch_of_node(domi_link_node(link));
         if (watch->type != &domus_room_type)
             continue;
-        detach_watch(house, watch);
-        send_event(manager, watch, 0);
+        detach_watch_from_house(house, watch);
+        send_event_of_watch(manager, watch, 0);
     }
 }
 
@@ -188,15 +190,16 @@ void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool ba
     if (backlogged)
         domi_mailbox_mark_full(house);
     else if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-        /* a house that waits has no run that would look for room */
+        /* a house that is WAITING has no run at whose end it would look for room */
         domi_watch_fire_room(manager, house);
 }
 
 /* --- the watcher's side ---------------------------------------------------------------------- */
 
-static void add_to_owner(domi_family *family, domi_watch *watch)
+static void add_watch_to_watcher(domi_family *family, domi_watch *watch)
 {
-    /* release: a thread that reads `owned` by a stale handle then reads a newer generation, too. */
+    /* release: a thread that reads `owned` of a record by a stale handle then reads a newer
+     * generation, too. */
     atomic_store_explicit(&watch->owned, true, memory_order_release);
     watch->previous = NULL;
     watch->next = family->watches;
@@ -205,9 +208,10 @@ static void add_to_owner(domi_family *family, domi_watch *watch)
     family->watches = watch;
 }
 
-static void remove_from_owner(domi_manager *manager, domi_house *house, domi_watch *watch)
+static void remove_watch_from_watcher(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
-    /* relaxed: only the thread that runs the watcher sets `owned`, and loans order these threads */
+    /* relaxed: only the thread that runs the watcher sets `owned`, and loans put these threads in
+     * an order */
     if (!atomic_load_explicit(&watch->owned, memory_order_relaxed))
         return;
     atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
@@ -217,23 +221,23 @@ static void remove_from_owner(domi_manager *manager, domi_house *house, domi_wat
         watch->previous->next = watch->next;
     else
         house->family->watches = watch->next;
-    if (watch->peer != NULL) { /* the watch of the other direction is attached here */
+    if (watch->peer != NULL) { /* the other watch of the link is attached to this house */
         domi_watch *peer = watch->peer;
         watch->peer = NULL;
-        detach_watch(house, peer);
-        end_leg(manager, peer, 1);
+        detach_watch_from_house(house, peer);
+        end_legs_of_watch(manager, peer, 1);
     }
 }
 
-static domi_watch *make_watch(domi_manager *manager, domus_address watcher, domus_address who,
-                              const domus_type *type)
+static domi_watch *make_watch_of_actor(domi_manager *manager, domus_address watcher,
+                                       domus_address who, const domus_type *type)
 {
     domi_watch *watch = domi_pool_take(manager, DOMI_SLAB_WATCH);
 
     if (watch == NULL)
         return NULL;
     /* The generation changes when the record is taken and not when it is freed, because a freed
-     * record has no owner anyway. Relaxed: add_to_owner() publishes it by its release. */
+     * record has no owner anyway. Relaxed: add_watch_to_watcher() publishes it by its release. */
     atomic_fetch_add_explicit(&watch->generation, 1, memory_order_relaxed);
     watch->type = type;
     watch->peer = NULL;
@@ -247,18 +251,18 @@ static domi_watch *make_watch(domi_manager *manager, domus_address watcher, domu
     return watch;
 }
 
-static void send_watch(domi_manager *manager, domi_watch *watch)
+static void send_watch_to_watched_house(domi_manager *manager, domi_watch *watch)
 {
     domus_address who = watch->down.who;
 
     watch->node.kind = DOMI_WATCH;
     watch->node.lease = who.lease;
     if (domi_mailbox_put_slow(manager, who.house, &watch->node) != 0)
-        send_event(manager, watch, -ESTALE);
+        send_event_of_watch(manager, watch, -ESTALE);
 }
 
-static int watch_actor(domus_stack *stack, domus_address who, const domus_type *type, bool link,
-                       domus_watch *ret_watch)
+static int watch_or_link_actor(domus_stack *stack, domus_address who, const domus_type *type,
+                               bool link, domus_watch *ret_watch)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
@@ -266,7 +270,7 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
 
     if (who.house == NULL || (link && who.house == house))
         return -EINVAL;
-    /* the address is that of a router or a remote actor */
+    /* an address without a home is that of a router or a remote actor */
     if (DOMI_UNLIKELY(who.house->home == NULL)) {
         if (!domi_house_is_remote(who.house))
             return -EINVAL;
@@ -274,40 +278,40 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
             return -EOPNOTSUPP;
     }
     domi_family *family = domi_family_of(house);
-    domi_watch *watch = family != NULL ? make_watch(manager, self, who, type) : NULL;
+    domi_watch *watch = family != NULL ? make_watch_of_actor(manager, self, who, type) : NULL;
     if (watch == NULL)
         return -ENOMEM;
     if (link) {
-        watch->peer = make_watch(manager, who, self, type);
+        watch->peer = make_watch_of_actor(manager, who, self, type);
         if (watch->peer == NULL) {
-            end_leg(manager, watch, 1);
+            end_legs_of_watch(manager, watch, 1);
             return -ENOMEM;
         }
         watch->link = watch->peer->link = true;
         watch->peer->attached = true;
         domi_link_add(house, &watch->peer->link_);
     }
-    add_to_owner(family, watch);
+    add_watch_to_watcher(family, watch);
     if (ret_watch != NULL)
         *ret_watch =
             (domus_watch){watch, atomic_load_explicit(&watch->generation, memory_order_relaxed)};
-    send_watch(manager, watch);
+    send_watch_to_watched_house(manager, watch);
     return 0;
 }
 
 int domus_watch_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch)
 {
-    return watch_actor(stack, address, &domus_down_type, false, ret_watch);
+    return watch_or_link_actor(stack, address, &domus_down_type, false, ret_watch);
 }
 
 int domus_link_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch)
 {
-    return watch_actor(stack, address, &domus_down_type, true, ret_watch);
+    return watch_or_link_actor(stack, address, &domus_down_type, true, ret_watch);
 }
 
 int domus_watch_room(domus_stack *stack, domus_address address, domus_watch *ret_watch)
 {
-    return watch_actor(stack, address, &domus_room_type, false, ret_watch);
+    return watch_or_link_actor(stack, address, &domus_room_type, false, ret_watch);
 }
 
 static void take_watch_back(domi_manager *manager, domi_house *house, domi_watch *watch)
@@ -315,13 +319,14 @@ static void take_watch_back(domi_manager *manager, domi_house *house, domi_watch
     domus_address who = watch->down.who;
 
     watch->cancelled = true;
-    remove_from_owner(manager, house, watch);
-    /* Relaxed: the node is not put yet, and its put publishes the count. */
+    remove_watch_from_watcher(manager, house, watch);
+    /* Relaxed: the node that takes the watch back is not put yet, and its put publishes the
+     * count. */
     atomic_fetch_add_explicit(&watch->legs, 1, memory_order_relaxed);
     watch->unwatch.kind = DOMI_WATCH;
     watch->unwatch.lease = who.lease;
     if (domi_mailbox_put_slow(manager, who.house, &watch->unwatch) != 0)
-        end_leg(manager, watch, 1);
+        end_legs_of_watch(manager, watch, 1);
 }
 
 int domus_unwatch(domus_stack *stack, domus_watch handle)
@@ -331,7 +336,7 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
 
     /* The record of a stale handle may belong to another actor by now, also on another
      * thread (thieves take records from their own pools). acquire: pairs with the release
-     * in add_to_owner(). If another actor owns the record, the generation read here is
+     * in add_watch_to_watcher(). If another actor owns the record, the generation read here is
      * that actor's. */
     if (watch == NULL || !atomic_load_explicit(&watch->owned, memory_order_acquire) ||
         atomic_load_explicit(&watch->generation, memory_order_relaxed) != handle.generation ||
@@ -347,7 +352,7 @@ void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
         domi_watch *watch = house->family->watches;
 
         if ((house->marks & DOMI_MARK_STOPPING) != 0)
-            /* the watch of the other direction stays attached: it tells the other actor of this
+            /* the other watch of the link stays attached: it tells the other actor of this actor's
              * end */
             watch->peer = NULL;
         take_watch_back(manager, house, watch);
@@ -360,7 +365,7 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node 
 
     if (watch->cancelled)
         return false;
-    remove_from_owner(manager, house, watch);
+    remove_watch_from_watcher(manager, house, watch);
     if (!watch->link)
         return true;
     for (const domus_on *on = house->behaviour->on; on != NULL && on->type != NULL; on++) {
@@ -375,5 +380,5 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node 
 void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
-    end_leg(manager, get_watch_of_node(node), 1);
+    end_legs_of_watch(manager, get_watch_of_node(node), 1);
 }

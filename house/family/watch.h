@@ -18,31 +18,33 @@ typedef struct domi_watch domi_watch;
 
 struct domi_watch {
     union {
-        domi_envelope event; /* the message that tells the watcher */
+        /* the message that tells the watcher what has happened to the watched actor */
+        domi_envelope event;
         struct {
-            domi_node node; /* unused; covers the node of `event` */
-            /* type of the event: domus_down_type or domus_room_type */
+            domi_node node; /* unused; lies over the node of `event` */
+            /* type of the watch's event: domus_down_type or domus_room_type */
             DOMI_KEEP_PLACE(8) const domus_type *type;
-            /* the watch of the other direction, if this is the watch of a link on the side that
+            /* the watch of the other direction, if this watch is the one of a link on the side that
              * made the link; else NULL */
             DOMI_KEEP_PLACE(8) domi_watch *peer;
-            DOMI_KEEP_PLACE(8) _Atomic uint32_t legs; /* number of legs that have not ended */
-            bool link;          /* the watch belongs to a link, which has two watches */
-            bool attached;      /* the watch is in the list `attached` of the watched house */
-            bool cancelled;     /* the watch was taken back, so its event is not handled */
-            _Atomic bool owned; /* the watch is in its watcher's list */
+            /* number of the watch's legs that have not ended */
+            DOMI_KEEP_PLACE(8) _Atomic uint32_t legs;
+            bool link;      /* whether the watch belongs to a link, which has two watches */
+            bool attached;  /* whether the watch is in the list `attached` of the watched house */
+            bool cancelled; /* whether the watch was taken back, so that its event is not handled */
+            _Atomic bool owned; /* whether the watch is in its watcher's list of watches */
             /* the event's payload: which actor has ended, and why */
             DOMI_KEEP_PLACE(8) domus_down down;
         };
     };
     domi_node unwatch;      /* node that travels to the watched house to take the watch back */
     domi_house *watcher;    /* the actor that watches */
-    uint32_t watcher_lease; /* lease of that actor */
-    /* grows when the record is taken again, so that old handles are stale */
+    uint32_t watcher_lease; /* lease of the actor that watches */
+    /* grows when the watch's record is taken again, so that old handles are stale */
     _Atomic uint32_t generation;
     domi_watch *next;             /* next watch in the watcher's list */
     domi_watch *previous;         /* previous watch in the watcher's list */
-    DOMI_AT_LINK domi_link link_; /* link in the watched house's list `attached` */
+    DOMI_AT_LINK domi_link link_; /* link of the watch in the watched house's list `attached` */
 };
 
 static_assert(sizeof(domi_watch) == 128, "two cache lines");
@@ -57,8 +59,8 @@ void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_no
 /* Drop a node of a watch, because its mailbox is emptied or the node came too late. */
 void domi_watch_drop_node(domi_manager *manager, domi_node *node);
 
-/* Prepare an event that the watcher is about to handle. Returns false if there is nothing to
- * handle. domi_watch_end_event() has to follow in every case. */
+/* Prepare the event of a watch, which the watcher is about to handle. Returns false if there is
+ * nothing to handle. domi_watch_end_event() has to follow in every case. */
 bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node *node);
 void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node);
 
@@ -77,7 +79,7 @@ void domi_watch_fire_room_now(domi_manager *manager, domi_house *house);
  * full, and watches for room wait. Home only. */
 void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool backlogged);
 
-/* Take back all watches that the house has made, because it ends or restarts. */
+/* Take back all watches that the actor of the house has made, because it ends or restarts. */
 void domi_watch_cancel_all(domi_manager *manager, domi_house *house);
 
 #endif

@@ -6,11 +6,11 @@
 
 /* Push the houses from `newest` to `oldest`, linked by arrival_next, onto the
  * arrivals of `home`. */
-static void push_arrivals(domi_manager *manager, domi_manager *home, domi_house *newest,
-                          domi_house *oldest)
+static void push_chain_to_arrivals(domi_manager *manager, domi_manager *home, domi_house *newest,
+                                   domi_house *oldest)
 {
-    /* A guess that the stack is empty, which it mostly is. A load of the stack would fetch its
-     * cache line twice. */
+    /* A guess that the stack of arrivals is empty, which it mostly is: a load of the stack would
+     * fetch its cache line twice. */
     domi_house *head = NULL;
 
     do
@@ -23,25 +23,26 @@ static void push_arrivals(domi_manager *manager, domi_manager *home, domi_house 
     domi_manager_notify(manager, home);
 }
 
-static void push_all_chains(domi_manager *manager)
+static void push_all_chains_to_arrivals(domi_manager *manager)
 {
     domi_links *links = &manager->mail.links;
 
     for (uint32_t i = 0; i < links->home_count; i++) {
         domi_link_chain *chain = &links->by_home[links->homes[i]];
-        push_arrivals(manager, manager->managers[links->homes[i]], chain->newest, chain->oldest);
+        push_chain_to_arrivals(manager, manager->managers[links->homes[i]], chain->newest,
+                               chain->oldest);
         chain->newest = chain->oldest = NULL;
     }
     links->home_count = links->houses = 0;
 }
 
 /* Schedule a pooled actor, from a runner, in the queues of the actor's pool. */
-static void link_by_runner(domi_manager *runner, domi_house *house)
+static void schedule_pooled_actor(domi_manager *runner, domi_house *house)
 {
     domi_pooled *pooled = house->home->pooled;
 
     if (pooled == NULL)
-        push_arrivals(runner, house->home, house, house);
+        push_chain_to_arrivals(runner, house->home, house, house);
     else
         pooled->schedule(pooled, pooled == runner->pooled ? runner : NULL, house);
 }
@@ -52,11 +53,11 @@ void domi_links_add(domi_manager *manager, domi_house *house)
     domi_manager *home = house->home;
 
     if (DOMI_LIKELY(!links->gathering)) {
-        push_arrivals(manager, home, house, house);
+        push_chain_to_arrivals(manager, home, house, house);
         return;
     }
     if (manager->pooled != NULL) {
-        link_by_runner(manager, house);
+        schedule_pooled_actor(manager, house);
         return;
     }
     domi_link_chain *chain = &links->by_home[home->index];
@@ -67,7 +68,7 @@ void domi_links_add(domi_manager *manager, domi_house *house)
     }
     chain->newest = house;
     if (++links->houses == DOMI_LINKS_MAX)
-        push_all_chains(manager);
+        push_all_chains_to_arrivals(manager);
 }
 
 void domi_links_begin(domi_manager *manager)
@@ -79,5 +80,5 @@ void domi_links_begin(domi_manager *manager)
 void domi_links_end(domi_manager *manager)
 {
     manager->mail.links.gathering = manager->pooled != NULL;
-    push_all_chains(manager);
+    push_all_chains_to_arrivals(manager);
 }

@@ -23,7 +23,8 @@
  * that pool instead, and gathers nothing. */
 void domi_links_add(domi_manager *manager, domi_house *house);
 
-/* Begin and end a batch; domi_links_end() pushes all chains. Batches do not nest. Owner. */
+/* Begin and end a batch of puts; domi_links_end() pushes all chains of houses. Batches do not nest.
+ * Owner. */
 void domi_links_begin(domi_manager *manager);
 void domi_links_end(domi_manager *manager);
 

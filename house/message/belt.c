@@ -14,20 +14,20 @@
 /* number of slots between the slot that is filled and the slot that is prefetched */
 #define AHEAD 6u
 
-/* Time between two checks of a ring, in nanoseconds. A ring that was not used between two checks is
- * freed: one to two of these times after its last use. */
+/* Time between two checks of a belt's ring for use, in nanoseconds. A ring that was not used
+ * between two checks is freed, which is one to two of these times after its last use. */
 #define TRIM_EVERY_NS UINT64_C(5000000000)
 
 /* --- rings ------------------------------------------------------------------------------------ */
 
-/* Add the bytes of a ring to the memory of its receiver. Relaxed: the receiver only compares this
- * sum with a bound. */
+/* Add the bytes of a belt's ring to the memory of the receiver's thread. Relaxed: the receiver only
+ * compares this sum with a bound. */
 static void charge_ring_to_receiver(const domi_belt *belt, int64_t bytes)
 {
     atomic_fetch_add_explicit(&belt->receiver->pool.heap_bytes, bytes, memory_order_relaxed);
 }
 
-static domi_belt_ring make_ring(const domi_belt *belt, uint64_t slots)
+static domi_belt_ring allocate_ring_of_belt(const domi_belt *belt, uint64_t slots)
 {
     domi_belt_ring ring = {domi_memory_new_lines((size_t)slots * sizeof(domi_belt_slot)),
                            slots - 1};
@@ -60,9 +60,10 @@ int domi_belts_init(domi_manager *manager)
 }
 
 /* Release the messages that are left on a belt whose receiver has ended. */
-static void empty_belt(domi_belt *belt)
+static void release_messages_left_on_belt(domi_belt *belt)
 {
-    if (belt->first.slots != NULL) /* the receiver has read nothing since this ring was made */
+    /* the sender has made this ring while the belt was off, and the receiver never took it */
+    if (belt->first.slots != NULL)
         belt->read = belt->first;
     if (belt->filled.slots == NULL)
         return;
@@ -87,8 +88,9 @@ void domi_belts_fini(domi_manager *manager)
         domi_belt *belt = manager->belts.to[i];
         if (belt == NULL)
             continue;
-        empty_belt(belt);
-        /* The receiver may have ended, so its count of bytes is not changed here. */
+        release_messages_left_on_belt(belt);
+        /* The receiving thread may have ended, so its count of bytes is not changed for this
+         * ring. */
         domi_memory_free(belt->filled.slots);
         domi_memory_free(belt);
     }
@@ -98,9 +100,9 @@ void domi_belts_fini(domi_manager *manager)
 
 /* --- the sender ------------------------------------------------------------------------------- */
 
-/* Make the belt to `home`; it has no ring yet. */
-__attribute__((noinline, cold)) static domi_belt *make_belt(domi_manager *manager,
-                                                            domi_manager *home)
+/* Make the belt from this thread to `home`; the belt has no ring yet. */
+__attribute__((noinline, cold)) static domi_belt *make_belt_to_home(domi_manager *manager,
+                                                                    domi_manager *home)
 {
     domi_belt *belt = domi_memory_new_lines(sizeof *belt);
 
@@ -110,76 +112,80 @@ __attribute__((noinline, cold)) static domi_belt *make_belt(domi_manager *manage
     return belt;
 }
 
-/* Give a belt that is off its first ring, or a new ring in place of one that was given back. */
-__attribute__((noinline, cold)) static bool begin_ring(domi_belt *belt)
+/* Give a belt that is off a ring: its first one, or one in place of a ring that was given back. */
+__attribute__((noinline, cold)) static bool give_ring_to_idle_belt(domi_belt *belt)
 {
-    domi_belt_ring ring = make_ring(belt, DOMI_BELT_SLOTS);
+    domi_belt_ring ring = allocate_ring_of_belt(belt, DOMI_BELT_SLOTS);
 
     if (ring.slots == NULL)
         return false;
-    /* The belt is off and not linked, so the receiver reads these fields after the link that
-     * follows. */
+    /* The belt is off and not linked, so the receiver does not read its ring before the sender
+     * links the belt. */
     belt->filled = belt->first = ring;
     return true;
 }
 
-/* Fill and publish the next slot. */
-DOMI_INLINE void publish_slot(domi_belt *belt, domi_belt_slot *slot)
+/* Fill the next slot of the belt's ring with a message, and publish it to the receiver. */
+DOMI_INLINE void fill_and_publish_slot(domi_belt *belt, domi_belt_slot *slot)
 {
     /* seq_cst, by an exchange: it publishes the slot to the receiver's acquire load. It also stands
-     * before the load of the switch in the one order of all seq_cst operations. */
+     * before the load of the belt's switch in the one order of all seq_cst operations. */
     (void)atomic_exchange_explicit(&slot->sequence, ++belt->put, memory_order_seq_cst);
 }
 
-/* Continue in a new ring of twice the size. The last free slot of the old ring tells the receiver
- * where. */
-__attribute__((noinline, cold)) static bool begin_larger_ring(const domi_manager *manager,
-                                                              domi_belt *belt)
+/* Continue a belt whose ring is full in a new ring of twice the size. The last free slot of the old
+ * ring tells the receiver where the new one is. */
+__attribute__((noinline, cold)) static bool continue_in_larger_ring(const domi_manager *manager,
+                                                                    domi_belt *belt)
 {
     uint64_t slots = 2 * (belt->filled.mask + 1);
 
     if (slots > manager->config->scheduler.belt_slots)
         return false;
-    domi_belt_ring ring = make_ring(belt, slots);
+    domi_belt_ring ring = allocate_ring_of_belt(belt, slots);
     if (ring.slots == NULL)
         return false;
     domi_belt_slot *slot = &belt->filled.slots[belt->put & belt->filled.mask];
     slot->house = NULL;
     memcpy(slot->payload, &ring, sizeof ring);
-    publish_slot(belt, slot);
+    fill_and_publish_slot(belt, slot);
     belt->filled = ring;
     return true;
 }
 
-/* True if a slot is free besides the one that is kept for the change to a larger ring. */
-static bool has_free_slot(const domi_belt *belt)
+/* True if the ring has a free slot besides the last one, which is kept to tell of the change to a
+ * larger ring. */
+static bool has_ring_free_slot(const domi_belt *belt)
 {
     return belt->put - belt->taken_seen < belt->filled.mask;
 }
 
-/* Find a slot when there is no ring or the ring seems full: the slow half of domi_belt_put(). */
-__attribute__((noinline)) static bool find_slot(const domi_manager *manager, domi_belt *belt)
+/* Find a free slot for a message when the belt has no ring, or its ring seems full: the slow half
+ * of domi_belt_put(). */
+__attribute__((noinline)) static bool find_free_slot(const domi_manager *manager, domi_belt *belt)
 {
     if (belt->filled.slots == NULL)
-        return begin_ring(belt);
-    /* acquire: pairs with the release in carry.c, after the receiver has read the slots. */
+        return give_ring_to_idle_belt(belt);
+    /* acquire: pairs with the release in carry.c by which the receiver counts the slots that it has
+     * read. */
     belt->taken_seen = atomic_load_explicit(&belt->taken, memory_order_acquire);
-    return has_free_slot(belt) || begin_larger_ring(manager, belt);
+    return has_ring_free_slot(belt) || continue_in_larger_ring(manager, belt);
 }
 
-/* Turn a belt on whose switch was not ON, because the receiver may not look at it. */
-__attribute__((noinline)) static void turn_on(domi_manager *manager, domi_belt *belt)
+/* Turn on a belt whose switch was not ON: the receiver may not look at it any more. */
+__attribute__((noinline)) static void turn_belt_on(domi_manager *manager, domi_belt *belt)
 {
     domi_manager *receiver = belt->receiver;
     domi_belt *head = NULL;
 
-    /* seq_cst: the receiver's exchange and this one stand in one order. The later of the two sees
-     * what the earlier has written. */
+    /* seq_cst: the receiver's exchange of the switch and this exchange stand in one order. The
+     * later of the two sees what the earlier has written. */
     if (atomic_exchange_explicit(&belt->power, DOMI_BELT_ON, memory_order_seq_cst) == DOMI_BELT_ON)
         return;
     do
         belt->linked_next = head;
-    /* seq_cst: the comment on the link of a house into the arrivals (arrivals.c) says why. */
+    /* seq_cst: the comment in push_chain_to_arrivals() (arrivals.c) says why, for the like link of
+     * a house. */
     while (!atomic_compare_exchange_weak_explicit(&receiver->belts.linked, &head, belt,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(manager, receiver);
@@ -188,7 +194,7 @@ __attribute__((noinline)) static void turn_on(domi_manager *manager, domi_belt *
 /* True if the receiver dozes and does not look at the belt. A sender may then stand in for the
  * receiver; but a stand-in takes messages from inboxes only, not from belts (base/park.h). Relaxed:
  * if the belt is used nevertheless, the receiver is woken. */
-static bool is_left_to_stand_ins(domi_belt *belt)
+static bool is_receiver_dozing_without_belt(domi_belt *belt)
 {
     return DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_relaxed) !=
                          DOMI_BELT_ON) &&
@@ -201,15 +207,16 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
     domi_belt *belt = manager->belts.to[home->index];
     const domi_envelope *envelope = (const domi_envelope *)(const void *)node;
 
-    /* Relaxed: a message whose put reads an old value is delivered all the same. */
+    /* Relaxed: a sender that does not see yet that the receiver's memory is short uses the belt,
+     * and its message is delivered all the same. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&home->belts.is_short, memory_order_relaxed)))
         return false;
-    if (DOMI_UNLIKELY(belt == NULL) && (belt = make_belt(manager, home)) == NULL)
+    if (DOMI_UNLIKELY(belt == NULL) && (belt = make_belt_to_home(manager, home)) == NULL)
         return false;
-    if (is_left_to_stand_ins(belt))
+    if (is_receiver_dozing_without_belt(belt))
         return false;
-    if (DOMI_UNLIKELY(belt->filled.slots == NULL || !has_free_slot(belt)) &&
-        !find_slot(manager, belt))
+    if (DOMI_UNLIKELY(belt->filled.slots == NULL || !has_ring_free_slot(belt)) &&
+        !find_free_slot(manager, belt))
         return false;
     domi_belt_slot *slot = &belt->filled.slots[belt->put & belt->filled.mask];
     domi_prefetch_write(&belt->filled.slots[(belt->put + AHEAD) & belt->filled.mask]);
@@ -220,10 +227,11 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
     slot->sender_lease = envelope->sender_lease;
     memcpy(slot->payload, envelope->payload, sizeof slot->payload);
     DOMI_PROBE_2(send__belt, house->home, envelope);
-    publish_slot(belt, slot);
-    /* seq_cst: publish_slot() says why. A relaxed load would not stand in that order. */
+    fill_and_publish_slot(belt, slot);
+    /* seq_cst: the comment in fill_and_publish_slot() says why. A relaxed load of the switch would
+     * have no place in that one order. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_seq_cst) != DOMI_BELT_ON))
-        turn_on(manager, belt);
+        turn_belt_on(manager, belt);
     domi_counter_add(&manager->counters.belted, 1);
     domi_pool_free(manager, node);
     return true;
@@ -231,7 +239,7 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
 
 /* --- trim ------------------------------------------------------------------------------------- */
 
-static void trim_belt(domi_belt *belt)
+static void free_unused_ring_of_belt(domi_belt *belt)
 {
     bool used = belt->put != belt->put_at_trim;
 
@@ -252,6 +260,6 @@ void domi_belts_trim(domi_manager *manager)
     manager->belts.trim_at_ns = manager->now_ns + TRIM_EVERY_NS;
     for (uint32_t i = 0; i < manager->threads; i++) {
         if (manager->belts.to[i] != NULL)
-            trim_belt(manager->belts.to[i]);
+            free_unused_ring_of_belt(manager->belts.to[i]);
     }
 }

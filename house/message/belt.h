@@ -32,69 +32,78 @@
 
 #include "house/message/manager.h"
 
-#define DOMI_BELT_SLOTS 64u /* slots of a new ring: 4 KiB */
+#define DOMI_BELT_SLOTS 64u /* slots of a belt's first ring, which take 4 KiB */
 
 enum domi_belt_switch {
-    DOMI_BELT_OFF, /* the receiver does not look at the belt */
-    /* the receiver polls the belt, or the belt is linked and the receiver will poll it */
+    DOMI_BELT_OFF, /* the belt is off: its receiver does not look at it */
+    /* the belt is on: its receiver polls it, or it is linked and the receiver will poll it */
     DOMI_BELT_ON,
-    DOMI_BELT_LOOKING, /* the receiver looks at the next slot a last time */
+    /* the receiver looks at the belt's next slot a last time before it turns the belt off */
+    DOMI_BELT_LOOKING,
 };
 
 typedef struct domi_belt_slot {
-    /* The number of the message in the slot, plus 1. The sender writes it last. */
+    /* The number of the message in this slot of a belt, plus 1. The sender writes it last. */
     alignas(64) _Atomic uint64_t sequence;
-    domi_house *house;      /* the receiver of the message; NULL: `payload` is a domi_belt_ring */
-    const domus_type *type; /* the type of the payload */
+    /* the house of the message's receiver; NULL: `payload` is a domi_belt_ring, where the belt
+     * goes on */
+    domi_house *house;
+    const domus_type *type; /* the type of the message's payload */
     domi_house *sender;     /* the sender of the message; NULL: it has none */
-    uint32_t lease;         /* the lease of the actor that the message is for */
-    uint32_t sender_lease;  /* the lease of the sender */
-    DOMI_KEEP_PLACE(8) unsigned char payload[24]; /* the payload, at most so many bytes */
+    uint32_t lease;         /* the lease of the actor to which the message is sent */
+    uint32_t sender_lease;  /* the lease of the message's sender */
+    DOMI_KEEP_PLACE(8) unsigned char payload[24]; /* the message's payload, of at most 24 bytes */
 } domi_belt_slot;
 
 static_assert(sizeof(domi_belt_slot) == 64, "a message is one cache line");
 
 typedef struct domi_belt_ring {
-    domi_belt_slot *slots; /* the array of slots; NULL: no ring */
-    uint64_t mask;         /* number of slots, which is a power of two, minus 1 */
+    domi_belt_slot *slots; /* the array of slots of a belt's ring; NULL: the belt has no ring */
+    uint64_t mask;         /* number of slots of the ring, which is a power of two, minus 1 */
 } domi_belt_ring;
 
 static_assert(sizeof(domi_belt_ring) <= sizeof(((domi_belt_slot *)NULL)->payload), "fits");
 
 struct domi_belt {
-    /* Fields of the sender. Messages are numbered from 0, and the numbers continue in the next
-     * ring. */
-    domi_manager *receiver; /* the manager at the other end; constant */
-    domi_belt_ring filled;  /* the ring that the sender fills */
-    uint64_t put;           /* the number of the next message */
-    uint64_t taken_seen;    /* value of `taken` when the sender read it last */
-    uint64_t put_at_trim;   /* value of `put` when domi_belts_trim() looked last */
+    /* The fields of a belt that only its sender uses. Messages are numbered from 0, and the numbers
+     * continue in the next ring. */
+    /* the manager to which the belt leads, which is the receiver's; constant */
+    domi_manager *receiver;
+    domi_belt_ring filled; /* the ring that the belt's sender fills */
+    uint64_t put;          /* the number of the next message that the sender puts on the belt */
+    uint64_t taken_seen;   /* value of the belt's `taken` when the sender read it last */
+    /* value of `put` at the last check of domi_belts_trim() for an unused ring */
+    uint64_t put_at_trim;
 
-    /* Fields that the thread writes which turns the belt on or off. */
-    alignas(64) _Atomic uint32_t power; /* the switch, an enum domi_belt_switch */
-    struct domi_belt *linked_next;      /* the next belt in the receiver's `linked` */
-    /* a new ring in place of one that was given back; NULL: none. Written by the sender while
-     * the belt is off, cleared by the receiver that takes it */
+    /* The fields of a belt that are written by the thread which turns the belt on or off. */
+    alignas(64) _Atomic uint32_t power; /* the belt's switch, an enum domi_belt_switch */
+    /* the next belt in the receiver's list `linked` of belts that were turned on */
+    struct domi_belt *linked_next;
+    /* a ring that the sender has made while the belt was off, for the receiver to take: the belt's
+     * first one, or one in place of a ring that was given back; NULL slots: none */
     domi_belt_ring first;
 
     alignas(64) unsigned char apart[64]; /* unused; cores fetch cache lines in pairs */
 
-    /* Fields of the receiver. */
-    domi_belt_ring read;    /* the ring that the receiver reads */
-    uint64_t next_number;   /* number of the message that the receiver reads next */
-    struct domi_belt *next; /* the next belt of this receiver that is on */
-    uint32_t empty_looks;   /* looks in a row that found nothing */
-    uint32_t last_look;     /* number of messages that the last look found */
-    /* number of looks to come that do not wait for a stream (carry.c) */
+    /* The fields of a belt that only its receiver uses. */
+    domi_belt_ring read;    /* the ring that the belt's receiver reads */
+    uint64_t next_number;   /* number of the message that the receiver takes next from the belt */
+    struct domi_belt *next; /* the next one of the belts to this receiver that are on */
+    uint32_t empty_looks;   /* the receiver's looks in a row that found no message on the belt */
+    uint32_t last_look;     /* number of messages that the receiver's last look found on the belt */
+    /* number of looks to come that do not wait for a stream of messages (carry.c) */
     uint32_t looks_without_wait;
 
-    /* Written by the receiver after each look, read by the sender when its ring seems full. */
-    alignas(64) _Atomic uint64_t taken; /* number of messages that the receiver has taken */
+    /* Written by the belt's receiver after each look, and read by the sender when its ring seems
+     * full. */
+    /* number of messages that the receiver has taken from the belt */
+    alignas(64) _Atomic uint64_t taken;
 };
 
 static_assert(DOMI_TAKES(sizeof(struct domi_belt), 320), "a header of a belt is small");
 
-/* Make the table of belts of a manager, if threads use belts at all. Returns 0; -ENOMEM. */
+/* Make the table of the manager's belts, if threads of the system use belts at all. Returns 0;
+ * -ENOMEM. */
 int domi_belts_init(domi_manager *manager);
 
 /* Free the belts that lead away from the manager, and release messages that are left on them. */
@@ -109,11 +118,12 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node);
 /* Free a ring of the belt, and subtract its bytes from the memory of the receiver. */
 void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots);
 
-/* Free the rings that were not used since the last such check, a few seconds ago. Called once a
- * tick by the owner of `manager`, the sender. */
+/* Free the rings of this thread's belts that were not used since the last such check, a few seconds
+ * ago. Called once a tick by the owner of `manager`, which is the sender. */
 void domi_belts_trim(domi_manager *manager);
 
-/* True if the message `number` is in its slot of the ring that is read. Receiver. */
+/* True if the message with this number lies in its slot of the ring that the receiver reads. Called
+ * by the belt's receiver. */
 static inline bool domi_belt_has(const domi_belt *belt, uint64_t number, memory_order order)
 {
     domi_belt_slot *slot = &belt->read.slots[number & belt->read.mask];
@@ -121,7 +131,8 @@ static inline bool domi_belt_has(const domi_belt *belt, uint64_t number, memory_
     return atomic_load_explicit(&slot->sequence, order) == number + 1;
 }
 
-/* Returns the slot of the next message; NULL: the message has not come yet. Receiver. */
+/* Returns the slot of the next message on the belt; NULL: that message has not come yet. Called by
+ * the belt's receiver. */
 static inline domi_belt_slot *domi_belt_peek(domi_belt *belt, memory_order order)
 {
     return domi_belt_has(belt, belt->next_number, order)
@@ -129,7 +140,8 @@ static inline domi_belt_slot *domi_belt_peek(domi_belt *belt, memory_order order
                : NULL;
 }
 
-/* True if a belt was linked, or a belt that is on holds a message. Receiver. */
+/* True if a belt to this thread was turned on and linked, or if one that is on holds a message.
+ * Called by the receiver. */
 static inline bool domi_belts_have_mail(const domi_manager *manager, memory_order order)
 {
     if (atomic_load_explicit((_Atomic(domi_belt *) *)(uintptr_t)&manager->belts.linked, order) !=
@@ -138,15 +150,15 @@ static inline bool domi_belts_have_mail(const domi_manager *manager, memory_orde
     if (manager->belts.starved)
         return false;
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next) {
-        /* acquire is enough, seq_cst is not needed: a thread that parks has turned its belts off
-         * before, so this load is no part of a park. */
+        /* acquire is enough here, and seq_cst is not needed: a thread that parks has turned its
+         * belts off before, so this load of a slot is no part of a park. */
         if (domi_belt_peek(belt, memory_order_acquire) != NULL)
             return true;
     }
     return false;
 }
 
-/* True if messages may come by belts; the test costs one load. */
+/* True if messages may come to this thread by belts; the test costs one load. */
 static inline bool domi_manager_has_belts(const domi_manager *manager)
 {
     return manager->belts.to != NULL;

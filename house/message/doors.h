@@ -17,7 +17,7 @@ struct domi_doors {
     int (*put_to_face)(domi_manager *manager, domi_house *face, domi_node *node);
 
     /* Tell the subscribers to refusals that `house` has refused the ask or notice of `node`,
-     * because the bound of waiting mail is reached. The refusal is counted already. Called by the
+     * because as many messages wait in it as may. The refusal is counted already. Called by the
      * owner of `manager`. */
     void (*tell_refused)(domi_manager *manager, domi_house *house, const domi_node *node);
 
@@ -30,8 +30,8 @@ struct domi_doors {
      * domi_house_stop(). Called by the owner of `manager`. */
     int (*stop_face)(domi_manager *manager, domus_address address);
 
-    /* Read the name of a remote actor. Returns false if its address has ended. Called by the owner
-     * of `manager`. */
+    /* Read the name of a remote actor. Returns false if the actor's address has ended (remote.h).
+     * Called by the owner of `manager`. */
     bool (*read_remote_name)(domi_manager *manager, domus_address address,
                              struct domus_remote_name *ret_name);
 

@@ -26,13 +26,15 @@ enum domi_node_kind {
     DOMI_NOTICE,
     DOMI_EVENT,
     DOMI_MAILBOXES,
-    DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: home has to mount the actor */
+    DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: home has to mount the new actor */
     DOMI_STOP,                   /* the house's own node: the actor was asked to stop */
-    DOMI_DIRECTIVE,              /* the house's own node, with the parent's directive in `owner` */
-    /* the house's own node: the parent knows of the end, so home frees the slot */
+    /* the house's own node: carries the parent's directive for a failed child, in its field
+     * `owner` */
+    DOMI_DIRECTIVE,
+    /* the house's own node: the parent knows that its child has ended, so home frees the slot */
     DOMI_FREE,
-    DOMI_WATCH,  /* a watch that has to be attached, or taken back */
-    DOMI_MEMBER, /* a member on its way to the group's shard */
+    DOMI_WATCH,  /* a watch on the house that has to be attached to it, or taken back */
+    DOMI_MEMBER, /* a member of a group, on its way to the group's shard */
 };
 
 /* The slab in which an object lies, or the other object of which it is a part; this is also its
@@ -49,38 +51,40 @@ enum domi_slab_index {
     DOMI_SLAB_PROMISE,
     DOMI_SLAB_TIMER,
     DOMI_SLAB_WATCH,
-    DOMI_SLAB_DESCRIPTOR, /* a watch on a descriptor, an object of io */
+    DOMI_SLAB_DESCRIPTOR, /* objects of io: watches on descriptors */
     DOMI_SLAB_MEMORY_WATCH,
     DOMI_SLAB_MEMBER,
     DOMI_SLABS,
-    DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */
-    DOMI_SLAB_HOUSE, /* the node of a house; it is a part of the house and not freed by itself */
-    DOMI_SLAB_STACK_PROMISE, /* the first promise of a stack, which is a part of the stack */
-    DOMI_SLAB_UNWATCH,       /* the node that takes a watch back, which is a part of the watch */
-    DOMI_SLAB_SHARED,        /* a notice of 64 bytes whose payload is shared (shared.h) */
+    DOMI_SLAB_HEAP = DOMI_SLABS, /* envelopes from the heap, which are too large for the slabs */
+    /* nodes of houses; such a node is a part of its house and not freed by itself */
+    DOMI_SLAB_HOUSE,
+    DOMI_SLAB_STACK_PROMISE, /* first promises of stacks, each of which is a part of its stack */
+    DOMI_SLAB_UNWATCH, /* nodes that take a watch back, each of which is a part of its watch */
+    DOMI_SLAB_SHARED,  /* notices of 64 bytes whose payload is shared (shared.h) */
     DOMI_SLAB_KINDS,
 };
 
 typedef struct domi_node domi_node;
 
 struct domi_node {
-    DOMI_KEEP_PLACE(8) domi_node *next; /* next node in the list that holds this node */
-    uint32_t lease;                     /* the lease of the actor for which the node is */
+    DOMI_KEEP_PLACE(8) domi_node *next; /* next node in the list that holds this one */
+    uint32_t lease;                     /* the lease of the actor to which the node is put */
     /* index of the manager that owns the object; the node of a house uses it otherwise
      * (family.h) */
     uint16_t owner;
-    uint8_t slab; /* the slab, an enum domi_slab_index */
-    uint8_t kind; /* the kind, an enum domi_node_kind */
+    uint8_t slab; /* the slab of the node's object, an enum domi_slab_index */
+    uint8_t kind; /* the node's kind, an enum domi_node_kind */
 };
 
 typedef struct domi_envelope {
-    domi_node node; /* link in an inbox, a mailbox or a free list */
-    /* the type of the payload; NULL: an exception has none */
+    /* the envelope's node, which links it into an inbox, a mailbox or a free list */
+    domi_node node;
+    /* the type of the message's payload; NULL in an exception */
     DOMI_KEEP_PLACE(8) const domus_type *type;
-    DOMI_KEEP_PLACE(8) struct domi_house *sender; /* the sender; NULL: the message has none */
-    DOMI_KEEP_PLACE(8) uint32_t sender_lease;     /* lease of the sender */
-    int32_t error;                                /* negative errno of an exception */
-    /* the first bytes of the payload; more may follow */
+    DOMI_KEEP_PLACE(8) struct domi_house *sender; /* the sender of the message; NULL: it has none */
+    DOMI_KEEP_PLACE(8) uint32_t sender_lease;     /* lease of the message's sender */
+    int32_t error;                                /* negative errno that an exception carries */
+    /* the first bytes of the message's payload; more may follow behind the structure */
     DOMI_KEEP_PLACE(8) unsigned char payload[24];
 } domi_envelope;
 
@@ -88,11 +92,11 @@ typedef struct domi_envelope {
  * `payload` in the envelopes of asks, replies and exceptions. */
 typedef struct domi_return {
     struct domi_promise *promise;
-    /* serial of the promise when the ask was made; if the promise has another one, the answer is
-     * late */
+    /* serial that the promise had when the ask was made; if the promise has another one, the answer
+     * is late */
     uint32_t serial;
-    /* 0 in a new ask. io/pipelines/ writes here what it has to remember of an ask to a peer.
-     * DOMI_NOTE_OF_PEER in a request of a peer that has a promise. */
+    /* A note of io/pipelines/ in an ask to a peer, of what it has to remember of this ask; 0 in a
+     * new ask. In a request that came from a peer and has a promise it is DOMI_NOTE_OF_PEER. */
     uint32_t note;
     /* The deadline, after which nobody waits for the answer (0: there is none), together with the
      * two marks below. A new ask is written in few stores, so the marks have no field of their
@@ -100,21 +104,22 @@ typedef struct domi_return {
     DOMI_KEEP_PLACE(8) uint64_t until;
 } domi_return;
 
-/* mark: an actor to which the ask was put has forwarded it (asks.h) */
-#define DOMI_PASSED_ON  UINT64_C(1)
-#define DOMI_UNFOLLOWED UINT64_C(2) /* mark: the end of its asker does not cancel the ask */
+/* mark in `until` of an ask: an actor to which the ask was put has forwarded it (asks.h) */
+#define DOMI_PASSED_ON UINT64_C(1)
+/* mark in `until` of an ask: the end of its asker does not cancel the ask */
+#define DOMI_UNFOLLOWED UINT64_C(2)
 #define DOMI_ASK_MARKS  (DOMI_PASSED_ON | DOMI_UNFOLLOWED)
 
-/* Value of `note` in a cancel that is only for kept asks. */
+/* Value of `note` in a cancel that reaches an ask only if the asked actor has kept it. */
 #define DOMI_CANCEL_KEPT 1u
 
-/* Value of `note` in a request of a peer that has a promise: the `error` of the envelope is the
- * number of the request. */
+/* Value of domi_return.note in a request that came from a peer and has a promise: the `error` of
+ * its envelope holds the number of the request. */
 #define DOMI_NOTE_OF_PEER UINT32_C(0x00ffffff)
 
-/* number of bytes of a notice before its payload */
+/* number of bytes that stand before the payload in a notice */
 #define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)
-/* number of bytes of an ask before its payload */
+/* number of bytes that stand before the payload in an ask */
 #define DOMI_ASK_HEAD (DOMI_ENVELOPE_HEAD + sizeof(domi_return))
 
 static_assert(sizeof(domi_node) == 16, "the node is common to all that is linked");
@@ -129,14 +134,15 @@ static inline bool domi_node_is_embedded(const domi_node *node)
     return node->slab > DOMI_SLAB_1088 && node->slab != DOMI_SLAB_HEAP;
 }
 
-/* Do the same as domi_node_is_embedded(), but false for a notice whose payload is shared, because
- * such a notice has a sender as every envelope has. */
+/* True as domi_node_is_embedded() is, but false for a notice whose payload is shared, because such
+ * a notice has a sender as every envelope has. */
 static inline bool domi_node_is_part(const domi_node *node)
 {
     return domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED;
 }
 
-/* True for an ask or a notice: users send these two kinds, and a full mailbox refuses them. */
+/* True for the kinds ask and notice: users send messages of these two kinds, and a full mailbox
+ * refuses them. */
 static inline bool domi_node_is_user_mail(const domi_node *node)
 {
     return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
@@ -147,8 +153,8 @@ static inline domi_return *domi_envelope_return(domi_envelope *envelope)
     return (domi_return *)(void *)envelope->payload;
 }
 
-/* Returns the first time from `time_ns` on that domi_return.until can hold beside the marks; behind
- * the last such time that last one. */
+/* Returns the first time from `time_ns` on that domi_return.until can hold beside its two marks, or
+ * the last such time if `time_ns` is behind it. */
 static inline uint64_t domi_deadline_of(uint64_t time_ns)
 {
     return time_ns > UINT64_MAX - DOMI_ASK_MARKS ? UINT64_MAX & ~DOMI_ASK_MARKS
@@ -161,9 +167,9 @@ static inline uint64_t domi_envelope_deadline_ns(const domi_envelope *ask)
     return ((const domi_return *)(const void *)ask->payload)->until & ~DOMI_ASK_MARKS;
 }
 
-/* Returns the start of the payload. In asks, replies and exceptions the domi_return stands before
- * it; a notice whose payload is shared holds a pointer to it. `kind` is node.kind, which the caller
- * mostly knows as a constant. */
+/* Returns the start of a message's payload in its envelope. In asks, replies and exceptions the
+ * domi_return stands before it; a notice whose payload is shared holds a pointer to it. `kind` is
+ * node.kind, which the caller mostly knows as a constant. */
 static inline void *domi_envelope_payload_of(domi_envelope *envelope, uint32_t kind)
 {
     if (kind <= DOMI_ASK)

@@ -13,43 +13,48 @@
 typedef struct domi_family {
     struct domi_children *children; /* children of the actor; NULL before the first child */
 
-    uint64_t window_start_ns; /* start of the period in which `restarts` are counted */
+    uint64_t window_start_ns; /* start of the period in which the actor's `restarts` are counted */
     uint32_t restarts;        /* number of restarts of children since `window_start_ns` */
 
-    /* slot of the actor's name in the registry; DOMI_NAMELESS: it has no name */
+    /* place of the actor's name in the table of names; DOMI_NAMELESS: the actor has no name */
     uint32_t name_slot;
-    /* the behaviour with which the actor was spawned; NULL: the one that it has now */
+    /* the behaviour with which the actor was spawned; NULL: it is the one that the actor has now */
     const domus_behaviour *born_as;
-    /* copy of the actor's state at the spawn, if its parent may restart it; NULL: zeros */
+    /* copy of the actor's state at its spawn, if its parent may restart it; NULL: that state was
+     * all zeros */
     void *initial;
 
-    struct domi_promise *receives; /* receives that wait, the oldest first */
-    domi_node *seen[2];  /* the last ask and the last notice that the receives have looked at */
-    domi_node *stash[2]; /* stashed asks, and stashed notices */
-    uint32_t stashed;    /* number of messages in both stashes */
+    /* receives of the actor's conversations that wait, the oldest first */
+    struct domi_promise *receives;
+    /* the last ask and the last notice that the waiting receives have looked at */
+    domi_node *seen[2];
+    domi_node *stash[2]; /* the actor's stashed asks, and its stashed notices */
+    uint32_t stashed;    /* number of messages in both stashes of the actor */
 
     struct domi_watch *watches; /* the watches that the actor has made */
 
-    struct domi_member *memberships; /* memberships in groups; written by home only */
-    /* routers that the actor has made, for routees that it has spawned */
+    struct domi_member *memberships; /* the actor's memberships in groups; written by home only */
+    /* routers that the actor has made for routees that it has spawned */
     struct domi_router *routers;
-    /* the place where a routee records its load for its router; NULL: nowhere */
+    /* the place where a routee records its load for its router; NULL: the actor is no such
+     * routee */
     _Atomic uint32_t *load;
 
     /* idle time after which the actor stops, in nanoseconds; 0: it never stops for this */
     uint64_t idle_max_ns;
     uint64_t last_ns; /* time at which the actor last handled a message */
-    bool idle_paused; /* the actor has paused its idle time, so it is not stopped for it */
-    bool idle_looked; /* the last run handled the event of the idle timer */
-    bool is_hasty;    /* the children were told to stop hastily */
+    /* whether the actor has paused its idle time, so that it is not stopped for it */
+    bool idle_paused;
+    bool idle_looked; /* whether the actor's last run handled the event of the idle timer */
+    bool is_hasty;    /* whether the actor's children were told to stop hastily (DOMI_LIFE_HASTE) */
 
     struct domi_order
-        *order; /* mail that is sorted (order.h); NULL: the actor never had an order */
-    /* the grain of which the actor is a life (directory/grain.h); NULL: none */
+        *order; /* the actor's mail, sorted (order.h); NULL: the actor never had an order */
+    /* the grain of which the actor is a life (directory/grain.h); NULL: it is of none */
     struct domi_grain *grain;
-    bool ends_on_failure; /* a failure ends the actor, which has no parent */
-    /* a conversation that on_mount of a grain's life has begun has failed, so the life was not
-     * made */
+    bool ends_on_failure; /* whether a failure ends the actor, which has no parent */
+    /* whether a grain's life was not made, because a conversation that its on_mount began has
+     * failed */
     bool is_unmade;
 } domi_family;
 

@@ -23,21 +23,27 @@ struct domus_spawn_options;
 typedef enum domi_happening {
     DOMI_HAS_FAILED,
     DOMI_IS_RESTARTED,
-    DOMI_ESCALATES, /* the actor fails because a child has failed */
-    DOMI_IS_ENDED,  /* the root has decided that the actor ends */
-    DOMI_IS_FULL,   /* the actor has scheduler.conversationsMax conversations */
+    DOMI_ESCALATES, /* the actor fails because one of its children has failed */
+    DOMI_IS_ENDED,  /* the root has decided that a failed actor without a parent ends */
+    /* the actor has as many parked conversations as it may (scheduler.conversationsMax) */
+    DOMI_IS_FULL,
 } domi_happening;
 
 /* Mistakes of an actor's function after which the library can go on (turn.h). */
 typedef enum domi_mistake {
-    DOMI_WAIT_NOT_RETURNED, /* the function let its conversation wait, and did not return
-                               DOMUS_PARKED */
-    DOMI_WAIT_REPLACED,  /* the function let its conversation wait twice, for different functions */
-    DOMI_RESULT_UNKNOWN, /* the function returned a positive number that is not DOMUS_PARKED */
-    DOMI_NEEDS_RING,     /* the function called a verb that needs a ring (ringless.h) */
-    DOMI_TYPE_UNKNOWN,   /* the behaviour has no row for a message of this type */
-    DOMI_ASK_UNANSWERED, /* the function has ended, and the ask was neither answered nor kept */
-    DOMI_ANSWER_UNWRITTEN, /* the pipeline could not encode an answer of this type */
+    /* mistake: the function let its conversation wait, and did not return DOMUS_PARKED */
+    DOMI_WAIT_NOT_RETURNED,
+    /* mistake: the function let its conversation wait twice, for different functions */
+    DOMI_WAIT_REPLACED,
+    /* mistake: the function returned a positive number that is not DOMUS_PARKED */
+    DOMI_RESULT_UNKNOWN,
+    /* mistake: the function called a verb that needs a ring (ringless.h), on a thread without
+     * one */
+    DOMI_NEEDS_RING,
+    DOMI_TYPE_UNKNOWN, /* mistake: the behaviour has no row for a message of this type */
+    /* mistake: the function has ended, and its ask was neither answered nor kept */
+    DOMI_ASK_UNANSWERED,
+    DOMI_ANSWER_UNWRITTEN, /* mistake: the pipeline could not encode an answer of this type */
 } domi_mistake;
 
 /* The functions of io for the actors of a manager. No entry is NULL: a manager without io has
@@ -51,25 +57,26 @@ typedef struct domi_io_hooks {
      * header of a proxy. A message that lies in the mailbox already is handled after on_open. */
     void (*open_channel)(domi_manager *manager, domi_house *house);
 
-    /* Record that a conversation has ended which the channel of `house` counts
+    /* Record that a conversation of the channel `house` has ended, one that the channel counts
      * (DOMI_STACK_COUNTED). */
     void (*conversation_ended)(domi_manager *manager, domi_house *house);
 
-    /* Remove a promise that waits for bytes to leave a channel (DOMI_PROMISE_FLUSH), because it
-     * ends. */
+    /* Remove a promise that waits until bytes have left a channel (DOMI_PROMISE_FLUSH), because the
+     * promise ends. */
     void (*flush_left)(domi_manager *manager, struct domi_promise *promise);
 
     /* Send the answer to `ask` to the peer of the channel of `house`. The ask is a request of that
-     * peer which has not left the house or has a promise (peer.h). Consumes the envelope, and what
-     * the payload of the answer owns. */
+     * peer, which has either not left the house or got a promise (peer.h). Consumes the envelope,
+     * and what the payload of the answer owns. */
     void (*answer_request)(domi_manager *manager, domi_house *house, domi_envelope *ask,
                            const domus_type *type, const void *payload);
 
-    /* Let a request fail that has not left the house of its channel. Consumes the envelope. */
+    /* Let a request of a peer fail that has not left the house of its channel. Consumes the
+     * envelope. */
     void (*fail_request)(domi_manager *manager, domi_house *house, domi_envelope *ask, int error);
 
-    /* Handle an answer from elsewhere to the request `number`: a reply; with `error` an exception;
-     * NULL if the request has expired. Consumes the envelope. */
+    /* Handle an answer that another actor gave to a peer's request with this number: a reply; with
+     * `error` an exception; NULL if the request has expired. Consumes the envelope. */
     void (*answer_peer)(domi_manager *manager, domi_house *house, uint32_t number, int error,
                         domi_envelope *answer);
 
@@ -83,9 +90,9 @@ typedef struct domi_io_hooks {
      * Returns whether it was taken. */
     bool (*send_mail)(domi_manager *manager, domi_house *house, domi_envelope *message);
 
-    /* Find asks that were put to `house` and wait in it until they can be sent to a peer: `index`
-     * is the number of the list, which may be empty; its count is handed out, too. Returns false if
-     * there are not so many lists. */
+    /* Find the asks that were put to `house` and wait in it until they can be sent to a peer. They
+     * are in several lists; `index` is the number of one, which may be empty, and its count is
+     * handed out, too. Returns false if there are not so many lists. */
     bool (*unsent_asks)(domi_house *house, uint32_t index, domi_node ***ret_list,
                         uint32_t **ret_count);
 
@@ -94,20 +101,22 @@ typedef struct domi_io_hooks {
     void (*return_mail)(domi_manager *manager, domi_house *house);
 
     /* Reset the channel of a channels actor that has failed; its parent is not asked then. Returns
-     * false if the actor is not that of a channel. */
+     * false if the actor has no channel. */
     bool (*channel_failed)(domi_manager *manager, domi_house *house, int error);
 
-    /* Take `message`, which lies in the mailbox of events, if it is one of io itself (an accepted
+    /* Take `message`, which lies in the mailbox of events, if it is one of io's own (an accepted
      * connection). Returns whether it was taken; then the caller frees the message. */
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
 
-    /* Record that the event of a watch on a descriptor was handled or dropped. */
+    /* Record that the event of a watch on a descriptor was handled or dropped, so that the next one
+     * may come. */
     void (*descriptor_handled)(domi_manager *manager, domi_node *node);
 
     /* Cancel a watch on a descriptor. */
     void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
 
-    /* Carry out the note of a thief for a watch on a descriptor, once the house is back. */
+    /* Carry out the note that a thief has left for a watch on a descriptor (notes.h), once the
+     * house is back. */
     void (*descriptor_noted)(domi_manager *home, domi_node *node);
 
     /* Begin to close what `house`, a channels actor, owns: a channel or a listener. Returns 0 when
@@ -115,7 +124,7 @@ typedef struct domi_io_hooks {
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 } domi_io_hooks;
 
-/* The functions of runtime, or of a test: of the code that makes the managers. */
+/* The functions that runtime brings for a manager; in a test, the functions of the test. */
 typedef struct domi_runtime_hooks {
     /* Wake the owner of `manager`; any thread. NULL: no owner ever sleeps. */
     void (*wake)(domi_manager *manager);
@@ -143,11 +152,11 @@ typedef struct domi_runtime_hooks {
     void (*end_spawn)(domi_manager *manager);
 
     /* Withdraw blocking work that has not begun. Returns false if the work runs already. NULL:
-     * there is no blocking work, so none runs. */
+     * there is no blocking work, so no work runs. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
 
-    /* Do blocking work for a conversation, as domus_blocking() does. NULL: there is none, and the
-     * caller returns -EOPNOTSUPP. */
+    /* Do blocking work for a conversation, as domus_blocking() does. NULL: there is no blocking
+     * work, and the caller returns -EOPNOTSUPP. */
     int (*block)(domus_stack *stack, int (*function)(void *argument), void *argument,
                  int (*then)(domus_stack *stack, void *self, const struct domus_answer *answer));
 
@@ -155,7 +164,7 @@ typedef struct domi_runtime_hooks {
      * `lookup`; -EINPROGRESS when an event will tell the result; any other error. NULL: names are
      * not looked up, and the caller returns -EOPNOTSUPP. */
     int (*resolve)(domi_manager *manager, struct domi_lookup *lookup, const char *name);
-    /* Forget a look-up, which may have ended. NULL if `resolve` is NULL. */
+    /* Forget the look-up of a name, which may have ended. NULL if `resolve` is NULL. */
     void (*unresolve)(domi_manager *manager, struct domi_lookup *lookup);
 
     /* Read how short memory is now. Returns the number of the latest change. Any thread may call

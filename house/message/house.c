@@ -6,16 +6,16 @@
  *      |           v            +----------------- empty -----------+  |
  *      +-----------+------------------------------ gone ---------------+
  *
- *   move                      function                         thread
- *   CREATED   -> MOUNTING     domi_house_queue_mount (life.c)     home: spawned here, or sorting
- *   MOUNTING  -> WAITING      domi_house_mount (life.c)        home, after on_mount returned
- *   WAITING   -> READY        domi_house_make_ready (mailbox.h)     home
- *   READY     -> SCHEDULED    domi_house_run (dispatch.c)      the runner: home, or a thief
- *   SCHEDULED -> RUNNING      domi_house_run (dispatch.c)      the runner
- *   RUNNING   -> READY        settle (dispatch.c, settle.c)    home
- *   RUNNING   -> WAITING      settle (dispatch.c, settle.c)    home
- *   RUNNING   -> CREATED      free_house (life.c)              home
- *   MOUNTING  -> CREATED      free_house (life.c)              home, when the system ends
+ *   move                    function                                      thread
+ *   CREATED   -> MOUNTING   domi_house_queue_mount (birth.c)              home: spawned here, or
+ * sorting MOUNTING  -> WAITING    domi_house_mount (life.c)                     home, after
+ * on_mount returned WAITING   -> READY      domi_house_make_ready (mailbox.h)             home
+ *   READY     -> SCHEDULED  domi_house_run (dispatch.c)                   the runner: home, or a
+ * thief SCHEDULED -> RUNNING    domi_house_run (dispatch.c)                   the runner RUNNING ->
+ * READY      settle_house_after_run (dispatch.c, settle.c) home RUNNING   -> WAITING
+ * settle_house_after_run (dispatch.c, settle.c) home RUNNING   -> CREATED    free_house (life.c)
+ * home MOUNTING  -> CREATED    free_house (life.c)                           home, when the system
+ * ends
  *
  * A free slot is CREATED, too, so the birth of the next actor there begins without a move.
  * "Stopping" and "in a barrier" are marks beside the state. */

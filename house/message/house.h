@@ -28,150 +28,172 @@ typedef enum domi_state {
     DOMI_STATES,
 } domi_state;
 
-/* Marks beside the state, in `marks`. Only home reads and writes them, or the thief, while the
- * house is lent. "Holds" means: asks and notices wait while the mark is set. */
+/* The marks of a house beside its state, in `marks`. Only home reads and writes them, or the thief,
+ * while the house is lent. A holding mark makes asks and notices wait while it is set. */
 enum domi_mark {
-    DOMI_MARK_BARRIER = 1,   /* a conversation of the actor has raised a barrier; holds */
-    DOMI_MARK_SATURATED = 2, /* `conversations_max` conversations are parked; holds */
-    DOMI_MARK_STOPPING = 4,  /* the actor's stop has begun: asks and notices become dead letters */
-    DOMI_MARK_GONE = 8,      /* the connection of this channel's actor is closed */
-    DOMI_MARK_HIGH = 16,     /* the house was of high priority when it was exposed (loan.c) */
-    /* the actor is not mounted: on_mount or on_restart has failed, or a stop came before on_mount.
-     * No function of the behaviour is called; holds */
+    DOMI_MARK_BARRIER = 1, /* holding mark: a conversation of the actor has raised a barrier */
+    /* holding mark: as many conversations of the actor are parked as may (`conversations_max`) */
+    DOMI_MARK_SATURATED = 2,
+    /* mark: the actor's stop has begun, and its asks and notices become dead letters */
+    DOMI_MARK_STOPPING = 4,
+    DOMI_MARK_GONE = 8, /* mark of a channel's actor: its connection is closed */
+    /* mark: the house was of high priority when it was exposed to thieves (loan.c) */
+    DOMI_MARK_HIGH = 16,
+    /* holding mark: the actor is not mounted, because on_mount or on_restart has failed, or a stop
+     * came before on_mount; no function of the behaviour is called */
     DOMI_MARK_UNMOUNTED = 32,
-    DOMI_MARK_CHANNELS = 64, /* the channels of a channels actor have work for a run */
-    /* a receive waits and takes only messages that its pattern accepts; holds */
+    DOMI_MARK_CHANNELS = 64, /* mark of a channels actor: its channels have work for a run */
+    /* holding mark: a receive of the actor waits and takes only messages that its pattern
+     * accepts */
     DOMI_MARK_RECEIVING = 128,
-    /* together with RECEIVING: the receives have not looked at all mail yet */
+    /* mark beside RECEIVING: the waiting receives have not looked at all mail yet */
     DOMI_MARK_FRESH = 256,
-    DOMI_MARK_SUSPENDED = 512, /* the actor has failed and its parent has not decided yet; holds */
-    /* the actor stops after an idle time, so each run records the time */
+    /* holding mark: the actor has failed and its parent has not decided yet */
+    DOMI_MARK_SUSPENDED = 512,
+    /* mark: the actor stops after an idle time, so each of its runs records the time */
     DOMI_MARK_PASSIVATES = 1024,
-    DOMI_MARK_PINNED = 2048, /* the house is never lent to another thread */
-    /* together with SUSPENDED: the actor may not resume, only restart or stop */
+    DOMI_MARK_PINNED = 2048, /* mark: the house is never lent to another thread */
+    /* mark beside SUSPENDED: the failed actor may not resume, only restart or stop */
     DOMI_MARK_FATAL = 4096,
-    DOMI_MARK_RESTART = 8192, /* a restart waits for the end of conversations and children; holds */
-    DOMI_MARK_DEAD = 16384,   /* the actor's life is over, but its parent does not know that yet */
-    /* the behaviour of a living actor has an order, by which asks and notices are taken (order.h);
-     * this mark shares its bit with DEAD */
+    /* holding mark: the actor's restart waits for the end of its conversations and children */
+    DOMI_MARK_RESTART = 8192,
+    /* mark: the actor's life is over, but its parent does not know that yet */
+    DOMI_MARK_DEAD = 16384,
+    /* mark of a living actor: its behaviour has an order, by which asks and notices are taken
+     * (order.h). It shares its bit with DEAD */
     DOMI_MARK_ORDERED = DOMI_MARK_DEAD,
-    DOMI_MARK_ROUTEE = 32768, /* a router reads the house's load, so each run records the load */
+    /* mark: a router reads the load of this house, so each run records the load */
+    DOMI_MARK_ROUTEE = 32768,
 };
-/* All marks that hold: while one of them is set, asks and notices wait. Under RECEIVING a receive
- * may take a waiting message. */
+/* All holding marks of a house: while one of them is set, asks and notices wait. Only under
+ * RECEIVING a receive may take a waiting message. */
 #define DOMI_MARKS_HOLD                                                                            \
     (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED | DOMI_MARK_SUSPENDED | DOMI_MARK_RESTART |           \
      DOMI_MARK_RECEIVING | DOMI_MARK_UNMOUNTED)
 
 /* Control bits in `life`, beside the lease. While an actor lives in the slot, each change of them
  * is an atomic read-modify-write (M9). */
-#define DOMI_LIFE_CLOSED UINT64_C(1) /* the slot is free: every put is refused */
-/* the actor was asked to stop: asks and notices are refused */
+#define DOMI_LIFE_CLOSED UINT64_C(1) /* control bit: the slot is free, and every put is refused */
+/* control bit: the actor was asked to stop, and asks and notices are refused */
 #define DOMI_LIFE_STOP UINT64_C(2)
-/* the bound of waiting mail is reached: asks and notices are refused */
-#define DOMI_LIFE_FULL    UINT64_C(4)
-#define DOMI_LIFE_NODE    UINT64_C(8)  /* the embedded node (`node`) is in use */
-#define DOMI_LIFE_BOUNDED UINT64_C(16) /* the house has a bound of its own, `mail_max` */
-/* A restart of an actor above waits for the end of this one, so its channels wait for no peer. The
- * bit is also set when the actor is about to end, because nothing can hasten it any more. */
+/* control bit: as many asks and notices wait as may, and further ones are refused */
+#define DOMI_LIFE_FULL UINT64_C(4)
+/* control bit: the house's embedded node (`node`) is in use */
+#define DOMI_LIFE_NODE UINT64_C(8)
+/* control bit: the house has a bound of its own for waiting mail, `mail_max` */
+#define DOMI_LIFE_BOUNDED UINT64_C(16)
+/* Control bit: a restart of the actor's parent, or of one further up, waits for the end of this
+ * actor, so its channels wait for no peer. The bit is also set when the actor is about to end,
+ * because nothing can hasten it any more. */
 #define DOMI_LIFE_HASTE UINT64_C(32)
-/* the lease, which is the upper half of the life word */
+/* the lease in a life word, which is its upper half */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
-/* Bits in `slot`; the lower five are the size class. */
+/* Bits in the field `slot` of a house; the lower five are the size class of the slot. */
 #define DOMI_SLOT_CLASS 0x1fu
-/* the house is exposed, and a belt has brought a message for it (incoming.h) */
-#define DOMI_SLOT_HELD    0x20u
-#define DOMI_SLOT_EXPOSED 0x40u /* a thief may take the house, or has it (loan.h) */
-#define DOMI_SLOT_PENDING 0x80u /* home sorts the house's inbox once the house is back (loan.h) */
+/* bit: the house is exposed, and a belt has brought a message for it (incoming.h) */
+#define DOMI_SLOT_HELD 0x20u
+/* bit: the house is exposed: a thief may take it, or has it (loan.h) */
+#define DOMI_SLOT_EXPOSED 0x40u
+/* bit: home has to sort the house's inbox once the house is back from a thief (loan.h) */
+#define DOMI_SLOT_PENDING 0x80u
 
-/* number of bytes of state for which a house has room in itself */
+/* most bytes of an actor's state that lie in the house itself */
 #define DOMI_HOUSE_STATE_INLINE 16u
 
-/* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
- * the next run begins, if runs are too short to keep places (run_few_places() in run.c). Both share
- * the word because the three cache lines have no other room. */
+/* Step in which the field `events` of a house counts waiting events. The lower three bits of that
+ * field name the source of mail with which the next run begins, if runs are too short to keep
+ * places (handle_sources_in_short_run() in run.c). Both share a word because the house's three
+ * cache lines are full. */
 #define DOMI_EVENT_STEP 8u
-/* the three bits that name the first source */
+/* bits of the field `events` that name the source with which the next run begins */
 #define DOMI_EVENT_FIRST_MASK (DOMI_EVENT_STEP - 1)
 
-/* Step in which `parked` counts. The byte below the steps is `tally`, because the three cache lines
- * of a house have no other room. */
+/* Step in which the field `parked` of a house counts conversations. The byte below the steps is
+ * `tally`, because the house's three cache lines are full. */
 #define DOMI_PARKED_STEP 256u
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte is the lowest");
 
-/* The purpose of a channels actor. */
+/* The purpose of a channels actor: what io has stored at its house. */
 enum domi_owns {
-    DOMI_OWNS_NOTHING, /* an actor of a user, which may have channels as children */
+    DOMI_OWNS_NOTHING, /* nothing: an actor of a user, which may have channels as children */
     DOMI_OWNS_CHANNEL,
     DOMI_OWNS_ACCEPTOR,
-    /* a connection that is being made; the house then becomes that of its channel */
+    /* a connection that is being made; the actor then becomes that of the channel */
     DOMI_OWNS_CONNECT,
 };
 
 typedef struct domi_house domi_house;
 
 struct domi_house {
-    /* Line 0: fields that senders touch. */
-    /* number of nodes in the upper 16 bits, newest node below */
+    /* Line 0 of a house: fields that senders touch. */
+    /* the inbox: number of nodes in the upper 16 bits, pointer to the newest node below */
     alignas(64) _Atomic uint64_t inbox;
-    /* the next house in home's arrivals; written by the put that found the inbox empty */
+    /* the next house in home's arrivals; written by the put that found the house's inbox empty */
     _Atomic(domi_house *) arrival_next;
-    _Atomic uint64_t life; /* lease in the upper 32 bits, control bits below */
+    /* the life word: lease in the upper 32 bits, control bits (DOMI_LIFE_) below */
+    _Atomic uint64_t life;
     /* home of the house; constant; NULL in a router's face (router.h) */
     struct domi_manager *home;
     const domus_behaviour *behaviour; /* behaviour of the actor; constant in a life */
     void *self;                       /* the actor's state; constant in a life */
-    domi_node node; /* carries the actor's birth, stop, failure or end (family.h) */
+    /* the house's own node: carries the birth, stop, failure or end of the actor (family.h) */
+    domi_node node;
 
-    /* Line 1: fields that the runner touches. */
+    /* Line 1 of a house: fields that the runner touches. */
     alignas(64) uint8_t state;
-    _Atomic uint8_t slot; /* size class and DOMI_SLOT_ bits; only home writes it */
-    uint16_t marks;       /* marks, each an enum domi_mark */
+    _Atomic uint8_t slot; /* size class and DOMI_SLOT_ bits of the house; only home writes it */
+    uint16_t marks;       /* the marks of the house, each an enum domi_mark */
     /* number of waiting asks and notices, in the mailboxes and in the strands of an order
      * (order.h); right whenever a turn runs. The inbox, the stash and kept asks are not counted. */
     uint32_t mail;
-    domi_house *next; /* the next house in the queue that this house is in */
-    /* mailboxes: circular lists, by the last node, whose `next` is the first */
+    domi_house *next; /* the next house in the queue in which this house is */
+    /* the five mailboxes: circular lists, each by its last node, whose `next` is the first */
     domi_node *tails[DOMI_MAILBOXES];
-    uint32_t replies; /* number of waiting replies */
-    uint32_t events;  /* number of waiting events, in steps of DOMI_EVENT_STEP */
+    uint32_t replies; /* number of replies that wait in the house */
+    uint32_t events;  /* number of events that wait in the house, in steps of DOMI_EVENT_STEP */
 
-    /* Line 2: all other fields. */
+    /* Line 2 of a house: all other fields. */
     /* number of asks that the actor has made and whose answers it has not taken */
     alignas(64) uint32_t asks;
     union {
-        uint32_t parked; /* number of conversations in `stacks`, in steps of DOMI_PARKED_STEP */
-        uint8_t tally;   /* the number of the behaviour (tally.h), in the byte below these steps */
+        /* number of the actor's conversations in `stacks`, in steps of DOMI_PARKED_STEP */
+        uint32_t parked;
+        /* number of the actor's behaviour (tally.h), in the byte below the steps of `parked` */
+        uint8_t tally;
     };
-    /* parked conversations; the one that holds the barrier comes first */
+    /* parked conversations of the actor; the one that holds the barrier comes first */
     domus_stack *stacks;
-    /* objects attached to the house: timers, watches on it, watches on descriptors and on memory */
+    /* objects attached to the house: timers, watches on the house, on descriptors and on memory */
     struct domi_link *attached;
-    /* children, name and so on (family.h); NULL: the actor needs none */
+    /* children, name and other rare data of the actor (family.h); NULL: the actor has none */
     struct domi_family *family;
-    domi_house *parent; /* the actor that spawned this one; NULL: spawned from outside */
-    /* place of this house in the parent's list; used by the parent's runner */
+    domi_house *parent; /* the actor that spawned this one; NULL: it was spawned from outside */
+    /* link of this house in its parent's list of children; used by the parent's runner */
     uint32_t child_index;
-    _Atomic uint16_t mail_max; /* bound of waiting mail, if DOMI_LIFE_BOUNDED is set; else 0 */
-    int16_t reason;            /* reason why the actor failed or ends: a negative errno; else 0 */
+    /* the house's own bound of waiting mail, if DOMI_LIFE_BOUNDED is set; else 0 */
+    _Atomic uint16_t mail_max;
+    int16_t reason; /* reason why the actor failed or ends: a negative errno; else 0 */
     union {
         /* The actor's state begins here; in larger slots it continues behind the house. */
         unsigned char room[DOMI_HOUSE_STATE_INLINE];
-        /* The state of a channels actor begins behind this structure, which keeps it
+        /* The state of a channels actor begins behind this structure, whose size keeps the state
          * aligned to 16 bytes. */
         struct {
-            void *owned; /* the channel or acceptor that io has stored here; NULL: none */
-            /* purpose of the actor, an enum domi_owns, also without `owned`; constant once it is
-             * set, except that a connect becomes a channel */
+            void *owned; /* the channel or acceptor that io has stored at this house; NULL: none */
+            /* purpose of the channels actor, an enum domi_owns, valid also while `owned` is NULL;
+             * constant once it is set, except that a connect becomes a channel */
             uint8_t owns;
-            bool shares_state; /* `self` is the state of the parent; constant in a life */
-            bool backlogged;   /* the channel has more to send than it may: the mailbox is FULL */
-            bool later;        /* the actor has asked for a run at the end of phase 2 (later.h) */
-            /* the house is MOUNTING, but in no queue: its channel has not begun yet */
+            /* whether `self` is the state of the actor's parent; constant in a life */
+            bool shares_state;
+            /* whether the channel has more to send than it may: its actor's mailbox is FULL */
+            bool backlogged;
+            bool later; /* whether the actor has asked for a run at the end of phase 2 (later.h) */
+            /* whether the house is MOUNTING, but in no queue, because its channel has not begun
+             * yet */
             bool waits;
-            uint8_t reserved[3]; /* unused */
+            uint8_t reserved[3]; /* unused bytes */
         } channels;
     };
 };
@@ -180,9 +202,9 @@ static_assert(offsetof(domi_house, state) == 64, "line 1");
 static_assert(offsetof(domi_house, asks) == 128, "line 2");
 static_assert(sizeof(domi_house) == 192, "three lines with 16 bytes of state");
 
-/* Returns the size class and the bits of `slot`. Relaxed: only home writes it. It is atomic so that
- * the compiler reads this byte alone: while the house is lent, the thief writes the bytes beside
- * it. */
+/* Returns the size class of a house and its DOMI_SLOT_ bits. Relaxed: only home writes this byte.
+ * It is atomic so that the compiler reads this byte alone: while the house is lent, the thief
+ * writes the bytes beside it. */
 static inline uint32_t domi_house_slot(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint8_t *)(uintptr_t)&house->slot, memory_order_relaxed);
@@ -198,8 +220,8 @@ static inline bool domi_house_is_exposed(const domi_house *house)
     return (domi_house_slot(house) & DOMI_SLOT_EXPOSED) != 0;
 }
 
-/* The table of allowed moves: one byte for each state that is entered; its bits are the states from
- * which a move may lead there. house.c draws the table. */
+/* The table of allowed moves between the states of a house: one byte for each state that is
+ * entered; its bits are the states from which a move may lead there. house.c draws the table. */
 #define DOMI_MOVE(from, to) (UINT64_C(1) << ((to)*8 + (from)))
 #define DOMI_MOVES                                                                                 \
     (DOMI_MOVE(DOMI_CREATED, DOMI_MOUNTING) | DOMI_MOVE(DOMI_MOUNTING, DOMI_WAITING) |             \
@@ -214,7 +236,7 @@ _Noreturn void domi_house_fail_move(const domi_house *house, domi_state to);
 /* Change the state of a house, checked against the table (M5). No other code changes the state. */
 static inline void domi_house_move(domi_house *house, domi_state to)
 {
-    /* The compiler computes this where `to` is a constant. */
+    /* Computed when the code is compiled, if `to` is a constant. */
     uint32_t sources = DOMI_MOVES >> (to * 8) & 0xff;
 
     if (__builtin_expect((sources >> house->state & 1) == 0, 0))
@@ -291,7 +313,7 @@ static inline void domi_list_put_before(domi_node **tail, domi_node *others)
     others->next = head;
 }
 
-/* Take the node behind `before` out of a list, in whatever place it is. */
+/* Take the node that follows `before` out of a circular list, wherever it is in the list. */
 static inline void domi_list_take_behind(domi_node **tail, domi_node *before)
 {
     domi_node *node = before->next;
@@ -327,7 +349,7 @@ static inline bool domi_house_has_outlived_channel(const domi_house *house)
            house->stacks == NULL;
 }
 
-/* True if the actor stops while it is not mounted: then no callback runs for its channels. */
+/* True if the actor stops while it is not mounted, so that no callback runs for its channels. */
 static inline bool domi_house_is_stopping_unmounted(const domi_house *house)
 {
     return (house->marks & (DOMI_MARK_UNMOUNTED | DOMI_MARK_STOPPING)) ==
@@ -351,28 +373,29 @@ static inline bool domi_house_has_answers_or_events(const domi_house *house)
             (uintptr_t)house->tails[DOMI_EVENT]) != 0;
 }
 
-/* True if the house has something that a run may handle now. */
+/* True if the house has mail, input of a channel or a waiting receive that a run may handle now. */
 static inline bool domi_house_is_runnable(const domi_house *house)
 {
-    /* Few houses have one of these marks. Without them a run may take all mail, and no receive and
-     * no channel waits for a run. The end of each run calls this, so the frequent case is short. */
+    /* Few houses have one of the marks that are tested first. In a house without them a run may
+     * take all mail, and no receive and no channel waits for a run. The end of each run calls this
+     * function, so the frequent case is short. */
     if (__builtin_expect((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS)) == 0, 1))
         return house->mail != 0 || domi_house_has_answers_or_events(house);
     if (domi_house_has_answers_or_events(house) || domi_house_may_run_channels(house))
         return true;
-    /* This test does not depend on mail: a receive that searches only waiting mail has to run in
-     * order to find that there is none. */
+    /* A waiting receive is tested for without a look at the mail: a receive that searches only
+     * waiting mail has to run in order to find that there is none. */
     return (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0) ||
            domi_house_has_receive_to_look(house);
 }
 
-/* Returns the number of waiting events. */
+/* Returns the number of events that wait in a house. */
 static inline uint32_t domi_house_count_events(const domi_house *house)
 {
     return house->events / DOMI_EVENT_STEP;
 }
 
-/* Returns the number of parked conversations. */
+/* Returns the number of parked conversations of the actor. */
 static inline uint32_t domi_house_count_parked(const domi_house *house)
 {
     return house->parked / DOMI_PARKED_STEP;
@@ -395,9 +418,9 @@ static inline uint32_t domi_house_mail_max(const domi_house *house)
                                 memory_order_relaxed);
 }
 
-/* Returns the life word: lease and control bits. Relaxed: the runner may see a bit late, because it
- * reads the word again before its next ask or notice; a thread that acts on the lease (a stop) does
- * so by a compare-exchange, which fails on an old value. */
+/* Returns the life word of a house: lease and control bits. Relaxed: the runner may see a bit late,
+ * because it reads the word again before its next ask or notice; a thread that acts on the lease (a
+ * stop) does so by a compare-exchange, which fails on an old value. */
 static inline uint64_t domi_house_life(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
@@ -418,9 +441,9 @@ static inline bool domi_house_has_to_end(const domi_house *house, uint64_t life)
            (house->marks & (DOMI_MARK_RESTART | DOMI_MARK_STOPPING | DOMI_MARK_GONE)) != 0;
 }
 
-/* Returns the behaviour; domi_house_set_behaviour() changes it. Relaxed: a parent or a child on
- * another thread may read it at any time, and a behaviour is a constant table, so either value is
- * whole. */
+/* Returns the behaviour of the actor; domi_house_set_behaviour() changes it. Relaxed: a parent or a
+ * child on another thread may read it at any time, and a behaviour is a constant table, so either
+ * value is whole. */
 static inline const domus_behaviour *domi_house_behaviour(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
@@ -433,8 +456,8 @@ static inline void domi_house_set_behaviour(domi_house *house, const domus_behav
                           behaviour, memory_order_relaxed);
 }
 
-/* Returns the parent. Relaxed: a walk over the actors of a pool reads this while others run them,
- * and only tests whether there is a parent, which is constant in a life. */
+/* Returns the actor's parent. Relaxed: a walk over the actors of a pool reads this while others run
+ * them, and only tests whether there is a parent, which is constant in a life. */
 static inline domi_house *domi_house_parent(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->parent,

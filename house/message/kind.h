@@ -28,12 +28,13 @@ typedef struct domi_kind {
     bool (*begin_event)(domi_manager *manager, domi_house *house, domi_node *node);
     void (*end_event)(domi_manager *manager, domi_house *house, domi_node *node);
 
-    /* Give a node back to its object, because the node is dropped with its mailbox or came too late
-     * for its house. Called by the runner of the house, or by home when it sorts the inbox. */
+    /* Give an object its embedded node back unhandled, because the node is dropped with the mailbox
+     * in which it lies, or came too late for its house. Called by the runner of the house, or by
+     * home when it sorts the inbox. */
     void (*drop)(domi_manager *manager, domi_node *node);
 
-    /* Carry out the note of a thief (notes.h), because the node's house has come back. Called by
-     * home. */
+    /* Carry out the note that a thief has left for an object (notes.h), because the house of its
+     * node has come back. Called by home. */
     void (*carry_out_note)(domi_manager *home, domi_node *node);
 
     /* Cancel an object that is attached to a house (link.h), because the house stops or restarts.

@@ -34,8 +34,8 @@ static domi_subscriber *find_subscriber(domi_letters *letters, domus_address add
     return NULL;
 }
 
-/* True if the subscriber has ended. Relaxed: the memory of a slot stays a slot, and an actor that
- * ends at this moment is found ended at the next check. */
+/* True if the actor that subscribed has ended. Relaxed: the memory of a slot stays a slot, and an
+ * actor that ends at this moment is found ended at the next check. */
 static bool has_subscriber_ended(const domi_subscriber *subscriber)
 {
     uint64_t life = domi_house_life(subscriber->address.house);
@@ -52,7 +52,8 @@ static void remove_ended_subscribers(domi_letters *letters)
     }
 }
 
-/* Set the kinds of letters for an address; 0 removes it. Under the lock. */
+/* Set the kinds of letters to which an address subscribes; 0 removes its subscription. The caller
+ * holds the lock. */
 static int set_subscription(domi_letters *letters, domus_address address, uint32_t what)
 {
     domi_subscriber *subscriber = find_subscriber(letters, address);
@@ -73,8 +74,8 @@ static int set_subscription(domi_letters *letters, domus_address address, uint32
         *subscriber = letters->subscribers[--letters->count];
     for (uint32_t i = 0; i < letters->count; i++)
         wanted |= letters->subscribers[i].what;
-    /* Relaxed: a reader only learns whether it has to read the table, which it does under the
-     * lock. */
+    /* Relaxed: a reader of `wanted` only learns whether it has to read the table, which it does
+     * under the lock. */
     atomic_store_explicit(&letters->wanted, wanted, memory_order_relaxed);
     return 0;
 }
@@ -91,7 +92,8 @@ int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint
 
 /* --- telling ---------------------------------------------------------------------------------- */
 
-static int send_letter(domi_manager *manager, domus_address to, const domus_letter *letter)
+static int send_letter_to_subscriber(domi_manager *manager, domus_address to,
+                                     const domus_letter *letter)
 {
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + sizeof *letter);
 
@@ -119,7 +121,7 @@ void domi_letters_send(domi_manager *manager, const domus_letter *letter)
     for (uint32_t i = 0; i < count; i++) {
         if ((copy[i].what & letter->what) == 0)
             continue;
-        int error = send_letter(manager, copy[i].address, letter);
+        int error = send_letter_to_subscriber(manager, copy[i].address, letter);
         if (error == 0)
             continue;
         domi_counter_add(&manager->counters.letters_missed, 1);
@@ -128,7 +130,7 @@ void domi_letters_send(domi_manager *manager, const domus_letter *letter)
     }
 }
 
-/* True if there are subscribers for letters about messages of this type. There are no letters about
+/* True if somebody subscribes to letters about messages of this type. There are no letters about
  * letters. */
 static bool has_subscribers_for_type(const domi_manager *manager, const domus_type *type,
                                      uint32_t what)
@@ -152,8 +154,8 @@ void domi_letters_report_dead(domi_manager *manager, domus_address receiver,
         .why = why,
         .type = message->type,
         .receiver = receiver,
-        /* A node that is part of another object has no sender: it uses this field for something
-         * else. */
+        /* A message whose node is part of another object (a timer, a watch) has no sender: the
+         * object uses that field otherwise. */
         .sender = {is_ours ? NULL : message->sender,
                    is_ours || message->sender == NULL ? 0 : message->sender_lease},
     };

@@ -13,14 +13,15 @@
 #include <domus/letters.h>
 
 typedef struct domi_subscriber {
-    domus_address address; /* the actor that gets the letters */
-    uint32_t what;         /* kinds of letters that the actor wants, as bits */
+    domus_address address; /* the subscribed actor, which gets the letters */
+    uint32_t what;         /* kinds of letters that the subscriber wants, as bits */
 } domi_subscriber;
 
 typedef struct domi_letters {
-    _Atomic uint32_t wanted; /* all kinds of letters that any subscriber wants, as bits */
-    domi_spinlock lock;      /* protects all fields below */
-    uint32_t count;          /* entries of `subscribers` in use */
+    /* all kinds of letters that any subscriber of the system wants, as bits */
+    _Atomic uint32_t wanted;
+    domi_spinlock lock; /* lock that protects all fields of the table of subscribers that follow */
+    uint32_t count;     /* number of entries of `subscribers` in use */
     /* the subscribers; the first `count` are in use */
     domi_subscriber subscribers[DOMUS_LETTERS_SUBSCRIBERS_MAX];
 } domi_letters;
@@ -36,7 +37,8 @@ void domi_letters_send(domi_manager *manager, const domus_letter *letter);
 
 static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint32_t what)
 {
-    /* Relaxed: an actor that subscribes at this moment gets the next letter. */
+    /* Relaxed: an actor that subscribes at this moment gets letters from the next dead letter
+     * on. */
     return manager->directory.letters != NULL &&
            DOMI_UNLIKELY(
                (atomic_load_explicit(&manager->directory.letters->wanted, memory_order_relaxed) &
@@ -48,8 +50,8 @@ static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint
 void domi_letters_report_dead(domi_manager *manager, domus_address receiver,
                               const domi_envelope *message, int why);
 
-/* Send letters to the subscribers: `receiver` has refused the message of `node`. The refusal is
- * counted already. */
+/* Send letters to those who subscribe to refusals: `receiver` has refused the message of `node`.
+ * The refusal is counted already. */
 void domi_letters_report_refused(domi_manager *manager, domi_house *receiver,
                                  const domi_node *node);
 

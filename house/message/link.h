@@ -10,12 +10,14 @@
 #include "house/message/house.h"
 
 typedef struct domi_link {
-    struct domi_link *next;     /* the next object attached to the same house; NULL: none */
-    struct domi_link *previous; /* the object before this one; NULL: this is the first */
+    struct domi_link *next; /* the next object attached to the same house; NULL: none */
+    /* the object before this one in the list of the same house; NULL: this is the first */
+    struct domi_link *previous;
 } domi_link;
 
-#define DOMI_LINK_OFFSET 112 /* offset of the link in each attached object */
-/* alignment that stands before the field that is the link */
+/* offset of the domi_link in each object that can be attached to a house */
+#define DOMI_LINK_OFFSET 112
+/* Alignment to put before a field that is a domi_link, so that it stands at DOMI_LINK_OFFSET. */
 #define DOMI_AT_LINK DOMI_KEEP_PLACE(16)
 
 static inline void domi_link_add(domi_house *house, domi_link *link)

@@ -15,10 +15,11 @@
 
 #include <errno.h>
 
-#define DEPTH_MAX UINT64_C(0xffff) /* the count in an inbox word stops at this number */
+/* largest number of nodes that an inbox word can tell; its count stops here */
+#define DEPTH_MAX UINT64_C(0xffff)
 
-__attribute__((noinline)) static int refuse_full(domi_manager *manager, domi_house *house,
-                                                 const domi_node *node)
+__attribute__((noinline)) static int
+refuse_because_mailbox_is_full(domi_manager *manager, domi_house *house, const domi_node *node)
 {
     domi_counter_add(&manager->counters.refusals, 1);
     domi_doors.tell_refused(manager, house, node);
@@ -27,14 +28,14 @@ __attribute__((noinline)) static int refuse_full(domi_manager *manager, domi_hou
 
 /* Refuse a message because memory is short. Subscribers to refusals are not told, because their
  * letters would take memory. */
-__attribute__((noinline, cold)) static int refuse_busy(domi_manager *manager)
+__attribute__((noinline, cold)) static int refuse_because_memory_is_short(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.busy, 1);
     return -EBUSY;
 }
 
-DOMI_INLINE int push_to_inbox(domi_manager *manager, domi_house *house, domi_node *node,
-                              uint64_t mail_max)
+DOMI_INLINE int push_node_to_inbox(domi_manager *manager, domi_house *house, domi_node *node,
+                                   uint64_t mail_max)
 {
     uint64_t word = atomic_load_explicit(&house->inbox, memory_order_relaxed);
     uint64_t next;
@@ -44,7 +45,7 @@ DOMI_INLINE int push_to_inbox(domi_manager *manager, domi_house *house, domi_nod
         uint64_t depth = word >> DOMI_INBOX_BITS;
 
         if (domi_node_is_user_mail(node) && depth >= mail_max)
-            return refuse_full(manager, house, node);
+            return refuse_because_mailbox_is_full(manager, house, node);
         node->next = domi_inbox_newest(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << DOMI_INBOX_BITS | (uintptr_t)node;
@@ -59,16 +60,17 @@ DOMI_INLINE int push_to_inbox(domi_manager *manager, domi_house *house, domi_nod
     return 0;
 }
 
-static int put_to_inbox(domi_manager *manager, domi_house *house, domi_node *node,
-                        uint64_t mail_max)
+static int put_node_to_inbox(domi_manager *manager, domi_house *house, domi_node *node,
+                             uint64_t mail_max)
 {
-    return push_to_inbox(manager, house, node, mail_max);
+    return push_node_to_inbox(manager, house, node, mail_max);
 }
 
 void domi_mailbox_mark_full(domi_house *house)
 {
-    /* The change is a read-modify-write, because a stop may set its bit at the same time. Relaxed:
-     * a sender that sees FULL late puts into the inbox, which has its own bound. */
+    /* FULL is set by a read-modify-write, because a stop may set its bit of the life word at the
+     * same time. Relaxed: a sender that sees FULL late puts into the inbox, which has its own
+     * bound. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
 }
 
@@ -80,24 +82,24 @@ bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house)
     return true;
 }
 
-/* Handle a node for the house itself. This is a function of its own, because an inlined indirect
- * call would cost each put into the inbox a register. */
-__attribute__((noinline, cold)) static void handle_arrival(domi_manager *manager, domi_house *house,
-                                                           domi_node *node)
+/* Handle a node for the house itself (node.kind is DOMI_MOUNT or a later one). This is a function
+ * of its own, because an inlined indirect call would cost each put into the inbox a register. */
+__attribute__((noinline, cold)) static void
+handle_node_for_house_itself(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_kind_of(node)->handle_arrival(manager, house, node);
 }
 
-__attribute__((noinline)) static int put_carefully(domi_manager *manager, domi_house *house,
-                                                   domi_node *node)
+__attribute__((noinline)) static int put_with_all_checks(domi_manager *manager, domi_house *house,
+                                                         domi_node *node)
 {
     if (house == NULL)
         return -ESTALE;
     if (DOMI_UNLIKELY(house->home == NULL))
         return domi_doors.put_to_face(manager, house, node);
 
-    /* Relaxed: the address reached this thread by a message, and this load sees everything that
-     * happened before that message was put. */
+    /* Relaxed: the address of the house reached this thread by a message, and this load sees
+     * everything that happened before that message was put. */
     uint64_t life = domi_house_life(house);
     if (DOMI_LIFE_LEASE(life) != node->lease || (life & DOMI_LIFE_CLOSED) != 0)
         return -ESTALE;
@@ -105,26 +107,27 @@ __attribute__((noinline)) static int put_carefully(domi_manager *manager, domi_h
         if ((life & DOMI_LIFE_STOP) != 0)
             return -ESTALE;
         if (DOMI_UNLIKELY(manager->memory.busy))
-            return refuse_busy(manager);
+            return refuse_because_memory_is_short(manager);
         if ((life & DOMI_LIFE_FULL) != 0)
-            return refuse_full(manager, house, node);
+            return refuse_because_mailbox_is_full(manager, house, node);
     }
 
-    /* Relaxed: domi_mailbox_is_open() says why. If a put of this sender is in the inbox, this load
-     * sees that the inbox is not empty, until home has delivered it. */
+    /* Relaxed: the comment of domi_mailbox_is_open() says why. If an earlier put of this sender is
+     * in the inbox, this load sees that the inbox is not empty, until home has delivered that
+     * message. */
     bool is_empty = atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
     /* On the home lane of a thief, notices of a lent house would overtake earlier ones on a belt,
      * which the house has sent from its home. */
     bool home_lane = house->home == manager && is_empty && !domi_house_is_exposed(house) &&
                      !(manager->mail.lent && node->kind == DOMI_NOTICE);
     if (!home_lane)
-        return put_to_inbox(manager, house, node, domi_mailbox_bound(manager, house, life));
+        return put_node_to_inbox(manager, house, node, domi_mailbox_bound(manager, house, life));
     if (domi_node_is_user_mail(node) && house->mail >= domi_mailbox_bound(manager, house, life)) {
         domi_mailbox_mark_full(house);
-        return refuse_full(manager, house, node);
+        return refuse_because_mailbox_is_full(manager, house, node);
     }
     if (DOMI_UNLIKELY(node->kind >= DOMI_MAILBOXES))
-        handle_arrival(manager, house, node);
+        handle_node_for_house_itself(manager, house, node);
     else
         domi_mailbox_append(manager, house, node, node->kind);
     return 0;
@@ -137,8 +140,8 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
 {
     if (DOMI_LIKELY(house != NULL && house->home != manager && house->home != NULL &&
                     domi_house_life(house) == (uint64_t)node->lease << 32 && !manager->memory.busy))
-        return push_to_inbox(manager, house, node, manager->limits.mailbox_max);
-    return put_carefully(manager, house, node);
+        return push_node_to_inbox(manager, house, node, manager->limits.mailbox_max);
+    return put_with_all_checks(manager, house, node);
 }
 
 int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node)
@@ -147,19 +150,20 @@ int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_nod
 
     node->lease = address.lease;
     node->kind = DOMI_NOTICE;
-    /* with belts, this closes the home lane for this notice */
+    /* where there are belts, a manager that counts as lent does not put this notice by the home
+     * lane */
     domi_manager_set_lent(manager, true);
     int error = domi_mailbox_put_slow(manager, address.house, node);
     domi_manager_set_lent(manager, lent);
     return error;
 }
 
-/* True if a belt may carry a notice: the other thread has belts, too, no lent house sends, the
- * receiver accepts every message now, and its inbox is empty. Relaxed: domi_mailbox_put_slow() says
- * why. If an earlier notice of this sender is in the inbox, the load sees that, until home has
- * delivered it. */
-static bool may_use_belt(const domi_manager *manager, const domi_house *house,
-                         const domi_node *node)
+/* True if a notice may go by a belt: the receiver's thread has belts, too, no lent house sends, the
+ * receiver accepts every message now, and its inbox is empty. Relaxed: the comment in
+ * domi_mailbox_put_slow() says why. If an earlier notice of this sender is in the inbox, the load
+ * sees that, until home has delivered it. */
+static bool may_belt_carry_notice(const domi_manager *manager, const domi_house *house,
+                                  const domi_node *node)
 {
     return node->slab == DOMI_SLAB_64 && house != NULL && house->home != manager &&
            house->home != NULL && !manager->mail.lent && !manager->memory.busy &&
@@ -169,12 +173,12 @@ static bool may_use_belt(const domi_manager *manager, const domi_house *house,
                                 memory_order_relaxed) == 0;
 }
 
-/* Put a notice by a belt. This is a function of its own, so that a put of a runner, which has no
- * belts, saves no register. */
-__attribute__((noinline)) static int put_by_belt(domi_manager *manager, domi_house *house,
-                                                 domi_node *node)
+/* Put a notice by a belt to another thread. This is a function of its own, so that a put of a
+ * pool's runner, which has no belts, saves no register. */
+__attribute__((noinline)) static int put_notice_on_belt(domi_manager *manager, domi_house *house,
+                                                        domi_node *node)
 {
-    if (may_use_belt(manager, house, node) && domi_belt_put(manager, house, node))
+    if (may_belt_carry_notice(manager, house, node) && domi_belt_put(manager, house, node))
         return 0;
     return domi_mailbox_put_slow(manager, house, node);
 }
@@ -182,7 +186,7 @@ __attribute__((noinline)) static int put_by_belt(domi_manager *manager, domi_hou
 int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if (domi_manager_has_belts(manager))
-        return put_by_belt(manager, house, node);
+        return put_notice_on_belt(manager, house, node);
     return domi_mailbox_put_slow(manager, house, node);
 }
 
@@ -193,7 +197,8 @@ int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_nod
 
     node->lease = address.lease;
     node->kind = (uint8_t)kind;
-    /* routers and remote actors get no pieces of streams */
+    /* an address without a home is that of a router or a remote actor, which get no pieces of
+     * streams */
     if (house == NULL || house->home == NULL)
         return -ESTALE;
     uint64_t life = domi_house_life(house);
@@ -204,7 +209,7 @@ int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_nod
         domi_mailbox_append(manager, house, node, kind);
         return 0;
     }
-    return put_to_inbox(manager, house, node, UINT64_MAX);
+    return put_node_to_inbox(manager, house, node, UINT64_MAX);
 }
 
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
@@ -221,7 +226,7 @@ int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_n
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house)
 {
     house->node.kind = DOMI_FREE;
-    (void)put_to_inbox(manager, house, &house->node, 0);
+    (void)put_node_to_inbox(manager, house, &house->node, 0);
 }
 
 bool domi_mailbox_handle_held(domi_manager *manager, domi_house *house, domi_node *node)

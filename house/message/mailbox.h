@@ -13,26 +13,25 @@
 
 #include "house/message/manager.h"
 
-/* The slow half of domi_mailbox_put(), for every put that cannot take the short way. `lease` and
- * `kind` of the node are set. Returns as domi_mailbox_put() does. */
+/* Put a message by the slow half of domi_mailbox_put(), for every put that cannot take the short
+ * way. `lease` and `kind` of the node are set. Returns as domi_mailbox_put() does. */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* The inbox is one word: the newest node in the lower 48 bits, the number of nodes in the upper 16.
  * So one operation tells whether it is empty and how many nodes it holds. Home takes the whole
  * stack with one exchange, but only after it took the house off the arrivals. Until then the inbox
  * is not empty, so no put links the house a second time. */
-#define DOMI_INBOX_BITS 48 /* bits of the word that hold the pointer */
-#define DOMI_INBOX_MASK                                                                            \
-    ((UINT64_C(1) << DOMI_INBOX_BITS) - 1) /* mask of the bits of the pointer                      \
-                                            */
+#define DOMI_INBOX_BITS 48 /* bits of the inbox word that hold the pointer to the newest node */
+/* mask of the bits of the inbox word that hold the pointer */
+#define DOMI_INBOX_MASK ((UINT64_C(1) << DOMI_INBOX_BITS) - 1)
 
 static inline domi_node *domi_inbox_newest(uint64_t word)
 {
     return (domi_node *)(uintptr_t)(word & DOMI_INBOX_MASK & ~UINT64_C(1));
 }
 
-/* Returns the number of nodes in the inbox, at most 65,535; other threads change it meanwhile. Any
- * thread. */
+/* Returns the number of nodes in the inbox of a house, at most 65,535; other threads change it
+ * meanwhile. Any thread. */
 static inline uint32_t domi_mailbox_depth(const domi_house *house)
 {
     return (uint32_t)(atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
@@ -45,17 +44,17 @@ static inline uint32_t domi_mailbox_depth(const domi_house *house)
  * goes when a node is put on top of it. Only homes to which belts lead use it, and pools. */
 #define DOMI_INBOX_BUSY UINT64_C(1)
 
-/* Take all nodes out of the inbox, and leave `mark` there: 0, or DOMI_INBOX_BUSY. Returns the
- * newest node, whose `next` is the one before it; NULL: there was none. Called by home, after it
- * took the house off its arrivals and has read `arrival_next`. */
+/* Take all nodes out of the inbox of a house, and leave `mark` in it: 0, or DOMI_INBOX_BUSY.
+ * Returns the newest node, whose `next` is the one before it; NULL: there was none. Called by home,
+ * after it took the house off its arrivals and has read `arrival_next`. */
 static inline domi_node *domi_mailbox_take_inbox(domi_house *house, uint64_t mark)
 {
-    /* acquire: pairs with the release of each put. If `mark` is 0, the next put finds the inbox
-     * empty from here on, and may link the house again. */
+    /* acquire: pairs with the release of each put into the inbox. If `mark` is 0, the next put
+     * finds the inbox empty from here on, and may link the house again. */
     return domi_inbox_newest(atomic_exchange_explicit(&house->inbox, mark, memory_order_acquire));
 }
 
-/* Returns the number of nodes in the inbox; it may be out of date. Any thread. */
+/* Returns the number of nodes in the inbox of a house; it may be out of date. Any thread. */
 static inline uint64_t domi_mailbox_count_inbox(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
@@ -63,7 +62,7 @@ static inline uint64_t domi_mailbox_count_inbox(const domi_house *house)
            DOMI_INBOX_BITS;
 }
 
-/* Returns the number of asks and notices that may wait in the house. */
+/* Returns the bound of waiting mail: how many asks and notices may wait in the house. */
 static inline uint32_t domi_mailbox_bound(const domi_manager *manager, const domi_house *house,
                                           uint64_t life)
 {
@@ -79,8 +78,8 @@ void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
  * the channel of the actor has too much to send. Home. */
 void domi_mailbox_mark_full(domi_house *house);
 
-/* True if the number of waiting asks and notices is below half of its bound (with a bound of 1: if
- * none waits), and the house has no channel with too much to send. Home. */
+/* True if the number of asks and notices that wait in the house is below half of its bound (with a
+ * bound of 1: if none waits), and the house has no channel with too much to send. Home. */
 static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)
 {
     uint32_t own = domi_house_mail_max(house);
@@ -89,7 +88,7 @@ static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi
     return house->mail < most - most / 2 && !domi_house_is_backlogged(house);
 }
 
-/* Clear FULL in the life word, if the mailbox has room. Returns whether it has. Home. */
+/* Clear FULL in the life word of a house, if its mailbox has room. Returns whether it has. Home. */
 bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house);
 
 /* Handle `node`, an ask or a notice that was just added while a mark holds asks and notices back.
@@ -97,11 +96,11 @@ bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house);
  * for itself behind a barrier is taken out again and fails with -EDEADLK. */
 bool domi_mailbox_handle_held(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* Let the waiting receives look at all mail again, because mail was taken out or put in front.
- * Called by the runner, or by home when it sorts. */
+/* Let the waiting receives of the house look at all mail again, because mail was taken out or put
+ * in front. Called by the runner, or by home when it sorts the inbox. */
 void domi_mailbox_restart_receives(domi_house *house);
 
-/* Make a WAITING house READY, and queue it, because it has mail that may run. Home only. */
+/* Make a house READY that is WAITING, and queue it, because it has mail that may run. Home only. */
 static inline void domi_house_make_ready(domi_manager *manager, domi_house *house)
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
@@ -138,8 +137,8 @@ static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
         domi_house_end_wait(manager, house);
 }
 
-/* Link `node` into its mailbox, and count it. `kind` is node->kind, which most callers know
- * as a constant. */
+/* Link `node` into its mailbox of the house, and count it. `kind` is node->kind, which most callers
+ * know as a constant. */
 DOMI_INLINE void domi_mailbox_push(domi_house *house, domi_node *node, uint32_t kind)
 {
     domi_list_push(&house->tails[kind], node);
@@ -151,9 +150,9 @@ DOMI_INLINE void domi_mailbox_push(domi_house *house, domi_node *node, uint32_t 
         house->replies++;
 }
 
-/* Append `node` to its mailbox, and make the house READY if it is WAITING and the node may run. A
- * WAITING house had nothing that may run, so the new node alone decides. `kind` is node->kind.
- * Home, or the runner. */
+/* Append `node` to its mailbox of the house, and make the house READY if it is WAITING and the node
+ * may run. A WAITING house had nothing that may run, so the new node alone decides. `kind` is
+ * node->kind. Home, or the runner. */
 DOMI_INLINE void domi_mailbox_append(domi_manager *manager, domi_house *house, domi_node *node,
                                      uint32_t kind)
 {
@@ -167,7 +166,7 @@ DOMI_INLINE void domi_mailbox_append(domi_manager *manager, domi_house *house, d
         domi_house_make_ready(manager, house);
 }
 
-/* Do the same as domi_mailbox_append(), for a node that no mark holds back. */
+/* Append `node` as domi_mailbox_append() does, for a node that no mark of the house holds back. */
 DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *house, domi_node *node,
                                           uint32_t kind)
 {
@@ -176,24 +175,24 @@ DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *hou
         domi_house_make_ready(manager, house);
 }
 
-/* Do the same as domi_mailbox_put(), for a message that an actor already has (forwarded or kept).
- * It is put even while memory is critical, because a refusal would free no memory: its holder could
+/* Put a message as domi_mailbox_put() does, one that an actor already has (forwarded or kept). It
+ * is put even while memory is critical, because a refusal would free no memory: its holder could
  * only keep it. */
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind);
 
-/* Put an ask or a notice, as `kind` says, that belongs to earlier work of the actor of `address`,
- * such as the next piece of a stream, or that was taken before: it is put however much mail waits
- * there, and also while memory is critical. Returns 0; -ESTALE. */
+/* Put an ask or a notice, as `kind` says, that is owed to the actor of `address`: it belongs to
+ * earlier work of that actor, such as the next piece of a stream, or was taken before. It is put
+ * however much mail waits in that actor, and also while memory is critical. Returns 0; -ESTALE. */
 int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node,
                           uint32_t kind);
 
-/* Do the same as domi_mailbox_put(), for a notice that has to come behind all mail that was put
- * before it, by any sender. Where earlier mail may be on belts, the notice goes through the inbox,
- * because home takes what belts hold before it delivers an inbox. */
+/* Put a notice as domi_mailbox_put() does, one that has to come behind all mail that any sender put
+ * before it. Where earlier mail may be on belts, the notice goes through the inbox, because home
+ * takes what belts hold before it delivers an inbox. */
 int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node);
 
-/* The slow half of domi_mailbox_put_copied(). */
+/* Put a copied notice by the slow half of domi_mailbox_put_copied(). */
 int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* True if the home lane to the actor of `address` is open for a message of `kind` (contract:
@@ -216,8 +215,8 @@ DOMI_INLINE bool domi_mailbox_is_open(domi_manager *manager, domus_address addre
            ((kind != DOMI_ASK && kind != DOMI_NOTICE) || house->mail < manager->mail.lane_max);
 }
 
-/* Put a message by the home lane, if that is open for it. Returns false if it is not; then `lease`
- * and `kind` of the node are set. Owner. */
+/* Put a message by the home lane, if that lane is open for the message. Returns false if it is not;
+ * then `lease` and `kind` of the node are set. Owner. */
 DOMI_INLINE bool domi_mailbox_put_at_home(domi_manager *manager, domus_address address,
                                           domi_node *node, uint32_t kind)
 {
@@ -244,9 +243,9 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
     return domi_mailbox_put_slow(manager, address.house, node);
 }
 
-/* Do the same as domi_mailbox_put(), for a notice whose payload was just copied into its envelope,
- * so that a belt may carry the bytes instead (belt.h). Messages that users have as objects are
- * never copied. */
+/* Put a notice as domi_mailbox_put() does, one whose payload was just copied into its envelope, so
+ * that a belt may carry the bytes instead (belt.h). Messages that users have as objects are never
+ * copied. */
 DOMI_INLINE int domi_mailbox_put_copied(domi_manager *manager, domus_address address,
                                         domi_node *node)
 {

@@ -1,5 +1,5 @@
-/* Identifies threads, by the address of a variable of their own; wakes other threads, or records
- * that they have to be woken. */
+/* Identifies threads, each by the address of a thread-local variable; wakes other threads, or
+ * records that they have to be woken. */
 #include "house/message/manager.h"
 
 #include "base/check.h"
@@ -39,7 +39,8 @@ void domi_manager_wake(domi_manager *self, domi_manager *target)
         target->hooks.wake(target);
 }
 
-/* Record a sleeper that has to be woken. Returns false if there is no room for one more. */
+/* Record that the owner of a manager sleeps and has to be woken later. Returns false if there is no
+ * room for one more. */
 static bool record_sleeper(domi_manager *self, uint32_t index)
 {
     domi_sleepers *sleepers = &self->sleepers;

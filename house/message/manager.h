@@ -16,36 +16,40 @@
 #include <domus/config.h>
 #include <domus/memory.h>
 
-/* most managers: 1,024 threads, the outside, 512 detached actors, 16 pools with 128 runners each */
+/* most managers of a system: 1,024 threads, the outside, 512 detached actors, and 16 pools with 128
+ * runners each */
 #define DOMI_MANAGERS_MAX 3601
 
 struct domi_manager {
-    /* The fields from here to `asker` are read by all threads, and constant while threads run,
-     * except `limits`, which the owner reads and a change of the configuration replaces. */
+    /* The manager's fields from here to `asker` are read by all threads, and constant while threads
+     * run, except `limits`, which the owner reads and a change of the configuration replaces. */
     uint32_t index;
-    /* number of managers: those of the threads, the outside's, then those of detached actors */
+    /* number of the system's managers: those of threads, the outside's, then those of detached
+     * actors */
     uint32_t count;
-    uint32_t threads;           /* number of managers of the loop's threads */
-    domi_manager_limits limits; /* bounds of each actor */
-    domi_manager **managers;    /* all managers, by index */
+    uint32_t threads;           /* number of managers that belong to the loop's threads */
+    domi_manager_limits limits; /* bounds of each actor (mail, runs, conversations) */
+    domi_manager **managers;    /* all managers of the system, by index */
     const domus_config *config; /* the configuration of the system, or `taken` */
-    domi_directory directory;   /* names, groups, routers and dead letters */
-    void *io;                   /* the thread's io; only io reads it */
-    domi_io_hooks io_hooks;     /* the functions that io brings */
-    domi_runtime_hooks hooks;   /* the functions that runtime brings */
-    void *thread;               /* the object of the maker that the hooks get */
-    void *system;               /* the domus_system; only runtime reads it */
-    /* The house in whose name foreign threads ask; only in the outside's manager. No actor gets its
-     * address, and it cannot be stopped. */
+    /* the system's tables of names, groups, routers, dead letters and others */
+    domi_directory directory;
+    void *io;                 /* the io of the manager's thread; only io reads it */
+    domi_io_hooks io_hooks;   /* the functions that io brings */
+    domi_runtime_hooks hooks; /* the functions that runtime brings */
+    void *thread;             /* the object that the maker of the manager wants its hooks to get */
+    void *system;             /* the domus_system of the manager; only runtime reads it */
+    /* The house in whose name foreign threads ask; only in the manager of the outside. No actor
+     * gets its address, and it cannot be stopped. */
     domi_house *asker;
-    /* The pool, if this manager belongs to a runner or is the home of pooled actors; NULL: neither
-     * (pooled.h). */
+    /* The pool, if this manager belongs to a runner or is the home of pooled actors (pooled.h);
+     * else NULL. */
     struct domi_pooled *pooled;
 
     /* Only the owner reads and writes the fields from here on, unless their comments say
      * otherwise. */
-    alignas(DOMI_LINES) uint64_t now_ns; /* time of the current phase, in nanoseconds */
-    /* address of `domi_here` in the thread that may use this manager */
+    /* time of the thread's current phase, as it was read last, in nanoseconds */
+    alignas(DOMI_LINES) uint64_t now_ns;
+    /* address of `domi_here` in the owner, the thread that may use this manager */
     const char *owner;
     /* object that measures runs (observer.h); NULL: nothing measures them */
     struct domi_observer *observer;
@@ -55,8 +59,8 @@ struct domi_manager {
     _Atomic(_Atomic uint64_t *) cancelled;
     domi_manager_schedule schedule;
     domi_manager_ending ending;
-    domi_counters counters; /* written by the owner, read by any thread */
-    domi_sleepers sleepers; /* threads that this one has to wake */
+    domi_counters counters; /* counters of this thread; written by the owner, read by any thread */
+    domi_sleepers sleepers; /* sleeping threads that the owner of this manager has to wake */
     domi_manager_mail mail;
     domi_manager_belts belts;
     domi_manager_pool pool;
@@ -69,7 +73,7 @@ struct domi_manager {
      */
     domi_house *gateway;
     domi_tally tallies[DOMI_TALLIES]; /* counters of each behaviour on this thread, by its number */
-    domus_config taken;               /* copy of the configuration that this manager has got last */
+    domus_config taken; /* copy of the configuration that this manager was given last */
     alignas(DOMI_LINES) domi_activity activity;
 
     /* park word, an enum domi_park. Senders read it after each put that links a house
@@ -77,9 +81,9 @@ struct domi_manager {
     alignas(DOMI_LINES) _Atomic uint32_t park;
 };
 
-/* A field that another core writes begins a cache line of its own, and no field of the owner
- * follows on that line. A part with such a field has the same alignment, so the next part begins a
- * line, too. */
+/* A field of the manager that another core writes begins a cache line of its own, and no field of
+ * the owner follows on that line. A part with such a field has the same alignment, so the next part
+ * begins a line, too. */
 #define DOMI_BEGINS_LINE(field)                                                                    \
     static_assert(offsetof(struct domi_manager, field) % DOMI_LINES == 0, #field)
 
@@ -103,7 +107,8 @@ DOMI_BEGINS_LINE(loans.readies);
 DOMI_BEGINS_LINE(activity);
 DOMI_BEGINS_LINE(park);
 
-/* The address of this variable identifies the calling thread. House knows no more of threads. */
+/* The address of this variable identifies the calling thread; house knows nothing else of
+ * threads. */
 extern _Thread_local char domi_here;
 
 /* Make the calling thread the owner of `manager`. It may be called by the thread that has just made
@@ -129,7 +134,7 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
         manager->hooks.log(manager, house, what, error);
 }
 
-/* Report a mistake of a function of the actor. */
+/* Report a mistake of a function that belongs to the actor of `house`. */
 static inline void domi_manager_warn(domi_manager *manager, const domi_house *house,
                                      domi_mistake what, const domus_type *type, int result)
 {
@@ -141,16 +146,16 @@ static inline void domi_manager_warn(domi_manager *manager, const domi_house *ho
  * state demands. The owner. */
 void domi_manager_set_lane(domi_manager *manager);
 
-/* Record whether a lent house runs here, whose notices may use neither belts nor the home lane.
- * Without belts this does nothing. Owner, the thief. */
+/* Record whether this thread, as a thief, runs a lent house, whose notices may use neither belts
+ * nor the home lane. Without belts this does nothing. Owner. */
 void domi_manager_set_lent(domi_manager *manager, bool lent);
 
 /* Set the level of memory to `level`: from the critical level on, asks and notices that this
  * manager puts are refused. Owner. */
 void domi_manager_set_pressure(domi_manager *manager, uint32_t level);
 
-/* Read the level of memory again, if it has changed. This costs one relaxed load of a cache line
- * that is hardly ever written; the level may be seen late. Owner. */
+/* Read the level of memory again, if it has changed, and store it in the manager. This costs one
+ * relaxed load of a cache line that is hardly ever written; the level may be seen late. Owner. */
 static inline void domi_manager_look_at_pressure(domi_manager *manager)
 {
     uint32_t level = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)manager->memory.pressure,
@@ -164,8 +169,8 @@ static inline void domi_manager_look_at_pressure(domi_manager *manager)
  * the owner of `self`. */
 void domi_manager_wake(domi_manager *self, domi_manager *target);
 
-/* Wake the owner of `target`, or record that it has to be woken: the latter only if it dozes, and
- * this thread may put wake-ups off now. */
+/* Wake the sleeping owner of `target`, or record that it has to be woken: the latter only if it
+ * dozes, and this thread may put wake-ups off now. */
 void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
 
 /* Make sure that the owner of `target` does not sleep while it has what the owner of `self`, which
@@ -197,7 +202,7 @@ static inline const domus_type *domi_manager_handling(const domi_manager *manage
         memory_order_acquire);
 }
 
-/* True if an actor is ready. Owner. */
+/* True if an actor of this thread is ready to run. Owner. */
 static inline bool domi_manager_has_ready(const domi_manager *manager)
 {
     return manager->schedule.ready[DOMUS_STATE].count != 0 ||

@@ -16,13 +16,13 @@ typedef struct domi_observer {
      * of the phase. It is domi_house_run() if none of these runs is measured, so that such runs
      * cost nothing more. */
     domi_run_house *(*choose)(struct domi_manager *manager);
-    /* Record that arrivals of other threads were sorted; `newest` is the state actor that was the
-     * newest ready one before. */
+    /* Record that the arrivals from other threads were sorted; `newest` is the state actor that was
+     * the newest ready one before. */
     void (*note_arrivals)(struct domi_manager *manager, const struct domi_house *newest);
-    /* Record that a house of this manager is back, which the manager with the index `thief` has
-     * run. NULL: nobody measures this. */
+    /* Record that a house of this manager is back from the thief with the index `thief`, which has
+     * run it. NULL: nobody measures this. */
     void (*note_loan)(struct domi_manager *manager, const struct domi_house *house, uint32_t thief);
-    /* Forget what is known of a house that was exposed and is back: it may have run on another
+    /* Forget what was measured of a house that was exposed and is back: it may have run on another
      * thread. */
     void (*forget)(struct domi_manager *manager, const struct domi_house *house);
 } domi_observer;

@@ -1,4 +1,4 @@
-/* Sorts mail into strands, and takes it out of them (order.h). */
+/* Sorts the mail of an actor with an order into strands, and takes it out of them (order.h). */
 #include "house/message/order.h"
 
 #include "base/check.h"
@@ -17,7 +17,7 @@ static domi_envelope *get_envelope_of_node(const domi_node *node)
     return (domi_envelope *)(uintptr_t)node;
 }
 
-/* True if `one` has to be taken before `other`, although `other` came first. */
+/* True if the message `one` has to be taken before the message `other`, which came first. */
 static bool is_taken_before_older(domus_order *order, const domi_node *one, const domi_node *other)
 {
     return order(get_envelope_of_node(one)->type, domi_envelope_payload(get_envelope_of_node(one)),
@@ -27,8 +27,8 @@ static bool is_taken_before_older(domus_order *order, const domi_node *one, cons
 
 /* --- strands ---------------------------------------------------------------------------------- */
 
-/* Merge two lists, given by their last nodes. The messages of `older` came first. Returns the last
- * node of the result. */
+/* Merge two sorted lists of messages, given by their last nodes. The messages of `older` came
+ * first. Returns the last node of the result. */
 static domi_node *merge_lists(domus_order *order, domi_node *older, domi_node *newer)
 {
     domi_node *one = older->next;
@@ -49,7 +49,7 @@ static domi_node *merge_lists(domus_order *order, domi_node *older, domi_node *n
     return last;
 }
 
-/* Merge `newer` into `older`. */
+/* Merge the messages of the strand `newer` into the strand `older`. */
 static void merge_strands(domus_order *order, domi_strand *older, const domi_strand *newer)
 {
     domi_node *head = older->tail->next;
@@ -59,7 +59,8 @@ static void merge_strands(domus_order *order, domi_strand *older, const domi_str
         older->tail = merge_lists(order, older->tail, newer->tail);
         return;
     }
-    older->tail->next = newer->tail->next; /* all nodes of `newer` follow behind `older` */
+    /* no node of `newer` has to be taken before one of `older`, so all of them follow behind */
+    older->tail->next = newer->tail->next;
     newer->tail->next = head;
     older->tail = newer->tail;
 }
@@ -75,15 +76,16 @@ static const domi_node *get_head_of_strand(const domi_strands *strands, uint32_t
 static bool is_strand_taken_before(domus_order *order, const domi_strands *strands, uint32_t index,
                                    uint32_t other)
 {
-    if (index < other) /* of two equal heads the older one comes first */
+    if (index < other) /* of two strands with equal heads the older one comes first */
         return !is_taken_before_older(order, get_head_of_strand(strands, other),
                                       get_head_of_strand(strands, index));
     return is_taken_before_older(order, get_head_of_strand(strands, index),
                                  get_head_of_strand(strands, other));
 }
 
-/* Put the strand `index` into its place in `by_head`. */
-static void rank_strand(domus_order *order, domi_strands *strands, uint32_t index)
+/* Put the strand with this index into its place in `by_head`, where strands are sorted by their
+ * heads. */
+static void insert_strand_into_by_head(domus_order *order, domi_strands *strands, uint32_t index)
 {
     uint32_t low = 0;
     uint32_t high = strands->ranked;
@@ -100,24 +102,24 @@ static void rank_strand(domus_order *order, domi_strands *strands, uint32_t inde
     strands->ranked++;
 }
 
-/* Take the entry `place` out of `by_head`. */
-static void unrank_entry(domi_strands *strands, uint32_t place)
+/* Take the entry `place` out of the list `by_head` of sorted strands. */
+static void remove_entry_from_by_head(domi_strands *strands, uint32_t place)
 {
     strands->ranked--;
     memmove(&strands->by_head[place], &strands->by_head[place + 1], strands->ranked - place);
 }
 
-/* Take the strand `index` out of `by_head`. */
-static void unrank_strand(domi_strands *strands, uint32_t index)
+/* Take the strand with this index out of the list `by_head` of sorted strands. */
+static void remove_strand_from_by_head(domi_strands *strands, uint32_t index)
 {
     const uint8_t *at = memchr(strands->by_head, (int)index, strands->ranked);
 
     DOMI_CHECK(at != NULL);
-    unrank_entry(strands, (uint32_t)(at - strands->by_head));
+    remove_entry_from_by_head(strands, (uint32_t)(at - strands->by_head));
 }
 
-/* Forget a strand that was taken out of `by_head`. */
-static void forget_strand(domi_strands *strands, uint32_t index)
+/* Remove from the strands one that was taken out of `by_head` before. */
+static void remove_strand(domi_strands *strands, uint32_t index)
 {
     strands->count--;
     memmove(&strands->at[index], &strands->at[index + 1],
@@ -128,8 +130,8 @@ static void forget_strand(domi_strands *strands, uint32_t index)
 
 /* --- adding and taking ------------------------------------------------------------------------ */
 
-/* True if the strands `index` and `index` + 1 have to be merged. */
-static bool has_to_merge_strands(const domi_strands *strands, uint32_t index)
+/* True if the neighbouring strands `index` and `index` + 1 have to be merged. */
+static bool must_neighbour_strands_be_merged(const domi_strands *strands, uint32_t index)
 {
     uint32_t older = strands->at[index].count;
     uint32_t newer = strands->at[index + 1].count;
@@ -137,15 +139,16 @@ static bool has_to_merge_strands(const domi_strands *strands, uint32_t index)
     return older < 2 * newer && older + newer <= DOMI_STRAND_MERGED;
 }
 
-/* Number of the newest strands, which are not merged to make room. They are as many as the
- * doublings from one message to a strand of DOMI_STRAND_MERGED. If they were merged, each new
- * message would be merged with a long strand. */
+/* Number of the newest strands, which are not merged to make room for another strand. They are as
+ * many as the doublings from one message to a strand of DOMI_STRAND_MERGED. If they were merged,
+ * each new message would be merged with a long strand. */
 #define NEWEST 12u
 
 static_assert(1u << (NEWEST - 1) == DOMI_STRAND_MERGED, "one more than the doublings");
 
-/* Make room for one more strand: merge the two neighbours that are the shortest together. */
-static void make_room(domus_order *order, domi_strands *strands)
+/* Make room for one more strand: merge those two neighbouring strands that are the shortest
+ * together. */
+static void make_room_for_strand(domus_order *order, domi_strands *strands)
 {
     uint32_t least = UINT32_MAX;
     uint32_t index = 0;
@@ -158,47 +161,47 @@ static void make_room(domus_order *order, domi_strands *strands)
             index = i;
         }
     }
-    unrank_strand(strands, index);
-    unrank_strand(strands, index + 1);
+    remove_strand_from_by_head(strands, index);
+    remove_strand_from_by_head(strands, index + 1);
     merge_strands(order, &strands->at[index], &strands->at[index + 1]);
-    forget_strand(strands, index + 1);
-    rank_strand(order, strands, index);
+    remove_strand(strands, index + 1);
+    insert_strand_into_by_head(order, strands, index);
 }
 
-/* Add mail that is newer than all other mail. */
-static void add_newer_mail(domus_order *order, domi_strands *strands, domi_strand strand)
+/* Add a strand of mail that is newer than all mail of the strands. */
+static void add_strand_of_newer_mail(domus_order *order, domi_strands *strands, domi_strand strand)
 {
-    make_room(order, strands);
+    make_room_for_strand(order, strands);
     strands->at[strands->count++] = strand;
     strands->mail += strand.count;
-    for (uint32_t last = strands->count - 1; last > 0 && has_to_merge_strands(strands, last - 1);
-         last--) {
-        unrank_strand(strands, last - 1);
+    for (uint32_t last = strands->count - 1;
+         last > 0 && must_neighbour_strands_be_merged(strands, last - 1); last--) {
+        remove_strand_from_by_head(strands, last - 1);
         merge_strands(order, &strands->at[last - 1], &strands->at[last]);
         strands->count--;
     }
-    rank_strand(order, strands, strands->count - 1);
+    insert_strand_into_by_head(order, strands, strands->count - 1);
 }
 
-/* Add mail that is older than all other mail. */
-static void add_older_mail(domus_order *order, domi_strands *strands, domi_strand strand)
+/* Add a strand of mail that is older than all mail of the strands. */
+static void add_strand_of_older_mail(domus_order *order, domi_strands *strands, domi_strand strand)
 {
-    make_room(order, strands);
+    make_room_for_strand(order, strands);
     memmove(&strands->at[1], &strands->at[0], strands->count * sizeof strands->at[0]);
     for (uint32_t i = 0; i < strands->ranked; i++)
         strands->by_head[i]++;
     strands->at[0] = strand;
     strands->count++;
     strands->mail += strand.count;
-    while (strands->count > 1 && has_to_merge_strands(strands, 0)) {
-        unrank_strand(strands, 1);
+    while (strands->count > 1 && must_neighbour_strands_be_merged(strands, 0)) {
+        remove_strand_from_by_head(strands, 1);
         merge_strands(order, &strands->at[0], &strands->at[1]);
-        forget_strand(strands, 1);
+        remove_strand(strands, 1);
     }
-    rank_strand(order, strands, 0);
+    insert_strand_into_by_head(order, strands, 0);
 }
 
-static domi_node *take_first_message(domus_order *order, domi_strands *strands)
+static domi_node *take_first_message_of_strands(domus_order *order, domi_strands *strands)
 {
     if (strands->count == 0)
         return NULL;
@@ -207,28 +210,28 @@ static domi_node *take_first_message(domus_order *order, domi_strands *strands)
     domi_node *node = domi_list_take(&strand->tail);
 
     strands->mail--;
-    unrank_entry(strands, 0);
+    remove_entry_from_by_head(strands, 0);
     if (--strand->count == 0) {
-        forget_strand(strands, first);
+        remove_strand(strands, first);
         return node;
     }
-    /* this node becomes the head when the next message is taken */
+    /* `node` becomes the head of its strand when the next message is taken */
     domi_prefetch_read(strand->tail->next->next);
-    rank_strand(order, strands, first);
+    insert_strand_into_by_head(order, strands, first);
     return node;
 }
 
-/* Take out all mail as one strand, which may be empty. */
-static domi_strand take_all_mail(domus_order *order, domi_strands *strands)
+/* Take all mail out of the strands, as one strand, which may be empty. */
+static domi_strand take_all_mail_as_one_strand(domus_order *order, domi_strands *strands)
 {
     domi_strand all = {NULL, 0};
 
     strands->ranked = 0;
     while (strands->count > 1) {
         for (uint32_t i = 0; i + 1 < strands->count;
-             i++) { /* merge in pairs, so that no list grows long before the others */
+             i++) { /* strands are merged in pairs, so that no list grows long before the others */
             merge_strands(order, &strands->at[i], &strands->at[i + 1]);
-            forget_strand(strands, i + 1);
+            remove_strand(strands, i + 1);
         }
     }
     if (strands->count == 1)
@@ -240,26 +243,26 @@ static domi_strand take_all_mail(domus_order *order, domi_strands *strands)
 
 /* --- sorting in ------------------------------------------------------------------------------- */
 
-static bool is_last_notice(const domi_node *node)
+static bool is_notice_that_ends_actor(const domi_node *node)
 {
     return get_envelope_of_node(node)->type == &domi_last_type;
 }
 
-/* Take the messages at the start of a list that are in order already. */
-static domi_strand take_strand(domus_order *order, domi_node **list)
+/* Take those messages at the start of a list that are in order already, as a strand. */
+static domi_strand take_sorted_start_of_list(domus_order *order, domi_node **list)
 {
     domi_strand strand = {NULL, 0};
 
     do {
         domi_list_push(&strand.tail, domi_list_take(list));
         strand.count++;
-    } while (*list != NULL && !is_last_notice((*list)->next) &&
+    } while (*list != NULL && !is_notice_that_ends_actor((*list)->next) &&
              !is_taken_before_older(order, (*list)->next, strand.tail));
     return strand;
 }
 
-/* Sort the messages that were appended to the mailboxes since the last call into the strands. */
-static void sort_new_mail_in(domi_house *house)
+/* Sort into the strands the messages that were appended to the mailboxes since the last call. */
+static void sort_new_mail_into_strands(domi_house *house)
 {
     domi_order *order = house->family->order;
     domus_order *compare = house->behaviour->order;
@@ -269,9 +272,11 @@ static void sort_new_mail_in(domi_house *house)
     if (order->at_last)
         return;
     while (*asks != NULL)
-        add_newer_mail(compare, &order->waiting, take_strand(compare, asks));
-    while (*notices != NULL && !is_last_notice((*notices)->next))
-        add_newer_mail(compare, &order->waiting, take_strand(compare, notices));
+        add_strand_of_newer_mail(compare, &order->waiting,
+                                 take_sorted_start_of_list(compare, asks));
+    while (*notices != NULL && !is_notice_that_ends_actor((*notices)->next))
+        add_strand_of_newer_mail(compare, &order->waiting,
+                                 take_sorted_start_of_list(compare, notices));
     order->at_last = *notices != NULL;
 }
 
@@ -279,10 +284,10 @@ domi_node *domi_order_take(domi_house *house)
 {
     domi_order *order = house->family->order;
 
-    sort_new_mail_in(house);
+    sort_new_mail_into_strands(house);
     if (order->seen.count != 0)
         domi_order_show_again(house);
-    domi_node *node = take_first_message(house->behaviour->order, &order->waiting);
+    domi_node *node = take_first_message_of_strands(house->behaviour->order, &order->waiting);
     return node != NULL ? node : domi_order_take_last(house);
 }
 
@@ -290,7 +295,7 @@ domi_node *domi_order_take_last(domi_house *house)
 {
     domi_order *order = house->family->order;
 
-    sort_new_mail_in(house);
+    sort_new_mail_into_strands(house);
     if (!order->at_last || order->waiting.count != 0 || order->seen.count != 0)
         return NULL;
     order->at_last = false;
@@ -299,14 +304,15 @@ domi_node *domi_order_take_last(domi_house *house)
 
 domi_node *domi_order_take_unseen(domi_house *house)
 {
-    sort_new_mail_in(house);
-    return take_first_message(house->behaviour->order, &house->family->order->waiting);
+    sort_new_mail_into_strands(house);
+    return take_first_message_of_strands(house->behaviour->order, &house->family->order->waiting);
 }
 
 void domi_order_put_seen(domi_house *house, domi_node *node)
 {
-    node->next = node; /* this makes a circular list of one node */
-    add_newer_mail(house->behaviour->order, &house->family->order->seen, (domi_strand){node, 1});
+    node->next = node; /* the node alone is a circular list */
+    add_strand_of_newer_mail(house->behaviour->order, &house->family->order->seen,
+                             (domi_strand){node, 1});
 }
 
 void domi_order_show_again(domi_house *house)
@@ -314,9 +320,10 @@ void domi_order_show_again(domi_house *house)
     domi_order *order = house->family->order;
     domus_order *compare = house->behaviour->order;
 
-    /* Messages that were looked at stand before equal messages that were not. */
+    /* Messages that the receives have looked at stand before equal messages that they have not. */
     if (order->seen.count != 0)
-        add_older_mail(compare, &order->waiting, take_all_mail(compare, &order->seen));
+        add_strand_of_older_mail(compare, &order->waiting,
+                                 take_all_mail_as_one_strand(compare, &order->seen));
 }
 
 void domi_order_put_back(domi_house *house, domi_node *list)
@@ -329,9 +336,10 @@ void domi_order_put_back(domi_house *house, domi_node *list)
         return;
     sorted.count = sorted.ranked = sorted.mail = 0;
     while (list != NULL)
-        add_newer_mail(compare, &sorted, take_strand(compare, &list));
+        add_strand_of_newer_mail(compare, &sorted, take_sorted_start_of_list(compare, &list));
     domi_order_show_again(house);
-    add_older_mail(compare, &order->waiting, take_all_mail(compare, &sorted));
+    add_strand_of_older_mail(compare, &order->waiting,
+                             take_all_mail_as_one_strand(compare, &sorted));
 }
 
 /* --- the order of an actor -------------------------------------------------------------------- */
@@ -345,15 +353,16 @@ int domi_order_make(domi_house *house)
     return family != NULL && family->order != NULL ? 0 : -ENOMEM;
 }
 
-/* Put all sorted mail back into the two mailboxes, before the mail that was appended since. */
-static void unsort_all_mail(domi_house *house)
+/* Put all sorted mail of an actor back into its two mailboxes, before the mail that was appended
+ * since. */
+static void move_sorted_mail_to_mailboxes(domi_house *house)
 {
     domi_order *order = house->family->order;
     domi_node *lists[] = {[DOMI_ASK] = NULL, [DOMI_NOTICE] = NULL};
 
-    sort_new_mail_in(house);
+    sort_new_mail_into_strands(house);
     domi_order_show_again(house);
-    domi_strand all = take_all_mail(house->behaviour->order, &order->waiting);
+    domi_strand all = take_all_mail_as_one_strand(house->behaviour->order, &order->waiting);
     while (all.tail != NULL) {
         domi_node *node = domi_list_take(&all.tail);
         domi_list_push(&lists[node->kind], node);
@@ -369,7 +378,7 @@ void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behav
 
     if (behaviour->order != before) {
         if (before != NULL)
-            unsort_all_mail(house);
+            move_sorted_mail_to_mailboxes(house);
         house->marks &= (uint16_t)~DOMI_MARK_ORDERED;
         if (behaviour->order != NULL)
             house->marks |= DOMI_MARK_ORDERED;
@@ -392,7 +401,7 @@ domi_strand *domi_order_strand(const domi_house *house, uint32_t number)
     return number < order->seen.count ? &order->seen.at[number] : NULL;
 }
 
-/* Some strands may have other heads than before, so all strands are ranked anew. */
+/* The walk may have changed the heads of strands, so all strands are ranked anew. */
 static void forget_empty_strands(domus_order *order, domi_strands *strands)
 {
     strands->mail = 0;
@@ -400,10 +409,10 @@ static void forget_empty_strands(domus_order *order, domi_strands *strands)
     for (uint32_t i = strands->count; i-- > 0;) {
         strands->mail += strands->at[i].count;
         if (strands->at[i].count == 0)
-            forget_strand(strands, i);
+            remove_strand(strands, i);
     }
     for (uint32_t i = 0; i < strands->count; i++)
-        rank_strand(order, strands, i);
+        insert_strand_into_by_head(order, strands, i);
 }
 
 void domi_order_forget_empty(domi_house *house)

@@ -26,40 +26,42 @@
 
 #include "house/message/family.h"
 
-#define DOMI_STRANDS_MAX   64u   /* most strands of one actor */
-#define DOMI_STRAND_MERGED 2048u /* most messages of two neighbours that are merged */
+#define DOMI_STRANDS_MAX 64u /* most strands that the mail of one actor has */
+/* most messages of two neighbouring strands together that are merged */
+#define DOMI_STRAND_MERGED 2048u
 
 /* A strand: asks and notices of one house in their order. */
 typedef struct domi_strand {
-    domi_node *tail; /* the messages: a circular list, by its last node */
-    uint32_t count;  /* number of messages, at least 1 */
+    domi_node *tail; /* the messages of the strand: a circular list, by its last node */
+    uint32_t count;  /* number of messages in the strand, at least 1 */
 } domi_strand;
 
 typedef struct domi_strands {
-    domi_strand at[DOMI_STRANDS_MAX]; /* strands, the oldest mail first */
-    uint32_t count;                   /* strands in use */
+    domi_strand at[DOMI_STRANDS_MAX]; /* the strands, that with the oldest mail first */
+    uint32_t count;                   /* number of strands in use */
     /* number of strands in `by_head`: all, except during a change */
     uint32_t ranked;
-    uint32_t mail;                     /* number of messages in all strands */
-    uint8_t by_head[DOMI_STRANDS_MAX]; /* indices of the strands, sorted by their heads */
+    uint32_t mail; /* number of messages in all these strands */
+    /* indices of the actor's strands, sorted by the heads of the strands */
+    uint8_t by_head[DOMI_STRANDS_MAX];
 } domi_strands;
 
 typedef struct domi_order {
     domi_strands waiting; /* sorted asks and notices, from which the next one is taken */
-    /* Mail that all waiting receives have looked at and not taken. It goes back to `waiting` when
-     * they have to look again, or when no receive waits any more. */
+    /* Sorted mail that all waiting receives have looked at and not taken. It goes back to `waiting`
+     * when they have to look again, or when no receive waits any more. */
     domi_strands seen;
-    /* The notice that ends the actor (domi_last_type) is the first one of its mailbox: only the
-     * mail before it is sorted in. */
+    /* Whether the notice that ends the actor (domi_last_type) is the first one of its mailbox: then
+     * only the mail before it is sorted in. */
     bool at_last;
 } domi_order;
 
 /* Allocate the memory for an order of the actor of `house`. Returns 0; -ENOMEM. */
 int domi_order_make(domi_house *house);
 
-/* Give `house` another behaviour. If its order differs from the last one, waiting mail is sorted
- * anew; messages that are equal in the new order stay as they were. For a behaviour with an order
- * domi_order_make() has been called before. */
+/* Give `house` another behaviour. If its order differs from that of the last one, waiting mail is
+ * sorted anew; messages that are equal in the new order stay as they were. For a behaviour with an
+ * order, the caller has called domi_order_make() before. */
 void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behaviour);
 
 static inline bool domi_house_is_ordered(const domi_house *house)
@@ -75,38 +77,42 @@ static inline uint32_t domi_order_count(const domi_house *house)
     return order != NULL ? order->waiting.mail + order->seen.mail : 0;
 }
 
-/* The functions below are for houses that are ordered. None of them changes `house->mail`. */
+/* The functions from here on are for houses whose actor has an order. None of them changes the
+ * count `house->mail`. */
 
-/* Take out the next ask or notice. Returns NULL if there is none. The notice that ends the actor
- * comes when all mail before it has been taken. */
+/* Take the ask or notice that comes next in the order out of the house. Returns NULL if there is
+ * none. The notice that ends the actor comes when all mail before it has been taken. */
 domi_node *domi_order_take(domi_house *house);
 
-/* Take out the next ask or notice that the receives have not looked at, but not the notice that
- * ends the actor. Returns NULL if there is none. */
+/* Take the next ask or notice that the waiting receives have not looked at out of the house, but
+ * not the notice that ends the actor. Returns NULL if there is none. */
 domi_node *domi_order_take_unseen(domi_house *house);
 
-/* Move `node`, which domi_order_take_unseen() has returned, to the mail that was looked at. */
+/* Move `node`, which domi_order_take_unseen() has returned, to the mail that the receives have
+ * looked at. */
 void domi_order_put_seen(domi_house *house, domi_node *node);
 
-/* Let all mail count as not looked at. */
+/* Let all sorted mail count as not looked at by the receives. */
 void domi_order_show_again(domi_house *house);
 
-/* Take out the notice that ends the actor. Returns NULL if there is none, or if mail waits that was
- * put before it. */
+/* Take the notice that ends the actor out of its mailbox. Returns NULL if there is none, or if mail
+ * waits that was put before it. */
 domi_node *domi_order_take_last(domi_house *house);
 
-/* Put stashed messages back, in the places that the order gives them; they come before equal
- * messages that wait. `list` is circular, by its last node; NULL: it is empty. */
+/* Put stashed messages back into an actor's sorted mail, in the places that its order gives them;
+ * they come before equal messages that wait. `list` is circular, by its last node; NULL: it is
+ * empty. */
 void domi_order_put_back(domi_house *house, domi_node *list);
 
 /* --- walks over the mail ---------------------------------------------------------------------- */
 
-/* Returns the strand with this number, counted over all strands of a house; NULL: there is none. A
- * caller that takes nodes out of its list subtracts them from its `count`, and calls
- * domi_order_forget_empty() after the walk. */
+/* Returns the strand of a house with this number, counted over all its strands; NULL: there is
+ * none. A caller that takes nodes out of the strand's list subtracts them from its `count`, and
+ * calls domi_order_forget_empty() after the walk. */
 domi_strand *domi_order_strand(const domi_house *house, uint32_t number);
 
-/* Correct the counts, and forget strands that have become empty. */
+/* Correct the counts of a house's strands after a walk, and forget strands that have become
+ * empty. */
 void domi_order_forget_empty(domi_house *house);
 
 #endif

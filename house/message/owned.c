@@ -1,4 +1,4 @@
-/* The slow half of a release, for types that have a `release`. */
+/* The slow half of releasing a message, for types that have a `release`. */
 #include "house/message/owned.h"
 
 void domi_envelope_release_owned(domi_envelope *message)

@@ -14,13 +14,13 @@
 
 #include "house/message/pool.h"
 
-#define DOMI_LEASE_TAKEN 0u /* lease of a message whose payload owns nothing any more */
+#define DOMI_LEASE_TAKEN 0u /* lease that marks a message whose payload owns nothing any more */
 
-/* lease of a new message that is in no mailbox yet and owns what its payload owns */
+/* lease that marks a new message which is in no mailbox yet and owns what its payload owns */
 #define DOMI_LEASE_OWNED 1u
 
-/* Release what a message owns, unless it was taken or is shared. The type of the message
- * has a release. */
+/* Release the memory that a message owns, unless a handler took it or it is shared. The type of the
+ * message has a release. */
 void domi_envelope_release_owned(domi_envelope *message);
 
 /* True if a handler took what the payload owns. Valid for an ask, a notice or an answer outside its
@@ -30,21 +30,23 @@ static inline bool domi_envelope_is_taken(const domi_envelope *message)
     return message->node.lease == DOMI_LEASE_TAKEN;
 }
 
-/* Release what a message owns. The message has a type, so it is not an exception. */
+/* Release the memory that a message owns, if its type has a release. The message has a type, so it
+ * is not an exception. */
 DOMI_INLINE void domi_envelope_release(domi_envelope *message)
 {
     if (DOMI_UNLIKELY(message->type->release != NULL))
         domi_envelope_release_owned(message);
 }
 
-/* Release what a handled message owns, and free the message, unless an actor keeps it. */
+/* Release the memory that a handled message owns, and free the message, unless an actor keeps
+ * it. */
 DOMI_INLINE void domi_envelope_end(domi_manager *manager, domi_envelope *message)
 {
     domi_envelope_release(message);
     domi_pool_free(manager, &message->node);
 }
 
-/* Do the same as domi_envelope_end(), for an answer, which may be an exception and then owns
+/* Release what an answer owns, and free it, as domi_envelope_end() does. An exception owns
  * nothing. */
 DOMI_INLINE void domi_answer_release(domi_manager *manager, domi_envelope *answer)
 {

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 static const struct {
-    uint16_t bytes; /* size of an object in bytes */
+    uint16_t bytes; /* size of one object of the slab in bytes */
     /* Number of bytes of a free object that stay readable under AddressSanitizer: the node of an
      * envelope, or everything up to the last field that a late reader may read. */
     uint16_t keep;
@@ -29,13 +29,14 @@ static const struct {
     [DOMI_SLAB_MEMBER] = {64, 16},
 };
 
-#define CHUNK_BYTES (256u * 1024) /* bytes that a slab maps at a time */
+#define CHUNK_BYTES (256u * 1024) /* bytes of memory that a slab of a pool maps at a time */
 
 void domi_pool_init(domi_manager *manager)
 {
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
         domi_slab_init(&manager->pool.slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
-        /* only chunks of envelopes go back to the kernel */
+        /* only the chunks of envelopes go back to the kernel: late readers may read the other
+         * objects */
         manager->pool.slabs[i].lasts = i > DOMI_SLAB_1088;
     }
 }
@@ -46,21 +47,21 @@ void domi_pool_fini(domi_manager *manager)
         domi_slab_fini(&manager->pool.slabs[i]);
 }
 
-static void push_chain(domi_manager *owner, domi_chain *full)
+static void push_chain_to_owner(domi_manager *owner, domi_chain *full)
 {
     domi_node *head = atomic_load_explicit(&owner->pool.remote, memory_order_relaxed);
 
     do
         full->tail->next = head;
-    /* release: pairs with the exchange in domi_pool_collect_returned(), so the owner sees the last
-     * writes to the objects. */
+    /* release: pairs with the exchange in domi_pool_collect_returned(), so the owner of the objects
+     * sees the last writes to them. */
     while (!atomic_compare_exchange_weak_explicit(&owner->pool.remote, &head, full->head,
                                                   memory_order_release, memory_order_relaxed));
     *full = (domi_chain){NULL, NULL};
 }
 
-/* Link an object of another manager into the chain for its owner. */
-static void chain_for_owner(domi_manager *manager, domi_node *node)
+/* Link a freed object of another manager into the chain of objects for its owner. */
+static void add_object_to_chain_of_owner(domi_manager *manager, domi_node *node)
 {
     domi_chain *to = &manager->pool.chains[node->owner];
 
@@ -74,21 +75,21 @@ static void chain_for_owner(domi_manager *manager, domi_node *node)
 void domi_pool_flush_returns(domi_manager *manager)
 {
     if (manager->pool.guest != NULL)
-        chain_for_owner(manager, manager->pool.guest);
+        add_object_to_chain_of_owner(manager, manager->pool.guest);
     manager->pool.guest = NULL;
     if (manager->pool.chained == 0)
         return;
     for (uint32_t i = 0; i < manager->count; i++) {
         if (manager->pool.chains[i].head != NULL)
-            push_chain(manager->managers[i], &manager->pool.chains[i]);
+            push_chain_to_owner(manager->managers[i], &manager->pool.chains[i]);
     }
     manager->pool.chained = 0;
 }
 
-/* Most objects that one call sorts into the slabs. If they were sorted one by one when they are
- * needed, each would be a cache miss on the way of a message (N senders to 1 receiver: 13 instead
- * of 22 million messages a second). If all were sorted at once, a thread would stand still after
- * others have freed a million for it. */
+/* Most objects given back by other threads that one call sorts into the slabs. If they were sorted
+ * one by one when they are needed, each would be a cache miss on the way of a message (N senders to
+ * 1 receiver: 13 instead of 22 million messages a second). If all were sorted at once, a thread
+ * would stand still after others have freed a million for it. */
 #define COLLECT_MAX 4096
 
 bool domi_pool_collect_returned(domi_manager *manager)
@@ -98,7 +99,7 @@ bool domi_pool_collect_returned(domi_manager *manager)
     if (node == NULL) {
         if (atomic_load_explicit(&manager->pool.remote, memory_order_relaxed) == NULL)
             return false;
-        /* acquire: pairs with push_chain(). */
+        /* acquire: pairs with the release in push_chain_to_owner(). */
         node = atomic_exchange_explicit(&manager->pool.remote, NULL, memory_order_acquire);
     }
     for (int most = COLLECT_MAX; node != NULL && most != 0; most--) {
@@ -112,7 +113,7 @@ bool domi_pool_collect_returned(domi_manager *manager)
 
 /* Bring free objects back into `slab`: those that other threads freed, and those that a trim has
  * taken out of the slab's list. Returns true if the slab has a free object now. */
-static bool bring_free_objects_back(domi_manager *manager, domi_slab *slab)
+static bool refill_slab_with_returned_objects(domi_manager *manager, domi_slab *slab)
 {
     (void)domi_pool_collect_returned(manager);
     if (slab->free == NULL)
@@ -120,7 +121,7 @@ static bool bring_free_objects_back(domi_manager *manager, domi_slab *slab)
     if (slab->free != NULL)
         return true;
     if (DOMI_UNLIKELY(slab->spare_bytes != 0)) {
-        /* The slab has no free object any more of those that the last trim counted. Relaxed: the
+        /* The slab has used up the free objects that the last trim counted as spare. Relaxed: the
          * threads that measure memory may see this late. */
         domi_counter_add(&manager->memory.spare_bytes, -slab->spare_bytes);
         slab->spare_bytes = 0;
@@ -128,7 +129,7 @@ static bool bring_free_objects_back(domi_manager *manager, domi_slab *slab)
     return false;
 }
 
-static void *carve_object(domi_manager *manager, uint32_t slab)
+static void *carve_object_for_manager(domi_manager *manager, uint32_t slab)
 {
     domi_node *node = domi_slab_carve(&manager->pool.slabs[slab]);
 
@@ -142,9 +143,9 @@ static void *carve_object(domi_manager *manager, uint32_t slab)
 
 void *domi_pool_refill(domi_manager *manager, uint32_t slab)
 {
-    if (bring_free_objects_back(manager, &manager->pool.slabs[slab]))
+    if (refill_slab_with_returned_objects(manager, &manager->pool.slabs[slab]))
         return domi_slab_take_free(&manager->pool.slabs[slab]);
-    return carve_object(manager, slab);
+    return carve_object_for_manager(manager, slab);
 }
 
 uint64_t domi_pool_bytes(const domi_manager *manager)
@@ -158,8 +159,8 @@ uint64_t domi_pool_bytes(const domi_manager *manager)
     return bytes;
 }
 
-/* True if `bytes` more fit under memory.threadMax (0: no bound). */
-static bool fits_under_thread_max(const domi_manager *manager, size_t bytes)
+/* True if `bytes` more of envelopes fit under memory.threadMax (0: no bound). */
+static bool do_bytes_fit_under_thread_max(const domi_manager *manager, size_t bytes)
 {
     uint64_t most = manager->config->memory.thread_max_bytes;
 
@@ -170,19 +171,19 @@ void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
 {
     domi_slab *slab = &manager->pool.slabs[index];
 
-    if (bring_free_objects_back(manager, slab))
+    if (refill_slab_with_returned_objects(manager, slab))
         return domi_slab_take_free(slab);
-    manager->memory.at_max =
-        domi_slab_is_used_up(slab) && !fits_under_thread_max(manager, domi_slab_next_bytes(slab));
-    return manager->memory.at_max ? NULL : carve_object(manager, index);
+    manager->memory.at_max = domi_slab_is_used_up(slab) &&
+                             !do_bytes_fit_under_thread_max(manager, domi_slab_next_bytes(slab));
+    return manager->memory.at_max ? NULL : carve_object_for_manager(manager, index);
 }
 
 bool domi_pool_may_take(domi_manager *manager, uint32_t index)
 {
     domi_slab *slab = &manager->pool.slabs[index];
 
-    return bring_free_objects_back(manager, slab) || !domi_slab_is_used_up(slab) ||
-           fits_under_thread_max(manager, domi_slab_next_bytes(slab));
+    return refill_slab_with_returned_objects(manager, slab) || !domi_slab_is_used_up(slab) ||
+           do_bytes_fit_under_thread_max(manager, domi_slab_next_bytes(slab));
 }
 
 int domi_message_explain_failure(domi_manager *manager)
@@ -198,10 +199,11 @@ int domi_message_explain_failure(domi_manager *manager)
 }
 
 /* Free an envelope from the heap, or a notice whose payload is shared. */
-__attribute__((noinline)) static void free_special(domi_manager *manager, domi_node *node)
+__attribute__((noinline)) static void free_envelope_outside_slabs(domi_manager *manager,
+                                                                  domi_node *node)
 {
     if (node->slab == DOMI_SLAB_HEAP) {
-        /* Relaxed: the owner only compares this sum with a bound. */
+        /* Relaxed: the owner only compares this sum of bytes with a bound. */
         atomic_fetch_sub_explicit(&manager->managers[node->owner]->pool.heap_bytes,
                                   (int64_t)domi_memory_bytes(node), memory_order_relaxed);
         domi_memory_free(node);
@@ -214,19 +216,19 @@ __attribute__((noinline)) static void free_special(domi_manager *manager, domi_n
 void domi_pool_free_slow(domi_manager *manager, domi_node *node)
 {
     if (DOMI_UNLIKELY(node->slab >= DOMI_SLABS)) {
-        free_special(manager, node);
+        free_envelope_outside_slabs(manager, node);
         return;
     }
     DOMI_CHECK(node->owner < manager->count);
 
-    /* In a flood no guest is kept. There envelopes are freed in the order in which they were taken,
-     * which is also their order in memory. Guests would disturb this order bit by bit, until each
-     * take is a cache miss (N senders to 1 receiver: 13 instead of 22 million messages a
-     * second). */
+    /* While messages come in a flood, no guest is kept. Envelopes are then freed in the order in
+     * which they were taken, which is also their order in memory. Guests would disturb this order
+     * bit by bit, until each take is a cache miss (N senders to 1 receiver: 13 instead of 22
+     * million messages a second). */
     if (manager->mail.alone && manager->pool.guest == NULL && node->slab <= DOMI_SLAB_128)
         manager->pool.guest = node;
     else
-        chain_for_owner(manager, node);
+        add_object_to_chain_of_owner(manager, node);
 }
 
 domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)
@@ -244,6 +246,6 @@ domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)
 
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes)
 {
-    manager->memory.at_max = !fits_under_thread_max(manager, bytes);
+    manager->memory.at_max = !do_bytes_fit_under_thread_max(manager, bytes);
     return manager->memory.at_max ? NULL : domi_pool_take_heap(manager, bytes);
 }

@@ -16,15 +16,15 @@
 
 #include "house/message/manager.h"
 
-/* size of the largest pooled envelope in bytes, head and payload */
+/* size in bytes of the largest envelope that comes from a slab, head and payload */
 #define DOMI_POOLED_MAX 1088u
 
 void domi_pool_init(domi_manager *manager);
 void domi_pool_fini(domi_manager *manager);
 
-/* Push all chains, and the guest, to their owners. A push takes a cache line away from the owner,
- * so objects are gathered first: this is called when DOMI_CHAINED_MAX objects are chained, and
- * before the thread sleeps. */
+/* Push all chains of freed objects, and the guest, to their owners. A push takes a cache line away
+ * from the owner, so objects are gathered first: this is called when DOMI_CHAINED_MAX objects are
+ * chained, and before the thread sleeps. */
 #define DOMI_CHAINED_MAX 64u
 void domi_pool_flush_returns(domi_manager *manager);
 
@@ -34,15 +34,16 @@ void domi_pool_flush_returns(domi_manager *manager);
 void *domi_pool_refill(domi_manager *manager, uint32_t slab);
 void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
 
-/* True if domi_pool_refill_bounded() would find an object. */
+/* True if domi_pool_refill_bounded() would find an object, or room for one under
+ * memory.threadMax. */
 bool domi_pool_may_take(domi_manager *manager, uint32_t slab);
 
-/* Free an object by the slow half: the object of another manager goes into a chain, and an envelope
- * that is in no slab goes back to the heap. */
+/* Free an object by the slow half of domi_pool_free(): an object of another manager goes into a
+ * chain, and an envelope that is in no slab goes back to the heap. */
 void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 
-/* Return an envelope of `bytes` in all (head and payload), which is too large for the slabs; NULL
- * as domi_pool_refill() and domi_pool_refill_bounded() do. */
+/* Returns an envelope of `bytes` in all (head and payload), which is too large for the slabs and
+ * comes from the heap; NULL in the cases of domi_pool_refill() and domi_pool_refill_bounded(). */
 domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes);
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes);
 
@@ -71,7 +72,7 @@ DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
 }
 
 /* Free an object, from the thread of `manager`. It goes back to the slab of the manager that owns
- * it (node->owner). If that is another manager, it travels there with others
+ * it (node->owner). If that is another manager, it travels there in a chain with others
  * (domi_pool_flush_returns()). */
 static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 {
@@ -88,8 +89,8 @@ static inline bool domi_pool_has_envelope(const domi_manager *manager, uint32_t 
     return manager->pool.slabs[index].free != NULL && manager->pool.guest == NULL;
 }
 
-/* Do the same as domi_pool_take_by(), but take the guest (see the head of this file) first if it
- * has this size. */
+/* Take an envelope as domi_pool_take_by() does, but take the guest (see the head of this file)
+ * first if it has this size. */
 DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {
     domi_node *guest = manager->pool.guest;
@@ -124,8 +125,8 @@ DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes
     return domi_envelope_by(manager, bytes, false);
 }
 
-/* Do the same as domi_envelope_new(), for an ask or a notice, which memory.threadMax bounds. If
- * this returns NULL, domi_message_explain_failure() says why. */
+/* Take a new envelope as domi_envelope_new() does, for an ask or a notice, which memory.threadMax
+ * bounds. If this returns NULL, domi_message_explain_failure() says why. */
 DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_by(manager, bytes, true);

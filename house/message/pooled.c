@@ -10,7 +10,7 @@ void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *no
     domi_spinlock_lock(&pooled->lock);
     domi_wheel_arm(wheel, node, expires_ns);
     bool is_sooner = expires_ns < pooled->awake_ns;
-    /* one sleeping runner is woken and reads this time; later times than this need no further
+    /* a sleeping runner is woken and reads `awake_ns`; an object that is due later needs no further
      * call */
     if (is_sooner)
         pooled->awake_ns = expires_ns;

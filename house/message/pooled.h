@@ -25,17 +25,19 @@ struct domi_pooled {
     uint32_t number;    /* the number of the pool in its system, from 0 */
     const char *name;   /* the name of the pool in the configuration */
 
-    /* Give `house`, which has just become scheduled, a turn. `runner` is the runner of this pool
-     * whose thread calls; NULL: the caller is another thread. Any thread. */
+    /* Give a pooled actor's `house`, which has just become scheduled, a turn. `runner` is the
+     * runner of this pool whose thread calls; NULL: the caller is another thread. Any thread. */
     void (*schedule)(domi_pooled *pooled, domi_manager *runner, domi_house *house);
 
-    /* Wake a runner, because something is due sooner than a sleeping runner may know. Any thread,
-     * without the lock. */
+    /* Wake a runner of the pool, because something is due sooner than a sleeping runner may know.
+     * Any thread, without the lock. */
     void (*call)(domi_pooled *pooled);
 
-    alignas(DOMI_LINES) domi_spinlock lock; /* guards the wheels and the clock of `home` */
-    /* The time of the next due object, as the last runner to fall asleep has read it from the
-     * wheels. A thread that arms an earlier one wakes a runner. Under `lock`. */
+    /* lock that guards the wheels and the clock of the pool's `home` */
+    alignas(DOMI_LINES) domi_spinlock lock;
+    /* The time at which the pool's next timer or time-out is due, as the last runner to fall
+     * asleep has read it from the wheels. A thread that arms an earlier one wakes a runner.
+     * Under `lock`. */
     uint64_t awake_ns;
 
     /* Guards the lists of groups' members in this pool (directory/shard.c). */
@@ -69,8 +71,8 @@ static inline bool domi_house_is_pooled(const domi_house *house)
     return house->home->pooled != NULL;
 }
 
-/* Arm `node` for `expires_ns` on home's wheel of timers or of time-outs; domi_pooled_disarm() takes
- * it off. Called by the runner of an actor of the pool. */
+/* Arm `node` for `expires_ns` on a wheel of the pool's home, that of timers or that of time-outs;
+ * domi_pooled_disarm() takes it off. Called by the runner of an actor of the pool. */
 void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
                      uint64_t expires_ns);
 void domi_pooled_disarm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node);

@@ -14,14 +14,15 @@
 DOMI_FIFO(domi_fifo, domi_house, next);
 
 typedef struct domi_queue {
-    domi_fifo high;   /* houses of high priority */
-    domi_fifo normal; /* all other houses */
-    /* number of takes of which one is normal; constant, and at least 2, so that neither level
-     * starves */
+    domi_fifo high;   /* ready houses of high priority */
+    domi_fifo normal; /* all other ready houses */
+    /* while both levels have houses, one of this many takes is a normal one; constant, and at least
+     * 2, so that neither level starves */
     uint32_t normal_every;
-    /* number of high houses taken since the last normal one, while both levels had houses */
+    /* number of high houses taken in a row since the last normal one, while both levels had
+     * houses */
     uint32_t high_takes;
-    uint32_t count; /* number of houses in both levels */
+    uint32_t count; /* number of houses in both levels of the queue */
 } domi_queue;
 
 static inline void domi_queue_put(domi_queue *queue, domi_house *house)
@@ -30,8 +31,8 @@ static inline void domi_queue_put(domi_queue *queue, domi_house *house)
     domi_fifo_put(domi_house_is_high(house) ? &queue->high : &queue->normal, house);
 }
 
-/* Returns the house that was queued last in the normal level; if that is empty, in the high level;
- * NULL: there is none. */
+/* Returns the house that was queued last in the queue's normal level; if that is empty, in the high
+ * level; NULL: there is none. */
 static inline domi_house *domi_queue_newest(const domi_queue *queue)
 {
     if (queue->count == 0)

@@ -1,5 +1,5 @@
-/* Makes and frees the three objects of shared.h. Their counts are atomic; all their other fields
- * are constant once they were put. */
+/* Makes and frees the objects of shared.h: shared payloads, deliveries and notices. Their counts
+ * are atomic; all their other fields are constant once they were put. */
 #include "house/message/shared.h"
 
 #include "house/message/pool.h"
@@ -44,7 +44,8 @@ domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, dom
     domi_delivery *delivery = domi_delivery_of(envelope);
     delivery->shared = shared;
     atomic_store_explicit(&delivery->left, 1, memory_order_relaxed);
-    /* Relaxed: the maker holds a count, so the payload cannot be freed meanwhile. */
+    /* Relaxed: the maker of the delivery holds a count, so the shared payload cannot be freed
+     * meanwhile. */
     atomic_fetch_add_explicit(&shared->deliveries, 1, memory_order_relaxed);
     return envelope;
 }
@@ -53,17 +54,18 @@ void domi_delivery_end(domi_manager *manager, domi_envelope *envelope, uint32_t 
 {
     domi_delivery *delivery = domi_delivery_of(envelope);
 
-    /* acq_rel: domi_shared_end() says why. */
+    /* acq_rel: the comment in domi_shared_end() says why. */
     if (atomic_fetch_sub_explicit(&delivery->left, count, memory_order_acq_rel) != count)
         return;
     domi_shared_end(manager, delivery->shared);
     domi_pool_free(manager, &envelope->node);
 }
 
-/* The contents of a notice in place of a payload. domi_envelope_payload() reads the first field. */
+/* The contents of the envelope of a notice with a shared payload. domi_envelope_payload() reads the
+ * first field. */
 typedef struct share {
-    void *payload;           /* the payload, which lies in `delivery->shared` */
-    domi_envelope *delivery; /* the delivery from which this notice was made */
+    void *payload;           /* the shared payload, which lies in `delivery->shared` */
+    domi_envelope *delivery; /* the delivery of which this notice was made */
 } share;
 
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery)

@@ -13,21 +13,23 @@
 #include "house/message/manager.h"
 
 typedef struct domi_shared {
-    domi_node node;         /* link in a list of objects to be freed */
-    const domus_type *type; /* the type of the payload */
-    /* number of deliveries that have not ended, plus one for their maker */
+    domi_node node;         /* link of the shared payload in a list of objects to be freed */
+    const domus_type *type; /* the type of the shared payload */
+    /* number of deliveries of the payload that have not ended, plus one for their maker */
     _Atomic uint32_t deliveries;
-    uint32_t reserved;                           /* unused; keeps the next field aligned */
-    DOMI_KEEP_PLACE(16) unsigned char payload[]; /* the bytes that all receivers read */
+    uint32_t reserved; /* unused; keeps the next field aligned */
+    /* the bytes of the payload, which all receivers read */
+    DOMI_KEEP_PLACE(16) unsigned char payload[];
 } domi_shared;
 
 static_assert(offsetof(domi_shared, payload) % 16 == 0, "as aligned as any payload");
 
-/* The payload of the envelope in which a delivery travels. */
+/* A delivery: the payload of the envelope in which it travels. */
 typedef struct domi_delivery {
-    domi_shared *shared;   /* the payload; a delivery holds one reference to it */
-    _Atomic uint32_t left; /* number of notices that are not freed, plus one for their maker */
-    uint32_t reserved;     /* unused; keeps the next field aligned */
+    domi_shared *shared; /* the shared payload; the delivery holds one count of it */
+    /* number of the delivery's notices that are not freed, plus one for their maker */
+    _Atomic uint32_t left;
+    uint32_t reserved; /* unused; keeps the next field aligned */
 } domi_delivery;
 
 static_assert(sizeof(domi_delivery) <= sizeof(((domi_envelope *)NULL)->payload), "fits");
@@ -46,25 +48,25 @@ static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
  * deliveries. If this returns NULL, domi_message_explain_failure() says why. */
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
 
-/* Give back the count of the maker or of a delivery. The last count frees the payload, and releases
- * what it owns. Any thread. */
+/* Give back the count of a shared payload that its maker or a delivery holds. The last count frees
+ * the payload, and releases what it owns. Any thread. */
 void domi_shared_end(domi_manager *manager, domi_shared *shared);
 
-/* Make one more delivery, a notice from `sender` that the caller has to put. Returns NULL if there
- * is no memory. */
+/* Make one more delivery of a shared payload, a notice from `sender` that the caller has to put.
+ * Returns NULL if there is no memory. */
 domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender);
 
 /* Give back `count` of the counts of a delivery. The last count ends the delivery. Any thread. */
 void domi_delivery_end(domi_manager *manager, domi_envelope *delivery, uint32_t count);
 
-/* Make a notice of a delivery. The caller has counted the notice in the delivery already. Returns
- * NULL if there is no memory. */
+/* Make one of a delivery's notices. The caller has counted the notice in the delivery already.
+ * Returns NULL if there is no memory. */
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery);
 
 /* True if the notice, which was made of a delivery, comes from another node. */
 bool domi_shared_notice_is_far(const domi_envelope *notice);
 
-/* Free a notice that was made from a delivery, and give its count back. */
+/* Free a notice that was made from a delivery, and give back its count of the delivery. */
 void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice);
 
 #endif

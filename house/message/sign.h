@@ -18,11 +18,11 @@ DOMI_INLINE void domi_payload_copy_few(void *to_, const void *from_, uint32_t si
     uint64_t first, last, middle;
     uint32_t first_half, last_half;
 
-    if (size == 8) { /* most payloads have 8 bytes or none */
+    if (size == 8) { /* most payloads have 8 bytes or no bytes */
         memcpy(to, from, 8);
     } else if (size == 0) {
         return;
-    } else if (size > 8) { /* the two parts of the copy may overlap, too */
+    } else if (size > 8) { /* the first and the last 8 bytes of the payload, which may overlap */
         memcpy(&first, from, 8);
         memcpy(&last, from + size - 8, 8);
         memcpy(&middle, from + (size > 16 ? 8 : 0), 8);
@@ -54,7 +54,7 @@ static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
         memcpy(to, from, size);
 }
 
-/* Do the same as domi_payload_copy(), for payloads that may overlap. */
+/* Copy a payload as domi_payload_copy() does, where the two places may overlap. */
 static inline void domi_payload_move(void *to, const void *from, uint32_t size)
 {
     if (size == 8)
@@ -65,7 +65,7 @@ static inline void domi_payload_move(void *to, const void *from, uint32_t size)
         memmove(to, from, size);
 }
 
-/* Write the type of a message and its sender. */
+/* Write the type and the sender of a message into its envelope. */
 static inline void domi_envelope_sign(domi_envelope *envelope, const domus_type *type,
                                       const domi_house *sender)
 {

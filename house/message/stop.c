@@ -8,9 +8,9 @@
 
 #include <errno.h>
 
-/* Set `bits` (STOP, or STOP and HASTE) in the life word. If one of them is new, rouse the house, or
- * put its node to its home if that is another thread. Returns 0; -ESTALE: the actor has ended; or
- * the error of the put. */
+/* Set `bits` (STOP, or STOP and HASTE) in an actor's life word. If one of them is new, rouse the
+ * house, or put its node to its home if that is another thread. Returns 0; -ESTALE: the actor has
+ * ended; or the error of the put. */
 static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t bits)
 {
     domi_house *house = address.house;
@@ -42,10 +42,11 @@ static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t 
         house->node.kind = DOMI_STOP;
         house->node.lease = address.lease;
         int error = domi_mailbox_put_slow(manager, house, &house->node);
-        /* The NODE bit keeps the house alive, but not beyond the end of its thread. */
+        /* The put succeeds while the system runs, because the bit DOMI_LIFE_NODE keeps the house
+         * from being freed. */
         DOMI_CHECK(error == 0 || manager->ending.has_stopped);
         return error;
-    } /* otherwise the node is under way already, and home checks STOP when the node has come */
+    } /* the house's node is under way already, and home checks STOP when the node has come */
     return 0;
 }
 

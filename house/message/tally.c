@@ -8,7 +8,7 @@
 
 static uint32_t hash_behaviour(const domus_behaviour *behaviour)
 {
-    /* The factor is the golden ratio, for a hash; addresses of behaviours differ by at least 16. */
+    /* The factor of the hash is the golden ratio; addresses of behaviours differ by at least 16. */
     return (uint32_t)(((uintptr_t)behaviour >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
@@ -19,7 +19,8 @@ static const domi_known_at *find_entry_of_behaviour(const domi_behaviours *behav
 {
     for (uint32_t place = hash_behaviour(behaviour);; place++) {
         const domi_known_at *at = &behaviours->table[place % (2 * DOMI_TALLIES)];
-        /* acquire: pairs with the release in domi_behaviours_add(), so the number is seen. */
+        /* acquire: pairs with the release in domi_behaviours_add(), so the number of the behaviour
+         * is seen. */
         const domus_behaviour *found = atomic_load_explicit(
             (_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour, memory_order_acquire);
         if (found == behaviour || found == NULL)
@@ -31,7 +32,7 @@ uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_beh
 {
     const domi_known_at *at = find_entry_of_behaviour(behaviours, behaviour);
 
-    /* acquire: the entry may have been free at the load before, and be complete now. */
+    /* acquire: the entry may have been free at the first load, and be complete now. */
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour,
                                 memory_order_acquire) == behaviour
                ? at->number
@@ -41,14 +42,14 @@ uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_beh
 uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour *behaviour,
                              uint32_t bytes)
 {
-    /* acquire: pairs with the release below, so a thread that finds the table full sees all its
-     * entries. From then on it is constant, and behaviours beyond the bound take no lock at each
-     * spawn. */
+    /* acquire: pairs with the release of `count` below, so a thread that finds the table full sees
+     * all its entries. From then on it is constant, and behaviours beyond the bound take no lock at
+     * each spawn. */
     if (atomic_load_explicit(&behaviours->count, memory_order_acquire) == DOMUS_BEHAVIOURS_MAX)
         return domi_behaviours_find(behaviours, behaviour);
     domi_spinlock_lock(&behaviours->lock);
     uint32_t count = atomic_load_explicit(&behaviours->count, memory_order_relaxed);
-    /* not 0 if another thread was faster */
+    /* not 0 if another thread has given the behaviour a number meanwhile */
     uint32_t number = domi_behaviours_find(behaviours, behaviour);
 
     if (number == 0 && count < DOMUS_BEHAVIOURS_MAX) {

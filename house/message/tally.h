@@ -26,14 +26,14 @@ static_assert((DOMI_TALLIES & (DOMI_TALLIES - 1)) == 0 && DOMI_TALLIES <= 256,
  * monitor writes; any thread reads. */
 typedef struct domi_tally {
     alignas(64) domi_counter runs;
-    /* messages of all kinds and pieces of bytes that were handled in these runs */
+    /* messages of all kinds, and pieces of bytes, that actors of this behaviour have handled */
     domi_counter messages;
-    /* time of running in nanoseconds, as the monitor samples it: for each look that finds the
-     * behaviour running, the time since the look before */
+    /* time that actors of this behaviour have run in nanoseconds, as the monitor samples it: for
+     * each look that finds the behaviour running, the time since the look before */
     domi_counter run_ns;
-    domi_counter waits;    /* messages whose waiting time was measured */
-    domi_counter wait_ns;  /* sum of these waiting times in nanoseconds */
-    domi_counter failures; /* failures of handlers and conversations */
+    domi_counter waits;   /* messages to actors of this behaviour whose waiting time was measured */
+    domi_counter wait_ns; /* sum of the waiting times of the measured messages in nanoseconds */
+    domi_counter failures; /* failures of handlers and conversations of actors of this behaviour */
     domi_counter begun;    /* actors that were mounted, or changed to this behaviour */
     domi_counter ended;    /* actors that have ended, or changed to another behaviour */
 } domi_tally;
@@ -43,21 +43,21 @@ static_assert(sizeof(domi_tally) == 64, "one line");
 /* A behaviour that has a number. All fields are constant once `behaviour` is set in the table. */
 typedef struct domi_known {
     char name[DOMUS_BEHAVIOUR_NAME_SIZE];
-    uint32_t bytes; /* size of an actor in bytes: its house and its state */
-    uint32_t kind;  /* kind of the actors, a domus_actor_kind */
+    uint32_t bytes; /* size of an actor of this behaviour in bytes: its house and its state */
+    uint32_t kind;  /* kind of the behaviour's actors, a domus_actor_kind */
 } domi_known;
 
 /* An entry of the table, by the hash of a behaviour's address. */
 typedef struct domi_known_at {
     _Atomic(const domus_behaviour *) behaviour; /* the behaviour; NULL: the entry is free */
-    /* number of the behaviour; constant once `behaviour` is set */
+    /* number of the behaviour in this entry; constant once `behaviour` is set */
     uint32_t number;
 } domi_known_at;
 
 /* The behaviours of a system that have a number. A zeroed structure has none. */
 typedef struct domi_behaviours {
-    domi_spinlock lock;     /* held by the thread that adds a behaviour */
-    _Atomic uint32_t count; /* number of given numbers, which begin with 1 */
+    domi_spinlock lock;     /* lock that is held by the thread that adds a behaviour to the table */
+    _Atomic uint32_t count; /* how many numbers were given to behaviours; the first one is 1 */
     domi_known known[DOMI_TALLIES];
     domi_known_at table[2 * DOMI_TALLIES];
 } domi_behaviours;

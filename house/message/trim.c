@@ -5,12 +5,14 @@
 #include "base/memory.h"
 #include "house/message/pool.h"
 
-#define MS_NS         UINT64_C(1000000) /* nanoseconds in a millisecond */
-#define FIRST_WAIT_NS (1000 * MS_NS)    /* first wait between two passes; it doubles */
-#define LAST_WAIT_NS  (60000 * MS_NS)   /* longest wait between two passes */
-#define SHORT_WAIT_NS (100 * MS_NS)     /* wait between two passes while memory is short */
+#define MS_NS UINT64_C(1000000) /* number of nanoseconds in a millisecond */
+/* first wait between two passes over the slabs; the wait doubles from pass to pass */
+#define FIRST_WAIT_NS (1000 * MS_NS)
+#define LAST_WAIT_NS  (60000 * MS_NS) /* longest wait between two passes over the slabs */
+/* wait between two passes over the slabs while memory is short */
+#define SHORT_WAIT_NS (100 * MS_NS)
 
-static uint64_t count_mapped_bytes(const domi_manager *manager)
+static uint64_t count_mapped_bytes_of_slabs(const domi_manager *manager)
 {
     uint64_t bytes = 0;
 
@@ -28,22 +30,23 @@ static bool is_memory_short(const domi_manager *manager)
            manager->memory.at_max;
 }
 
-/* Returns the next longer wait between passes, in nanoseconds. */
-static uint64_t get_longer_wait(uint64_t wait_ns)
+/* Returns the wait, in nanoseconds, that follows `wait` when waits between passes grow longer. */
+static uint64_t get_longer_wait_between_passes(uint64_t wait_ns)
 {
     return wait_ns < LAST_WAIT_NS / 2 ? 2 * wait_ns : LAST_WAIT_NS;
 }
 
-/* Put the next pass off if the slabs have grown since the last check, because then they use all
- * they have. Let it begin sooner if memory is short. */
-static void handle_growth(domi_manager *manager, uint64_t now_ns)
+/* Put the next pass over the slabs off if they have grown since the last check, because then they
+ * use all they have. Let it begin sooner if memory is short. */
+static void postpone_pass_if_slabs_grew(domi_manager *manager, uint64_t now_ns)
 {
     domi_trim *trim = &manager->memory.trim;
-    uint64_t mapped = count_mapped_bytes(manager);
+    uint64_t mapped = count_mapped_bytes_of_slabs(manager);
 
     if (mapped != trim->mapped) {
         /* If the last pass gave memory back, the slabs need it again: wait longer the next time. */
-        trim->wait_ns = trim->gained ? get_longer_wait(trim->wait_ns) : FIRST_WAIT_NS;
+        trim->wait_ns =
+            trim->gained ? get_longer_wait_between_passes(trim->wait_ns) : FIRST_WAIT_NS;
         trim->gained = false;
         trim->mapped = mapped;
         trim->next_ns = now_ns + trim->wait_ns;
@@ -63,29 +66,31 @@ static void publish_spare_bytes(domi_manager *manager)
 
     for (uint32_t i = 0; i < DOMI_SLABS; i++)
         spare += manager->pool.slabs[i].spare_bytes;
-    /* Relaxed: the threads that measure memory may see it late. */
+    /* Relaxed: the threads that measure memory may see the sum of spare bytes late. */
     atomic_store_explicit(&manager->memory.spare_bytes, spare, memory_order_relaxed);
 }
 
 /* End the pass over all slabs, and choose the time of the next one. */
-static void end_pass(domi_manager *manager, uint64_t now_ns)
+static void end_pass_over_slabs(domi_manager *manager, uint64_t now_ns)
 {
     domi_trim *trim = &manager->memory.trim;
 
     trim->under_way = trim->begun = false;
-    manager->memory.at_max = false; /* the next refused message sets it again */
-    /* a slab whose trim did not begin may have other spare bytes than before */
+    /* cleared here; the next message that memory.threadMax refuses sets it again */
+    manager->memory.at_max = false;
+    /* the bytes count anew: a slab whose trim did not begin may have other spare bytes than
+     * before */
     publish_spare_bytes(manager);
-    trim->mapped = count_mapped_bytes(manager);
+    trim->mapped = count_mapped_bytes_of_slabs(manager);
     if (now_ns < trim->short_ns)
         trim->wait_ns = FIRST_WAIT_NS;
     else if (!trim->gained)
-        trim->wait_ns = get_longer_wait(trim->wait_ns);
+        trim->wait_ns = get_longer_wait_between_passes(trim->wait_ns);
     trim->next_ns = now_ns + (is_memory_short(manager) ? SHORT_WAIT_NS : trim->wait_ns);
 }
 
 /* Begin a pass over all slabs. Returns false if no slab has anything to give back. */
-static bool begin_pass(domi_manager *manager)
+static bool begin_pass_over_slabs(domi_manager *manager)
 {
     uint64_t bytes = 0;
 
@@ -108,7 +113,7 @@ static bool begin_pass(domi_manager *manager)
  * chunks, so they keep few chunks from being given back, and other chunks in the next pass. */
 #define KEPT 64
 
-static bool begin_slab(domi_slab *slab)
+static bool begin_trim_of_slab(domi_slab *slab)
 {
     void *first = slab->free;
     void *last = first;
@@ -116,24 +121,26 @@ static bool begin_slab(domi_slab *slab)
     for (int left = KEPT - 1; left != 0 && last != NULL; left--)
         last = *(void **)last;
     if (last == NULL || *(void **)last == NULL) {
-        slab->spare_bytes = 0; /* the objects that the last trim counted are in use again */
+        /* the objects that the last trim counted as spare are in use again */
+        slab->spare_bytes = 0;
         return false;
     }
     slab->free = *(void **)last;
     bool begun = domi_slab_trim_begin(slab);
-    *(void **)last = slab->free; /* NULL if the trim has begun */
+    /* `slab->free` is NULL if the trim has begun: then the kept objects are the whole list */
+    *(void **)last = slab->free;
     slab->free = first;
     return begun;
 }
 
-/* Take one step of the trim of `slab`. Returns false if this slab is done. */
-static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
+/* Take one step of the trim of `slab`. Returns false if the trim of this slab has ended. */
+static bool take_trim_step_of_slab(domi_manager *manager, domi_slab *slab, uint32_t objects)
 {
     domi_trim *trim = &manager->memory.trim;
 
     if (trim->begun && slab->trim == NULL)
-        return false; /* the slab ran dry meanwhile, which stopped the trim */
-    if (!trim->begun && !begin_slab(slab))
+        return false; /* the slab ran dry since the last step, which stopped its trim */
+    if (!trim->begun && !begin_trim_of_slab(slab))
         return false;
     trim->begun = true;
     uint64_t before = slab->mapped_bytes;
@@ -146,23 +153,24 @@ static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
     return more;
 }
 
-/* Take one step of the pass, and begin a pass if it is time. Returns true if a step was due. */
-static bool step_pass(domi_manager *manager, uint64_t now_ns, uint32_t objects)
+/* Take one step of the pass over the slabs, and begin a pass if it is time. Returns true if a step
+ * was due. */
+static bool take_step_of_pass_if_due(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 {
     domi_trim *trim = &manager->memory.trim;
 
     if (!trim->under_way) {
-        handle_growth(manager, now_ns);
-        if (now_ns < trim->next_ns || !begin_pass(manager))
+        postpone_pass_if_slabs_grew(manager, now_ns);
+        if (now_ns < trim->next_ns || !begin_pass_over_slabs(manager))
             return false;
     }
     if (!trim->begun && domi_pool_collect_returned(manager))
         return true;
-    if (take_step(manager, &manager->pool.slabs[trim->slab], objects))
+    if (take_trim_step_of_slab(manager, &manager->pool.slabs[trim->slab], objects))
         return true;
     trim->begun = false;
     if (++trim->slab == DOMI_SLABS)
-        end_pass(manager, now_ns);
+        end_pass_over_slabs(manager, now_ns);
     return true;
 }
 
@@ -180,8 +188,8 @@ bool domi_trim_is_sound(const domi_manager *manager)
         DOMI_CHECK(slab->trim == NULL || (trim->begun && i == trim->slab));
         spare += slab->spare_bytes;
     }
-    /* A pass that finds nothing to trim in a slab clears the slab's bytes, and publishes that with
-     * the next step of a trim, or at its end. */
+    /* A pass that finds nothing to trim in a slab sets the slab's spare bytes to 0, and publishes
+     * that with the next step of a trim, or at the end of the pass. */
     DOMI_CHECK(trim->under_way ? spare <= told : spare == told);
     return true;
 }
@@ -189,7 +197,7 @@ bool domi_trim_is_sound(const domi_manager *manager)
 bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 {
     DOMI_CHECK_SLOW(domi_trim_is_sound(manager));
-    bool was_due = step_pass(manager, now_ns, objects);
+    bool was_due = take_step_of_pass_if_due(manager, now_ns, objects);
     DOMI_CHECK_SLOW(domi_trim_is_sound(manager));
     return was_due;
 }

@@ -15,13 +15,13 @@
 
 #include "house/message/manager.h"
 
-/* Free objects that one step sorts: many on a thread that has nothing else to do, few on a busy
- * thread, whose messages wait meanwhile. */
+/* Free objects that one step of a trim sorts: many on a thread that has nothing else to do, few on
+ * a busy thread, whose messages wait meanwhile. */
 #define DOMI_TRIM_IDLE 4096u /* most objects that one step of a thread about to sleep sorts */
 #define DOMI_TRIM_BUSY 512u  /* most objects that one step of a busy thread sorts */
 
-/* Take one step, of at most `objects` free objects, if a step is due at `now_ns`. Returns true if
- * one was due; then the next may be due at once. Owner. */
+/* Take one step of the trims, of at most `objects` free objects, if a step is due at `now_ns`.
+ * Returns true if one was due; then the next may be due at once. Owner. */
 bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects);
 
 /* Check that the pass, the trims of the slabs and the published bytes agree, as they do between two
