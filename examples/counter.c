@@ -26,8 +26,8 @@ DOMUS_SEQUENCE(count, struct counter)
 {
     DOMUS_BEGIN;
     for (;;) {
-        /* when the actor is stopped, this brings an error without a type, and the next receive
-         * ends the sequence */
+        /* When the actor is stopped, this receive brings an error without a type, and the next
+         * receive ends the sequence. */
         DOMUS_RECEIVE(&anything);
         if (answer->type == &incr_type)
             frame->value++;
@@ -49,9 +49,9 @@ struct visit {
     int error;
 };
 
-/* Print the value that has come, and whether it is the expected one. */
-static void compare_answer(struct visit *visit, const char *what, const domus_answer *answer,
-                           int expected)
+/* Print the value in an answer, and note an error if it is not the expected one. */
+static void print_and_compare_answer(struct visit *visit, const char *what,
+                                     const domus_answer *answer, int expected)
 {
     int got = answer->error == 0 ? *(const int *)answer->payload : answer->error;
 
@@ -59,8 +59,8 @@ static void compare_answer(struct visit *visit, const char *what, const domus_an
     visit->error |= got != expected;
 }
 
-static void send_message(domus_stack *stack, struct visit *visit, const domus_type *type,
-                         int payload)
+static void send_message_to_counter(domus_stack *stack, struct visit *visit, const domus_type *type,
+                                    int payload)
 {
     visit->error |= domus_notice(stack, visit->counter, type, &payload);
 }
@@ -70,28 +70,30 @@ DOMUS_SEQUENCE(visit_counter, struct visit)
     DOMUS_BEGIN;
     frame->error = domus_spawn(stack, &counter, NULL, &frame->counter);
     for (int i = 0; i < 3; i++)
-        send_message(stack, frame, &incr_type, 0);
-    send_message(stack, frame, &value_type, 0);
+        send_message_to_counter(stack, frame, &incr_type, 0);
+    send_message_to_counter(stack, frame, &value_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
-    compare_answer(frame, "after three times incr", answer, 3);
-    send_message(stack, frame, &lock_type, 0);
+    print_and_compare_answer(frame, "after three times incr", answer, 3);
+    send_message_to_counter(stack, frame, &lock_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
-    compare_answer(frame, "locked at", answer, 3);
-    send_message(stack, frame, &incr_type,
-                 0); /* this notice and the next one wait for the unlock */
-    send_message(stack, frame, &value_type, 0);
+    print_and_compare_answer(frame, "locked at", answer, 3);
+    send_message_to_counter(stack, frame, &incr_type,
+                            /* this notice and the one after it wait in the counter's mailbox until
+                             * the unlock */
+                            0);
+    send_message_to_counter(stack, frame, &value_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 20000000);
-    compare_answer(frame, "asked while it is locked (an errno)", answer, -ETIMEDOUT);
-    send_message(stack, frame, &unlock_type, 10);
+    print_and_compare_answer(frame, "asked while it is locked (an errno)", answer, -ETIMEDOUT);
+    send_message_to_counter(stack, frame, &unlock_type, 10);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
-    compare_answer(frame, "unlocked with 10, and the incr that waited", answer, 11);
+    print_and_compare_answer(frame, "unlocked with 10, and the incr that waited", answer, 11);
     domus_main_quit(frame->error != 0);
     DOMUS_END;
 }
 
 static const domus_behaviour visitor = {.name = "visitor", DOMUS_ON_MOUNT(visit_counter)};
 
-static int start_visit(domus_system *system, void *argument)
+static int spawn_visitor(domus_system *system, void *argument)
 {
     domus_address address;
     (void)argument;
@@ -100,5 +102,5 @@ static int start_visit(domus_system *system, void *argument)
 
 int main(int argc, char **argv)
 {
-    return domus_main(argc, argv, &(domus_program){.name = "counter", .start = start_visit});
+    return domus_main(argc, argv, &(domus_program){.name = "counter", .start = spawn_visitor});
 }

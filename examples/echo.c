@@ -15,7 +15,7 @@ static int echo_read(domus_stack *stack, void *self, const void *payload)
 
     (void)stack;
     (void)self;
-    /* the write consumes the buffer in every case */
+    /* domus_channel_write() consumes the buffer in every case */
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #define SHARDS  8
-#define ENTRIES 8192 /* lines that a shard knows */
+#define ENTRIES 8192 /* most different lines that a shard can count */
 
-static domus_address shards; /* constant once the program has started */
+static domus_address shards; /* address of all shards, constant once the program has started */
 
 static uint64_t hash_of(const domus_type *type, const void *payload)
 {
@@ -27,7 +27,7 @@ static uint64_t hash_of(const domus_type *type, const void *payload)
     return hash ^ hash >> 29;
 }
 
-/* A shard is a table with linear probing. */
+/* The state of a shard: a table of lines and their counts, with linear probing. */
 struct shard {
     struct entry {
         uint64_t count;
@@ -45,7 +45,7 @@ static int count_line(domus_stack *stack, void *self, const void *payload)
     char text[24];
 
     if (line.size > sizeof entry->line)
-        return -EMSGSIZE; /* the peer gets "error: EMSGSIZE" */
+        return -EMSGSIZE; /* the table is full: the peer gets the line "error: EMSGSIZE" */
     for (uint32_t i = 0; i < ENTRIES; i++, at++) {
         entry = &((struct shard *)self)->entries[at % ENTRIES];
         if (entry->count == 0 || domus_slice_equals(line, entry->line, entry->size))
@@ -66,10 +66,11 @@ static const domus_behaviour shard = {
     .state_size = sizeof(struct shard),
     .on = (const domus_on[]){{&domus_packet_type, count_line, 0}, {NULL, NULL, 0}}};
 
-static int take_line(domus_stack *stack, void *self, const void *payload)
+static int forward_line_to_shard(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    return domus_forward(stack, shards); /* to the shard to which hash_of() leads */
+    /* to the shard of this line, which the router chooses by hash_of() */
+    return domus_forward(stack, shards);
 }
 
 static const domus_pipeline by_lines = {
@@ -78,8 +79,8 @@ static const domus_behaviour lines = {
     .name = "lines",
     .kind = DOMUS_CHANNELS,
     .pipeline = &by_lines,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_line}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_packet_type, .handle = forward_line_to_shard}, {.type = NULL}}};
 
 static int start_service(domus_system *system, void *argument)
 {

@@ -1,7 +1,8 @@
 /* Two state actors: one million balls by notice, then one million by ask (./dev run ping_pong).
  *
  * `ping` spawns `pong`, which lives on the same thread. A notice is one way: pong sends the ball
- * back by a notice of its own. An ask is one conversation: ping goes on in ask_returned(). */
+ * back by a notice of its own. An ask is one conversation: ping goes on in handle_answered_ask().
+ */
 #include <domus/main.h>
 
 #include <stdio.h>
@@ -17,13 +18,13 @@ struct ping {
     uint64_t began_ns;
 };
 
-static int pong_ball(domus_stack *stack, void *self, const void *ball)
+static int return_ball(domus_stack *stack, void *self, const void *ball)
 {
     (void)self;
     return domus_notice(stack, domus_sender(stack), &ball_type, ball);
 }
 
-static int pong_question(domus_stack *stack, void *self, const void *question)
+static int answer_question(domus_stack *stack, void *self, const void *question)
 {
     (void)self;
     return domus_reply(stack, &question_type, question);
@@ -31,7 +32,8 @@ static int pong_question(domus_stack *stack, void *self, const void *question)
 
 static const domus_behaviour pong = {
     .name = "pong",
-    .on = (const domus_on[]){{&ball_type, pong_ball, 0}, {&question_type, pong_question, 0}, {0}},
+    .on =
+        (const domus_on[]){{&ball_type, return_ball, 0}, {&question_type, answer_question, 0}, {0}},
 };
 
 static void report_rate(domus_stack *stack, const struct ping *ping, const char *what)
@@ -41,7 +43,7 @@ static void report_rate(domus_stack *stack, const struct ping *ping, const char 
            2 * BALLS / seconds / 1e6);
 }
 
-static int ask_returned(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answered_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct ping *ping = self;
 
@@ -49,13 +51,13 @@ static int ask_returned(domus_stack *stack, void *self, const domus_answer *answ
         return answer->error;
     uint32_t left = *(const uint32_t *)answer->payload - 1;
     if (left != 0)
-        return domus_ask(stack, ping->pong, &question_type, &left, ask_returned);
+        return domus_ask(stack, ping->pong, &question_type, &left, handle_answered_ask);
     report_rate(stack, ping, "ask");
     domus_main_quit(0);
     return 0;
 }
 
-static int ping_ball(domus_stack *stack, void *self, const void *ball)
+static int handle_returned_ball(domus_stack *stack, void *self, const void *ball)
 {
     struct ping *ping = self;
     uint32_t left = *(const uint32_t *)ball - 1;
@@ -64,10 +66,10 @@ static int ping_ball(domus_stack *stack, void *self, const void *ball)
         return domus_notice(stack, ping->pong, &ball_type, &left);
     report_rate(stack, ping, "notice");
     ping->began_ns = domus_now_ns(stack);
-    return domus_ask(stack, ping->pong, &question_type, &(uint32_t){BALLS}, ask_returned);
+    return domus_ask(stack, ping->pong, &question_type, &(uint32_t){BALLS}, handle_answered_ask);
 }
 
-static int ping_serve(domus_stack *stack, void *self, const void *nothing)
+static int serve_first_ball(domus_stack *stack, void *self, const void *nothing)
 {
     struct ping *ping = self;
 
@@ -82,7 +84,9 @@ static int ping_serve(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour ping = {
     .name = "ping",
     .state_size = sizeof(struct ping),
-    .on = (const domus_on[]){{&serve_type, ping_serve, 0}, {&ball_type, ping_ball, 0}, {0}},
+    .on = (const domus_on[]){{&serve_type, serve_first_ball, 0},
+                             {&ball_type, handle_returned_ball, 0},
+                             {0}},
 };
 
 static int start_players(domus_system *system, void *argument)

@@ -12,14 +12,15 @@
 
 static struct settings {
     char upstream[256];
-} settings; /* constant while the program runs */
+} settings; /* settings of the proxy, constant while the program runs */
 
 struct relay {
-    domus_channel *client; /* NULL: gone */
-    int ends;              /* sides that have finished sending */
+    domus_channel *client; /* channel of the client; NULL: the client is gone */
+    int ends;              /* number of sides that have finished sending */
 };
 
-/* The data of each channel is the other one. */
+/* Pass bytes on to the other side. The data of each channel (domus_channel_data()) is the channel
+ * of the other side. */
 static int pass_data_on(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -28,7 +29,7 @@ static int pass_data_on(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, domus_channel_data(event->channel), event->bytes);
 }
 
-static int pass_end(domus_stack *stack, void *self, const void *payload)
+static int pass_half_close_on(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *from = ((const domus_channel_event *)payload)->channel;
 
@@ -36,13 +37,15 @@ static int pass_end(domus_stack *stack, void *self, const void *payload)
     return ++((struct relay *)self)->ends == 2 ? domus_channel_close(stack, from) : 0;
 }
 
-/* One side is gone; the other goes when everything queued is sent, or at once. */
-static int pass_close(domus_stack *stack, void *self, const void *payload)
+/* Handle that one side is gone: the other side is closed when everything queued is sent, or reset
+ * at once. */
+static int pass_close_on(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_channel *other = domus_channel_data(event->channel);
 
-    ((struct relay *)self)->client = NULL; /* for a server that is just being connected to */
+    /* tells a connect to the server that is under way that the client is gone */
+    ((struct relay *)self)->client = NULL;
     if (other == NULL)
         return 0;
     domus_channel_set_data(other, NULL);
@@ -50,7 +53,7 @@ static int pass_close(domus_stack *stack, void *self, const void *payload)
                              : domus_channel_close(stack, other);
 }
 
-static int server_opened(domus_stack *stack, void *self, const void *payload)
+static int join_server_to_client(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *client = ((struct relay *)self)->client;
     domus_channel *server = ((const domus_channel_event *)payload)->channel;
@@ -68,13 +71,14 @@ static const domus_behaviour server = {
     .name = "server",
     .kind = DOMUS_CHANNELS,
     .shares_state = true,
-    .on_open = {server_opened, 0},
+    .on_open = {join_server_to_client, 0},
     .on_read = {pass_data_on, 0},
-    .on_end = {pass_end, 0},
-    .on_close = {pass_close, 0},
+    .on_end = {pass_half_close_on, 0},
+    .on_close = {pass_close_on, 0},
 };
 
-/* If a side with much to send were not read, two relays could wait for each other. */
+/* Options of both channels, which are read however much they have to send. Otherwise two relays
+ * could wait for each other. */
 static const domus_channel_options unbounded = {.send_high_bytes = 1u << 30,
                                                 .send_max_bytes = 1u << 30};
 
@@ -85,9 +89,10 @@ DOMUS_SEQUENCE(client_opened, char)
 
     DOMUS_BEGIN;
     (void)domus_channel_set_options(stack, client, &unbounded);
-    (void)domus_channel_pause(stack, client); /* until there is a server to write to */
+    /* the client is not read until there is a server to write to */
+    (void)domus_channel_pause(stack, client);
     DOMUS_AWAIT(domus_connect(stack, settings.upstream, &options, then));
-    return answer->error; /* the error resets the client's channel */
+    return answer->error; /* this negative errno resets the client's channel */
     DOMUS_END;
 }
 
@@ -97,8 +102,8 @@ static const domus_behaviour client = {
     .state_size = sizeof(struct relay),
     .on_open = DOMUS_BY(client_opened),
     .on_read = {pass_data_on, 0},
-    .on_end = {pass_end, 0},
-    .on_close = {pass_close, 0},
+    .on_end = {pass_half_close_on, 0},
+    .on_close = {pass_close_on, 0},
 };
 static const domus_behaviour proxy = {.name = "proxy", .kind = DOMUS_CHANNELS, .channel = &client};
 

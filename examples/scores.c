@@ -18,7 +18,7 @@ static struct {
     long score;
 } store[] = {{"ada", 10}, {"bob", 20}};
 
-/* Returns the place of a player; NULL if there is no such player. */
+/* Returns the place of a player's score in the store; NULL if there is no such player. */
 static long *find_player(const char *name)
 {
     for (size_t i = 0; i < sizeof store / sizeof store[0]; i++) {
@@ -35,7 +35,8 @@ static int load_score(void *context, const char *name, void *self)
     const long *saved = find_player(name);
     (void)context;
     if (saved == NULL)
-        return -ENOENT; /* the answer to whoever has asked for this player */
+        /* there is no such player: the ask that has made this grain fails with this error */
+        return -ENOENT;
     *(long *)self = *saved;
     return 0;
 }
@@ -70,7 +71,7 @@ static const domus_grain_kind players = {
 
 struct visit {
     domus_grains players;
-    long ada; /* her score at last */
+    long ada; /* the score of the player `ada`, as it was last answered */
 };
 
 DOMUS_SEQUENCE(play, struct visit)

@@ -21,7 +21,7 @@ struct courier {
     int attempts;
 };
 
-static int courier_returned(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_office_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct courier *courier = self;
 
@@ -31,29 +31,29 @@ static int courier_returned(domus_stack *stack, void *self, const domus_answer *
                                           : answer->error;
 }
 
-static int courier_sends_again(domus_stack *stack, void *self, const void *nothing)
+static int send_letter_to_office(domus_stack *stack, void *self, const void *nothing)
 {
     struct courier *courier = self;
 
     (void)nothing;
-    return domus_ask(stack, courier->office, &letter_type, &courier->letter, courier_returned);
+    return domus_ask(stack, courier->office, &letter_type, &courier->letter, handle_office_answer);
 }
 
-static int courier_letter(domus_stack *stack, void *self, const void *letter)
+static int take_letter_of_sender(domus_stack *stack, void *self, const void *letter)
 {
     struct courier *courier = self;
 
     courier->sender = domus_sender(stack);
     courier->attempts = 0;
     courier->letter = *(const uint32_t *)letter;
-    return courier_sends_again(stack, self, NULL);
+    return send_letter_to_office(stack, self, NULL);
 }
 
 static const domus_behaviour courier = {
     .name = "courier",
     .state_size = sizeof(struct courier),
-    .on = (const domus_on[]){{&letter_type, courier_letter, 0},
-                             {&again_type, courier_sends_again, 0},
+    .on = (const domus_on[]){{&letter_type, take_letter_of_sender, 0},
+                             {&again_type, send_letter_to_office, 0},
                              {0}},
 };
 

@@ -14,57 +14,60 @@
 #include <domus/http_user.h>
 #include <domus/sql.h>
 
-#define API_FRAME_MAX 512u /* bytes that a request keeps while it waits, at most */
-#define API_UPLOADS   1u   /* the number of the route to uploaded files */
+/* most bytes of the frame that a handler's conversation keeps while it waits */
+#define API_FRAME_MAX 512u
+#define API_UPLOADS   1u /* number by which the chain knows the route to uploaded files */
 
-/* The section `api` of the configuration. */
+/* The section `api` of the configuration, which holds the settings of the bug tracker. */
 struct api_settings {
     char database[512]; /* url of the database: "sqlite:tracker.db" or "postgresql://..." */
-    /* file with the keys of sessions; "": keys are drawn at random for this run */
+    /* file with the keys that sign sessions; "": keys are drawn at random for this run */
     char keys[256];
-    char pages[256];      /* directory with the files of the page */
+    char pages[256];      /* directory with the files of the page for browsers */
     char uploads[256];    /* directory for uploaded files */
     char access_log[256]; /* file of the access log; "": there is none */
-    uint64_t upload_max;  /* bytes of an uploaded file, at most */
-    uint64_t disk;        /* bytes of the disk for all uploaded files, at most */
-    uint32_t rate;        /* requests a second from one address, at most */
-    /* number of proxies in front of this service, which tell it the client's address */
+    uint64_t upload_max;  /* most bytes of one uploaded file */
+    uint64_t disk;        /* most bytes that all uploaded files may take on the disk */
+    uint32_t rate;        /* most requests a second from one address */
+    /* number of proxies in front of this service, each of which tells the client's address */
     uint32_t proxies;
     /* connections to the database: for each thread, or for the process with SQLite */
     uint32_t connections;
-    bool https; /* cookies are only sent over https */
+    bool https; /* whether cookies are only sent over https */
 };
 
-/* Constant once the program has started. */
+/* The settings and the database, which are constant once the program has started. */
 extern struct api_settings api_settings;
 extern domus_sql api_database;
 
-/* site.c */
+/* declared here, defined in site.c */
 extern const domus_sql_migration api_migrations[];
 extern const domus_behaviour api_site;
 int api_site_begin(domus_system *system); /* Set up the site. Returns 0; a negative errno. */
 /* Free the site's memory, after the system has stopped. */
 void api_site_end(void);
 
-/* people.c */
+/* declared here, defined in people.c */
 extern const domus_http_user_session api_session;
-/* Read or draw the keys of sessions. Prints an error; returns 0; a negative errno. */
+/* Read the keys of sessions from their file, or draw them. Prints an error; returns 0; a negative
+ * errno. */
 int api_people_begin(void);
 domus_http_handler api_login, api_logout;
 
-/* issues.c */
+/* declared here, defined in issues.c */
 domus_http_handler api_list_issues, api_show_issue, api_create_issue, api_change_issue;
 
-/* files.c */
+/* declared here, defined in files.c */
 extern struct api_files {
-    domus_http_files pages, uploads; /* constant once the program has started */
-    domus_budget coming;             /* bytes of all uploads that are under way */
+    /* directories of the page and of uploaded files; constant once the program has started */
+    domus_http_files pages, uploads;
+    domus_budget coming; /* bytes of all uploads that are under way */
 } api_files;
 int api_files_begin(domus_system *system);
 void api_files_end(void);
 domus_http_handler api_add_file, api_show_file;
 
-/* events.c */
+/* declared here, defined in events.c */
 int api_events_begin(domus_system *system);
 void api_events_end(domus_system *system, void *none);
 domus_http_handler api_stream_events;

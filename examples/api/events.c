@@ -10,11 +10,11 @@
 #include <domus/waiters.h>
 
 #define PAGES_MAX 1000u
-#define SHARE_MAX 100u /* pages of one client that may listen at the same time */
+#define SHARE_MAX 100u /* most pages of one client that may wait for events at the same time */
 #define BEAT      UINT64_C(15000000000)
 
 struct change {
-    uint64_t serial; /* number of the last change; 0: there was none yet */
+    uint64_t serial; /* number of the last change of an issue; 0: there was none yet */
     int64_t issue;
 };
 
@@ -24,18 +24,19 @@ struct board {
     domus_waiter places[PAGES_MAX];
 };
 
-/* A page that listens. */
+/* An open page that listens for changes of issues: the payload of its ask. */
 struct listener {
     uint64_t client; /* number of the client, from domus_http_client_number() */
-    uint64_t seen;   /* number of the last change that the page has seen */
+    uint64_t seen;   /* number of the last change that the page has been told */
 };
 
-static domus_address board; /* address of the board, constant once the program has started */
+/* address of the board of events, constant once the program has started */
+static domus_address board;
 static const domus_type next_type = {.name = "next", .size = sizeof(struct listener)};
 static const domus_type beat_type = {.name = "beat"};
 static const domus_type change_type = {.name = "change", .size = sizeof(struct change)};
 
-static int handle_heartbeat(domus_stack *stack, void *self_, const void *payload)
+static int tell_last_change_to_pages(domus_stack *stack, void *self_, const void *payload)
 {
     struct board *self = self_;
 
@@ -44,15 +45,15 @@ static int handle_heartbeat(domus_stack *stack, void *self_, const void *payload
     return 0;
 }
 
-static int handle_change(domus_stack *stack, void *self_, const void *payload)
+static int handle_issue_change(domus_stack *stack, void *self_, const void *payload)
 {
     struct board *self = self_;
 
     self->last = (struct change){self->last.serial + 1, ((const struct change *)payload)->issue};
-    return handle_heartbeat(stack, self, NULL);
+    return tell_last_change_to_pages(stack, self, NULL);
 }
 
-static int handle_next_request(domus_stack *stack, void *self_, const void *payload)
+static int answer_or_keep_page_ask(domus_stack *stack, void *self_, const void *payload)
 {
     const struct listener *page = payload;
     struct board *self = self_;
@@ -61,7 +62,7 @@ static int handle_next_request(domus_stack *stack, void *self_, const void *payl
                                            : domus_waiters_keep(stack, &self->pages, page->client);
 }
 
-static int mount_events(domus_stack *stack, void *self_)
+static int mount_event_board(domus_stack *stack, void *self_)
 {
     struct board *self = self_;
 
@@ -73,10 +74,10 @@ static const domus_behaviour behaviour = {
     .name = "board",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
-    .on_mount = mount_events,
-    .on = (const domus_on[]){{&change_type, handle_change, 0},
-                             {&next_type, handle_next_request, 0},
-                             {&beat_type, handle_heartbeat, 0},
+    .on_mount = mount_event_board,
+    .on = (const domus_on[]){{&change_type, handle_issue_change, 0},
+                             {&next_type, answer_or_keep_page_ask, 0},
+                             {&beat_type, tell_last_change_to_pages, 0},
                              {0}},
 };
 
@@ -85,14 +86,16 @@ int api_events_begin(domus_system *system)
     return domus_outside_spawn(system, &behaviour, NULL, &board);
 }
 
-/* Streams of events do not end by themselves, so a drain would wait for them. */
+/* Stop the board of events before the drain, which would wait for the streams otherwise: they do
+ * not end by themselves. */
 void api_events_end(domus_system *system, void *none)
 {
     (void)none;
     (void)domus_outside_stop(system, board);
 }
 
-/* if the board's mailbox is full, pages learn of this change with a later one */
+/* Tell the board that an issue has changed. If the board's mailbox is full, pages learn of this
+ * change with a later one. */
 void api_tell(domus_stack *stack, int64_t issue)
 {
     (void)domus_notice(stack, board, &change_type, &(struct change){.issue = issue});
@@ -110,7 +113,7 @@ DOMUS_SEQUENCE(listen, struct listener)
     DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
     while (answer->error == 0) {
         DOMUS_ASK(board, &next_type, frame);
-        /* there are too many pages, or the board has ended with the program */
+        /* the board has not taken the ask: too many pages wait, or it has ended with the program */
         if (answer->error != 0)
             return domus_reply_end(stack, NULL, NULL);
         change = answer->payload;

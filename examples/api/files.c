@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 
 #define TITLE_SIZE 129u
-#define BLOCK      4096 /* bytes by which the disk space of a file is counted */
+#define BLOCK      4096 /* unit in bytes by which the disk space of a file is counted */
 
 struct api_files api_files;
 
-/* Open the directory that is the value of a key. */
+/* Open the directory whose path is the value of a key of the configuration. */
 static int open_directory(domus_system *system, const char *key, const char *path,
                           domus_file **ret_directory)
 {
@@ -32,7 +32,8 @@ static int open_directory(domus_system *system, const char *key, const char *pat
 
 int api_files_begin(domus_system *system)
 {
-    (void)mkdir(api_settings.uploads, 0700); /* a failure shows when the directory is opened */
+    /* if mkdir() fails, the open of the directory tells why */
+    (void)mkdir(api_settings.uploads, 0700);
     int error = open_directory(system, "api.pages", api_settings.pages, &api_files.pages.root);
     return error != 0 ? error
                       : open_directory(system, "api.uploads", api_settings.uploads,
@@ -48,7 +49,7 @@ void api_files_end(void)
 struct file {
     char name[33]; /* name of the file on disk: 32 hexadecimal digits, and a zero */
     char title[TITLE_SIZE];
-    int64_t size; /* bytes of the file */
+    int64_t size; /* number of bytes in the file */
 };
 
 static const domus_json_field file_fields[] = {
@@ -67,12 +68,13 @@ struct upload {
     int64_t issue;
     domus_http_upload *upload;
     struct file file;
-    int64_t room; /* bytes to reserve: those of the file, and a block for its metadata */
+    int64_t room; /* disk space in bytes to be reserved: the file, and a block for its metadata */
     int error;
 };
 
-/* Read from an upload what is stored in its row. Returns whether it has a file. */
-static bool describe_upload(struct upload *frame)
+/* Read from an upload the values that are stored in the row of the file. Returns whether it has a
+ * file. */
+static bool describe_uploaded_file(struct upload *frame)
 {
     const domus_http_upload_part *part = domus_http_upload_find(frame->upload, "file", 0);
     domus_http_session_id chance;
@@ -87,7 +89,7 @@ static bool describe_upload(struct upload *frame)
     return true;
 }
 
-static int end_upload(struct upload *frame, int result)
+static int close_upload(struct upload *frame, int result)
 {
     frame->upload = domus_http_upload_close(frame->upload);
     return result;
@@ -110,18 +112,18 @@ DOMUS_SEQUENCE(receive, struct upload)
     while (domus_http_upload_goes_on(stack, frame->upload, answer, then))
         DOMUS_AWAIT(DOMUS_PARKED);
     if ((frame->error = domus_http_upload_error(frame->upload)) != 0)
-        return end_upload(frame, frame->error);
-    if (!describe_upload(frame))
-        return end_upload(frame,
-                          domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
+        return close_upload(frame, frame->error);
+    if (!describe_uploaded_file(frame))
+        return close_upload(
+            frame, domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
     DOMUS_TRY_AWAIT(domus_sql_query(
         stack, api_database, &reserve,
         DOMUS_SQL_VALUES(domus_sql_int(frame->room), domus_sql_int((int64_t)api_settings.disk)),
         then));
     if ((frame->error = domus_sql_result_of(answer, &done)) != 0)
-        return end_upload(frame, domus_sql_fail(stack, frame->error, answer));
+        return close_upload(frame, domus_sql_fail(stack, frame->error, answer));
     if (done->affected == 0)
-        return end_upload(frame, domus_http_refuse(stack, 507, "there is no room for it"));
+        return close_upload(frame, domus_http_refuse(stack, 507, "there is no room for it"));
     DOMUS_TRY_AWAIT(domus_sql_query(
         stack, api_database, &insert,
         DOMUS_SQL_VALUES(domus_sql_text(frame->file.name), domus_sql_int(frame->issue),
@@ -134,8 +136,8 @@ DOMUS_SEQUENCE(receive, struct upload)
                             api_files.uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
         frame->error = answer->error;
     } else if (frame->error == -EPERM)
-        frame->error = -ENOENT; /* there is no such issue */
-    if (end_upload(frame, frame->error) == 0) {
+        frame->error = -ENOENT; /* no row was inserted, because there is no such issue */
+    if (close_upload(frame, frame->error) == 0) {
         api_tell(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
         return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);

@@ -5,16 +5,17 @@
 #include <errno.h>
 #include <time.h>
 
-#define TITLE_MAX 200u /* bytes of a title, at most */
+#define TITLE_MAX 200u /* most bytes of the title of an issue */
 #define BODY_MAX  10000u
-#define PAGE_MAX  100u /* issues of one answer, at most */
+#define PAGE_MAX  100u /* most issues in one answer */
 
 /* An issue as JSON and as a row of the database: the fields are the columns. */
 static const char *const states[] = {"open", "closed", NULL};
 
 struct issue {
-    int64_t id, created; /* milliseconds since 1970 */
-    /* texts that lie in the row of the database, or in `memory` */
+    /* `created`: time at which the issue was created, in milliseconds since 1970 */
+    int64_t id, created;
+    /* texts of the issue, which lie in the row of the database, or in `memory` */
     const char *title, *body, *author;
     uint32_t state, priority;
     domus_json_memory memory;
@@ -36,7 +37,7 @@ static const domus_json_table issue_table = DOMUS_JSON_TABLE(struct issue, issue
 struct page {
     struct issue items[PAGE_MAX];
     uint32_t count;
-    int64_t next; /* number at which the next page begins */
+    int64_t next; /* number of the issue at which the next page begins */
     bool has_next;
 };
 
@@ -59,7 +60,7 @@ static const domus_json_field query_fields[] = {
 static const domus_json_table query_table =
     DOMUS_JSON_TABLE_WITH(struct query, query_fields, .preset = &preset);
 
-/* The fields of a new issue, and the fields that may be changed. */
+/* The fields of JSON that a new issue has, and that a request may change. */
 static const domus_json_field draft_fields[] = {
     {DOMUS_JSON_STRING("title", struct issue, title, TITLE_MAX), .required = true},
     {DOMUS_JSON_STRING("body", struct issue, body, BODY_MAX), .required = true},
@@ -80,9 +81,9 @@ static const domus_sql_statement insert = {
 static const domus_sql_statement update = {
     .text = "UPDATE issue SET state = $2 WHERE id = $1 RETURNING " COLUMNS};
 
-/* Answer with the issue in the only row. All pages are told of an issue that is new or has
- * changed. */
-static int answer_issue(domus_stack *stack, void *self, const domus_answer *answer)
+/* Answer with the issue in the only row of the result. All open pages are told of an issue that is
+ * new or has changed. */
+static int answer_with_issue(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     const domus_sql_result *rows;
@@ -115,7 +116,7 @@ int api_show_issue(domus_stack *stack, void *self, const domus_http_request *req
     if (domus_http_route_number(match, "id", 1, INT64_MAX, &id) != 0)
         return -ENOENT;
     return domus_sql_query(stack, api_database, &find, DOMUS_SQL_VALUES(domus_sql_int(id)),
-                           answer_issue);
+                           answer_with_issue);
 }
 
 int api_create_issue(domus_stack *stack, void *self, const domus_http_request *request,
@@ -133,7 +134,7 @@ int api_create_issue(domus_stack *stack, void *self, const domus_http_request *r
                                          domus_sql_int(draft.priority),
                                          domus_sql_text(domus_http_user_of(stack, request)),
                                          domus_sql_int((int64_t)time(NULL) * 1000)),
-                        answer_issue);
+                        answer_with_issue);
     domus_json_release(&draft.memory);
     return result;
 }
@@ -152,10 +153,11 @@ int api_change_issue(domus_stack *stack, void *self, const domus_http_request *r
         return result;
     return domus_sql_query(
         stack, api_database, &update,
-        DOMUS_SQL_VALUES(domus_sql_int(id), domus_sql_text(states[change.state])), answer_issue);
+        DOMUS_SQL_VALUES(domus_sql_int(id), domus_sql_text(states[change.state])),
+        answer_with_issue);
 }
 
-static int reply_with_issues(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_with_page_of_issues(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *rows;
     struct page page;
@@ -184,5 +186,5 @@ int api_list_issues(domus_stack *stack, void *self, const domus_http_request *re
     return domus_sql_query(
         stack, api_database, &list,
         DOMUS_SQL_VALUES(domus_sql_int(query.before), domus_sql_int(query.limit)),
-        reply_with_issues);
+        answer_with_page_of_issues);
 }

@@ -14,7 +14,7 @@
 
 static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, &domus_pg_driver, NULL};
 
-/* Open the database, and bring its schema up to date. */
+/* Open the database of issues, and bring its schema up to date. */
 static int open_database(domus_system *system)
 {
     const domus_sql_options options = {.drivers = drivers,

@@ -23,13 +23,13 @@ const domus_sql_migration api_migrations[] = {
      .text =
          "CREATE TABLE file (name TEXT PRIMARY KEY, issue BIGINT NOT NULL REFERENCES issue (id),"
          " title TEXT NOT NULL, size BIGINT NOT NULL)"},
-    {.name = "disk", /* files.c explains this table */
+    {.name = "disk", /* files.c tells what this table is for */
      .text = "CREATE TABLE disk (used BIGINT NOT NULL); INSERT INTO disk"
              " SELECT coalesce(sum((size + 4095) / 4096 * 4096 + 4096), 0) FROM file"},
     {.name = NULL},
 };
 
-/* Only people who are logged in may do this. */
+/* The parts of rows for which the user must be logged in. */
 static const domus_http_step for_people[] = {{&domus_http_wants_user, NULL}, {NULL, NULL}};
 
 static const domus_http_row rows[] = {
@@ -59,8 +59,8 @@ static const domus_http_chain chain = {
     .rows = rows,
 };
 
-/* Budget for the bodies of JSON of all connections, which come whole, up to 64 KiB each; files come
- * in pieces. */
+/* Budget for bodies of JSON, over all connections. They come whole, up to 64 KiB each; uploaded
+ * files come in pieces. */
 static domus_budget gathered = {.bytes_max = UINT64_C(64) << 20};
 static domus_http_options http = {
     .streams = true, .whole_max = 65536, .budget = &gathered, .chain = &chain};
@@ -71,7 +71,7 @@ static const domus_pipeline pipeline = {
 
 /* Returns the marks of a request: one that changes something is completed even if its client is
  * gone. */
-static uint32_t marks_of(const void *request)
+static uint32_t marks_of_request(const void *request)
 {
     return ((const domus_http_request *)request)->method != DOMUS_HTTP_GET ? DOMUS_OUTLIVES : 0;
 }
@@ -83,7 +83,7 @@ static const domus_behaviour visitor = {
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
                                         .handle = domus_http_dispatch,
                                         .peer_frame_size = API_FRAME_MAX,
-                                        .marks_of = marks_of},
+                                        .marks_of = marks_of_request},
                                        {.type = NULL}},
 };
 
@@ -91,7 +91,7 @@ const domus_behaviour api_site = {.name = "site", .kind = DOMUS_CHANNELS, .chann
 
 int api_site_begin(domus_system *system)
 {
-    /* room for the file and for the heads of the form's parts */
+    /* space for the uploaded file, and for the heads of the form's parts */
     http.body_max = api_settings.upload_max + 65536;
     api_files.coming.bytes_max = api_settings.disk + api_settings.upload_max;
     limit.count = api_settings.rate;

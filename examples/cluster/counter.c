@@ -28,7 +28,7 @@ const domus_pickle_table counter_count_table = DOMUS_PICKLE_TABLE(struct counter
 struct counter {
     domus_address store;
     uint64_t value;
-    uint64_t revision; /* revision of the counter's entry in the store; 0: there is no entry */
+    uint64_t revision; /* revision of the counter's entry in the store; 0: the store has no entry */
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 };
 
@@ -51,7 +51,8 @@ static int begin_with_stored_count(domus_stack *stack, void *self_, const domus_
         self->revision = entry->revision;
     }
     if (fence > domus_grain_fence(stack))
-        return -ESTALE; /* a later node has the counter already */
+        /* a node with a greater fence has the counter already, so this life is outdated */
+        return -ESTALE;
     snprintf(text, sizeof text, "goes on from %" PRIu64, self->value);
     domus_log_write(stack, DOMUS_LOG_INFO, "counter %s lives here, and %s", domus_grain_key(stack),
                     self->revision != 0 ? text : "is new");
@@ -64,10 +65,11 @@ static int load_count(domus_stack *stack, void *self_)
     struct counter *self = self_;
 
     if (domus_name_find(stack, STORE_NAME, &self->store) != 0)
-        return -EAGAIN; /* the store has no name yet, because this node has just begun */
+        /* no actor has the name of the store yet, because this node has just begun */
+        return -EAGAIN;
     int error = domus_nats_kv_make_key(name, strlen(name), self->key, sizeof self->key);
     if (error == 0)
-        error = domus_barrier(stack); /* asks wait until the value was read */
+        error = domus_barrier(stack); /* other asks to the counter wait until its value was read */
     if (error != 0)
         return error;
     return domus_nats_kv_read(stack, self->store, self->key, 2 * SECOND, begin_with_stored_count);
@@ -82,14 +84,15 @@ static int answer_after_store(domus_stack *stack, void *self_, const domus_answe
     domus_node_info here;
 
     if (answer->error != 0) {
-        /* The value may have been stored nevertheless, or another life has stored one: the next
-         * life reads it. */
+        /* Stop this life of the counter: after a failed store nobody knows which value the store
+         * has, and the next life reads it. */
         (void)domus_stop(stack, domus_self(stack));
         return answer->error;
     }
     self->revision = ((const domus_nats_kv_revision *)answer->payload)->revision;
     count.value = ++self->value;
-    (void)domus_cluster_nodes(node_cluster, &here, 1); /* the first node of the list is this one */
+    /* the first node of the list of nodes is this one */
+    (void)domus_cluster_nodes(node_cluster, &here, 1);
     memcpy(count.node, here.name, sizeof count.node);
     return domus_reply(stack, &counter_count_type, &count);
 }
@@ -98,7 +101,8 @@ static int add_to_counter(domus_stack *stack, void *self_, const void *payload)
 {
     struct counter *self = self_;
     char text[64];
-    int error = domus_barrier(stack); /* a barrier, so that there is one change at a time */
+    /* a barrier, so that only one change of the counter is under way */
+    int error = domus_barrier(stack);
 
     (void)payload;
     if (error != 0)

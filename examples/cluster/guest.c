@@ -13,7 +13,7 @@
 
 #define NODES_SHOWN 16u
 
-/* the rooms; new guests enter the first one */
+/* the names of the rooms; new guests enter the first room */
 static const char *const rooms[] = {"lobby", "garden", "kitchen"};
 #define ROOMS (sizeof rooms / sizeof rooms[0])
 
@@ -28,7 +28,7 @@ struct guest {
     const char *room_name;
 };
 
-static int answer_line(domus_stack *stack, const char *text)
+static int answer_with_line(domus_stack *stack, const char *text)
 {
     domus_packet line;
     int error = domus_slice_copy(text, strlen(text), &line.bytes);
@@ -50,7 +50,8 @@ static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
     int error = domus_cluster_group_open(stack, node_cluster, name, &room);
     if (error != 0)
         return error;
-    (void)domus_group_leave(stack, guest->room); /* does nothing if the guest is in no room */
+    /* leaving does nothing if the guest is in no room */
+    (void)domus_group_leave(stack, guest->room);
     guest->room = room;
     guest->room_name = rooms[i];
     return domus_group_join(stack, room);
@@ -62,11 +63,11 @@ static int enter_first_room(domus_stack *stack, void *self, const void *payload)
     return enter_room(stack, self, rooms[0]);
 }
 
-static int join_room(domus_stack *stack, struct guest *guest, const char *name)
+static int join_room_and_answer(domus_stack *stack, struct guest *guest, const char *name)
 {
     int error = enter_room(stack, guest, name);
 
-    return error != 0 ? error : answer_line(stack, guest->room_name);
+    return error != 0 ? error : answer_with_line(stack, guest->room_name);
 }
 
 static int say_to_room(domus_stack *stack, struct guest *guest, const char *text)
@@ -74,13 +75,14 @@ static int say_to_room(domus_stack *stack, struct guest *guest, const char *text
     struct guest_said said = {.text = ""};
     domus_node_info here;
 
-    (void)domus_cluster_nodes(node_cluster, &here, 1); /* the first node of the list is this one */
+    /* the first node of the list of nodes is this one */
+    (void)domus_cluster_nodes(node_cluster, &here, 1);
     snprintf(said.text, sizeof said.text, "%s, %s: %s", guest->room_name, here.name, text);
     int error = domus_publish(stack, guest->room, &guest_said_type, &said);
-    return error != 0 ? error : answer_line(stack, said.text);
+    return error != 0 ? error : answer_with_line(stack, said.text);
 }
 
-static int send_said_line(domus_stack *stack, void *self, const void *payload)
+static int send_said_line_to_guest(domus_stack *stack, void *self, const void *payload)
 {
     const struct guest_said *said = payload;
     domus_channel *channel = domus_channel_running(stack);
@@ -94,34 +96,35 @@ static int send_said_line(domus_stack *stack, void *self, const void *payload)
         return error;
     error = domus_channel_send(stack, channel, &domus_packet_type, &line);
     domus_slice_free(line.bytes);
-    return error; /* the error resets the connection */
+    return error; /* this negative errno resets the guest's connection */
 }
 
 /* --- counters and nodes ----------------------------------------------------------------------- */
 
-static int print_new_count(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_with_new_count(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct counter_count *count = answer->payload;
     char text[32 + sizeof count->node];
 
     (void)self;
     if (answer->error != 0)
-        /* -EHOSTDOWN: the node with this counter has died, and another try will find a new one */
+        /* -EHOSTDOWN: the node that had this counter has died, and the next ask will find the
+         * counter on another node */
         return answer->error;
     snprintf(text, sizeof text, "%" PRIu64 " on %s", count->value, count->node);
-    return answer_line(stack, text);
+    return answer_with_line(stack, text);
 }
 
 static int add_to_counter(domus_stack *stack, struct guest *guest, const char *name)
 {
     (void)guest;
     return domus_grain_ask_within(stack, node_counters, name, &counter_add_type, NULL, 5 * SECOND,
-                                  print_new_count);
+                                  answer_with_new_count);
 }
 
 static int list_nodes(domus_stack *stack, struct guest *guest, const char *rest)
 {
-    /* texts in the order of domus_node_state */
+    /* words for the states of a node, in the order of domus_node_state */
     static const char *const states[] = {"heard", "up", "down", "ended"};
     domus_node_info nodes[NODES_SHOWN];
     uint32_t count = domus_cluster_nodes(node_cluster, nodes, NODES_SHOWN);
@@ -132,13 +135,13 @@ static int list_nodes(domus_stack *stack, struct guest *guest, const char *rest)
     for (uint32_t i = 0; i < count && i < NODES_SHOWN; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%s %s%s", i > 0 ? ", " : "",
                          nodes[i].name, states[nodes[i].state], nodes[i].is_here ? " (here)" : "");
-    return answer_line(stack, text);
+    return answer_with_line(stack, text);
 }
 
-static int print_help(domus_stack *stack, struct guest *guest, const char *rest)
+static int answer_with_help(domus_stack *stack, struct guest *guest, const char *rest)
 {
     (void)guest, (void)rest;
-    return answer_line(stack, "join ROOM (lobby, garden, kitchen); say TEXT; add NAME; nodes");
+    return answer_with_line(stack, "join ROOM (lobby, garden, kitchen); say TEXT; add NAME; nodes");
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -148,11 +151,11 @@ static int handle_line(domus_stack *stack, void *self, const void *payload)
     static const struct verb {
         const char *word;
         int (*handle)(domus_stack *stack, struct guest *guest, const char *rest);
-    } verbs[] = {{"join ", join_room},
+    } verbs[] = {{"join ", join_room_and_answer},
                  {"say ", say_to_room},
                  {"add ", add_to_counter},
                  {"nodes", list_nodes},
-                 {"help", print_help}};
+                 {"help", answer_with_help}};
     domus_slice line = ((const domus_packet *)payload)->bytes;
     char text[GUEST_LINE_MAX + 1];
 
@@ -163,7 +166,7 @@ static int handle_line(domus_stack *stack, void *self, const void *payload)
         if (strncmp(text, verbs[i].word, size) == 0)
             return verbs[i].handle(stack, self, text + size);
     }
-    return answer_line(stack, "what? try help");
+    return answer_with_line(stack, "what? try help");
 }
 
 static const domus_line_options line_options = {.size_max = GUEST_LINE_MAX};
@@ -175,7 +178,7 @@ static const domus_behaviour guest = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct guest),
     .on_open = {enter_first_room, 0},
-    .on = (const domus_on[]){{&guest_said_type, send_said_line, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&guest_said_type, send_said_line_to_guest, 0}, {NULL, NULL, 0}},
     .pipeline = &by_lines,
     .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = handle_line},
                                        {.type = NULL}}};

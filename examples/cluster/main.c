@@ -28,7 +28,7 @@ static const domus_grain_kind kinds[] = {
 static int start_node(domus_system *system, void *argument)
 {
     const struct store begin = {.servers = domus_system_config(system)->cluster.servers};
-    domus_address address; /* counters find the store by its name */
+    domus_address address; /* address of the store, which counters find by its name */
     int error = domus_outside_grain_open(system, &kinds[0], &node_counters);
 
     if (error == 0)

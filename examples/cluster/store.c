@@ -27,7 +27,7 @@ static int open_store(domus_stack *stack, void *self_)
     return domus_name_register(stack, STORE_NAME);
 }
 
-static bool is_alone(const struct store *self)
+static bool is_without_bucket(const struct store *self)
 {
     return domus_address_equals(self->bucket, (domus_address){0});
 }
@@ -35,7 +35,7 @@ static bool is_alone(const struct store *self)
 static int read_key(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return is_alone(self) ? -ENOENT : domus_forward(stack, ((struct store *)self)->bucket);
+    return is_without_bucket(self) ? -ENOENT : domus_forward(stack, ((struct store *)self)->bucket);
 }
 
 static int change_key(domus_stack *stack, void *self, const void *payload)
@@ -43,7 +43,7 @@ static int change_key(domus_stack *stack, void *self, const void *payload)
     const domus_nats_kv_put *put = payload;
     const domus_nats_kv_revision next = {.revision = put->revision + 1};
 
-    if (is_alone(self))
+    if (is_without_bucket(self))
         return domus_reply(stack, &domus_nats_kv_revision_type, &next);
     return domus_forward(stack, ((struct store *)self)->bucket);
 }

@@ -11,7 +11,7 @@
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static int make_note(domus_slice text, uint64_t place, domus_slice *ret_note)
+static int encode_note(domus_slice text, uint64_t place, domus_slice *ret_note)
 {
     domus_appender note = {0};
 
@@ -20,7 +20,7 @@ static int make_note(domus_slice text, uint64_t place, domus_slice *ret_note)
     return domus_append_end(&note, ret_note);
 }
 
-static int make_number(uint64_t number, domus_slice *ret_number)
+static int encode_number(uint64_t number, domus_slice *ret_number)
 {
     domus_appender made = {0};
 
@@ -30,9 +30,9 @@ static int make_number(uint64_t number, domus_slice *ret_number)
 
 /* --- methods ---------------------------------------------------------------------------------- */
 
-/* Answer with the note, and send the metadata "x-echo" of the call back in the head and in the
- * trailers. */
-static int repeat_note(domus_stack *stack)
+/* Answer with the note that the call has sent, and send its metadata "x-echo" back in the head, and
+ * "x-echo-bin" in the trailers. */
+static int answer_with_same_note(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
@@ -50,7 +50,7 @@ static int repeat_note(domus_stack *stack)
     int error = domus_append_end(&before, &end.metadata);
     int error_behind = domus_append_end(&behind, &end.trailers);
     if (error == 0)
-        error = error_behind != 0 ? error_behind : make_note(text, 0, &end.message);
+        error = error_behind != 0 ? error_behind : encode_note(text, 0, &end.message);
     if (error == 0)
         error = domus_reply(stack, &domus_grpc_answer_type, &end);
     if (error != 0)
@@ -71,10 +71,10 @@ DOMUS_SEQUENCE(say, char)
         return domus_grpc_fail(stack, DOMUS_GRPC_INVALID_ARGUMENT, "Say something: 100% \xc3\xbc");
     if (delay_ms != 0) {
         DOMUS_SLEEP(delay_ms * MS);
-        if (answer->error != 0) /* the client has gone away */
+        if (answer->error != 0) /* the client of the call has gone away */
             return answer->error;
     }
-    return repeat_note(stack);
+    return answer_with_same_note(stack);
     DOMUS_END;
 }
 
@@ -97,7 +97,7 @@ DOMUS_SEQUENCE(count, counting)
     while (answer->error == 0 && frame->number < frame->most) {
         if (frame->delay_ms != 0)
             DOMUS_SLEEP(frame->delay_ms * MS);
-        error = answer->error != 0 ? answer->error : make_number(++frame->number, &made);
+        error = answer->error != 0 ? answer->error : encode_number(++frame->number, &made);
         if (error != 0)
             return error;
         DOMUS_AWAIT(domus_grpc_write(stack, made, then));
@@ -124,7 +124,7 @@ DOMUS_SEQUENCE(sum, counting)
         frame->number += frame->most;
     }
     if (error == -ENODATA)
-        error = make_number(frame->number, &made);
+        error = encode_number(frame->number, &made);
     return error != 0 ? error : domus_grpc_reply(stack, made);
     DOMUS_END;
 }
@@ -144,8 +144,8 @@ DOMUS_SEQUENCE(chat, counting)
         if (error == -ENODATA)
             return domus_grpc_reply(stack, (domus_slice){NULL, 0, 0});
         if (error == 0)
-            error =
-                pack_find(got, 1, NULL, &text) ? make_note(text, ++frame->number, &made) : -EINVAL;
+            error = pack_find(got, 1, NULL, &text) ? encode_note(text, ++frame->number, &made)
+                                                   : -EINVAL;
         if (error != 0)
             return error;
         DOMUS_AWAIT(domus_grpc_write(stack, made, then));

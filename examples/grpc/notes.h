@@ -4,6 +4,7 @@
 
 #include <domus/grpc.h>
 
-extern const domus_behaviour notes_behaviour; /* behaviour of an actor that owns such channels */
+/* behaviour of the actors that listen, and own the channels of gRPC */
+extern const domus_behaviour notes_behaviour;
 
 #endif

@@ -1,10 +1,10 @@
 /* Packs and unpacks messages of protobuf (pack.h). */
 #include "pack.h"
 
-enum { NUMBER = 0, TEXT = 2 }; /* wire types of fields */
+enum { NUMBER = 0, TEXT = 2 }; /* the wire types of protobuf for numbers and for texts */
 
-/* Read a number with 7 bits in each byte. Returns false at the end of the message. */
-static bool read_number(domus_slice message, uint32_t *at, uint64_t *ret_number)
+/* Read a number of protobuf, with 7 bits in each byte. Returns false at the end of the message. */
+static bool read_varint(domus_slice message, uint32_t *at, uint64_t *ret_number)
 {
     const char *bytes = domus_slice_data(message);
     uint64_t number = 0;
@@ -26,7 +26,7 @@ bool pack_find(domus_slice message, unsigned field, uint64_t *ret_number, domus_
     uint64_t value;
 
     for (uint32_t at = 0; at < message.size;) {
-        if (!read_number(message, &at, &tag) || !read_number(message, &at, &value))
+        if (!read_varint(message, &at, &tag) || !read_varint(message, &at, &value))
             return false;
         bool is_text = (tag & 7) == TEXT;
         if ((!is_text && (tag & 7) != NUMBER) || (is_text && value > message.size - at))
@@ -41,7 +41,7 @@ bool pack_find(domus_slice message, unsigned field, uint64_t *ret_number, domus_
     return true;
 }
 
-static void put_number(domus_appender *to, uint64_t number)
+static void append_varint(domus_appender *to, uint64_t number)
 {
     for (; number >= 0x80; number >>= 7)
         (void)domus_append(to, &(char){(char)(number | 0x80)}, 1);
@@ -52,15 +52,15 @@ void pack_number(domus_appender *to, unsigned field, uint64_t number)
 {
     if (number == 0)
         return;
-    put_number(to, field << 3 | NUMBER);
-    put_number(to, number);
+    append_varint(to, field << 3 | NUMBER);
+    append_varint(to, number);
 }
 
 void pack_text(domus_appender *to, unsigned field, domus_slice text)
 {
     if (text.size == 0)
         return;
-    put_number(to, field << 3 | TEXT);
-    put_number(to, text.size);
+    append_varint(to, field << 3 | TEXT);
+    append_varint(to, text.size);
     (void)domus_append(to, domus_slice_data(text), text.size);
 }

@@ -9,7 +9,7 @@
  * nothing; both are unchanged if the field is missing. Returns false if the message is invalid. */
 bool pack_find(domus_slice message, unsigned field, uint64_t *ret_number, domus_slice *ret_text);
 
-/* Append a field, unless it is 0 or empty. */
+/* Append a field to a message of protobuf, unless the number is 0 or the text is empty. */
 void pack_number(domus_appender *to, unsigned field, uint64_t number);
 void pack_text(domus_appender *to, unsigned field, domus_slice text);
 

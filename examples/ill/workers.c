@@ -9,13 +9,14 @@
 #define MS (1000 * US)
 
 #define REPORT_NS (30 * MS)
-#define LEDGER_NS (1600 * US) /* ns of work for the ledger, which has all of the work */
+/* CPU time in ns that the ledger needs every 2 ms, when it alone has all of the work */
+#define LEDGER_NS (1600 * US)
 
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type report_type = {.name = "report"};
 static const domus_type tick_type = {.name = "tick"};
 
-static void use_cpu(uint64_t time_ns)
+static void use_cpu_for_ns(uint64_t time_ns)
 {
     struct timespec now;
     uint64_t until_ns = 0;
@@ -29,47 +30,48 @@ static void use_cpu(uint64_t time_ns)
     } while (true);
 }
 
-static int do_work(domus_stack *stack, void *self, const void *payload)
+static int do_work_of_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    use_cpu(*(const uint64_t *)payload);
+    use_cpu_for_ns(*(const uint64_t *)payload);
     return ill_settings.kind == ILL_GREEDY
                ? domus_notice(stack, domus_self(stack), &work_type, payload)
                : 0;
 }
 
-static int write_report(void *argument)
+static int use_cpu_for_report(void *argument)
 {
-    use_cpu(*(const uint64_t *)argument);
+    use_cpu_for_ns(*(const uint64_t *)argument);
     return 0;
 }
 
-static int end_report(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_report_of_helper(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self;
     return answer->error;
 }
 
-/* Write a report in the handler itself, as programs do with slow work that they do not leave to a
- * helper thread. */
-static int write_long_report(domus_stack *stack, void *self, const void *payload)
+/* Write a report, which takes long, in the handler itself, as programs do with slow work that they
+ * do not leave to a helper thread. */
+static int handle_report_order(domus_stack *stack, void *self, const void *payload)
 {
     static uint64_t report_ns = REPORT_NS;
 
     (void)self, (void)payload;
     if (ill_settings.mended)
-        return domus_blocking(stack, write_report, &report_ns, end_report);
-    return write_report(&report_ns);
+        return domus_blocking(stack, use_cpu_for_report, &report_ns, end_report_of_helper);
+    return use_cpu_for_report(&report_ns);
 }
 
 static const domus_on rows[] = {
-    {&work_type, do_work, 0}, {&report_type, write_long_report, 0}, {NULL, NULL, 0}};
+    {&work_type, do_work_of_message, 0}, {&report_type, handle_report_order, 0}, {NULL, NULL, 0}};
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour ledger = {.name = "ledger", .on = rows};
 
 /* --- dispatchers ------------------------------------------------------------------------------ */
 
-static int send_work(domus_stack *stack, const struct ill_dispatcher *to, uint64_t time_ns)
+static int send_work_to_workers(domus_stack *stack, const struct ill_dispatcher *to,
+                                uint64_t time_ns)
 {
     int error = 0;
 
@@ -78,8 +80,8 @@ static int send_work(domus_stack *stack, const struct ill_dispatcher *to, uint64
     return error;
 }
 
-/* Send work to the workers; called every 2 ms. */
-static int send_work_of_tick(domus_stack *stack, void *self, const void *payload)
+/* Send work to the dispatcher's workers, at each tick of 2 ms. */
+static int send_work_at_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct ill_dispatcher *to = self;
     bool is_hot = ill_settings.kind == ILL_HOT, is_near = ill_settings.kind == ILL_NEAR;
@@ -91,10 +93,10 @@ static int send_work_of_tick(domus_stack *stack, void *self, const void *payload
     if (to->has_ledger && ill_settings.kind == ILL_STALLS && to->ticks % 200 == 0)
         return domus_notice(stack, to->ledger, &report_type, NULL);
     if (to->has_ledger && domus_notice(stack, to->ledger, &work_type, &ledger_ns) != 0)
-        return 0; /* the worker's mailbox is full */
+        return 0; /* the ledger's mailbox is full, so nothing more is sent at this tick */
     if (ill_settings.kind == ILL_GREEDY)
-        return to->ticks == 1 ? send_work(stack, to, 50 * US) : 0;
-    return send_work(stack, to, is_near ? 110 * US : 10 * US + share_ns);
+        return to->ticks == 1 ? send_work_to_workers(stack, to, 50 * US) : 0;
+    return send_work_to_workers(stack, to, is_near ? 110 * US : 10 * US + share_ns);
 }
 
 static int spawn_workers(domus_stack *stack, void *self)
@@ -115,4 +117,4 @@ const domus_behaviour ill_dispatcher = {
     .name = "dispatcher",
     .state_size = sizeof(struct ill_dispatcher),
     .on_mount = spawn_workers,
-    .on = (const domus_on[]){{&tick_type, send_work_of_tick, 0}, {NULL, NULL, 0}}};
+    .on = (const domus_on[]){{&tick_type, send_work_at_tick, 0}, {NULL, NULL, 0}}};

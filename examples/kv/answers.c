@@ -1,4 +1,4 @@
-/* Answers, and arguments that are numbers. */
+/* Answers to commands of kv, and the reading of arguments that are numbers. */
 #include "kv.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ int kv_null(domus_stack *stack)
     return kv_answer(stack, &domus_resp_null_type, NULL);
 }
 
-static int reply_slice(domus_stack *stack, domus_slice slice)
+static int answer_with_slice(domus_stack *stack, domus_slice slice)
 {
     int error = kv_answer(stack, &domus_slice_type, &slice);
 
@@ -52,7 +52,7 @@ int kv_bytes(domus_stack *stack, domus_resp_bytes bytes)
         return kv_answer(stack, &domus_resp_short_type, &text);
     }
     int error = domus_slice_copy(bytes.data, bytes.size, &slice);
-    return error != 0 ? error : reply_slice(stack, slice);
+    return error != 0 ? error : answer_with_slice(stack, slice);
 }
 
 int kv_string(domus_stack *stack, const struct kv_item *item)
@@ -62,7 +62,7 @@ int kv_string(domus_stack *stack, const struct kv_item *item)
     if (item->kind == KV_SHORT)
         return kv_bytes(stack, kv_item_string(item));
     int error = domus_slice_keep(item->slice, &slice);
-    return error != 0 ? error : reply_slice(stack, slice);
+    return error != 0 ? error : answer_with_slice(stack, slice);
 }
 
 int kv_reply_with(domus_stack *stack, domus_resp_reply reply)

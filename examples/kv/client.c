@@ -1,4 +1,4 @@
-/* CLIENT: what a connection is called, and all connections. */
+/* The command CLIENT: names of connections, and lists, ends and settings of connections. */
 #include "desk.h"
 #include "subcommand.h"
 #include "wait.h"
@@ -9,7 +9,8 @@
 
 #define BAD_NAME "ERR Client names cannot contain spaces, newlines or special characters."
 
-/* Set the name of a session. Returns false if the bytes are no valid name. */
+/* Set the name of a client's connection (CLIENT SETNAME). Returns false if the bytes are no valid
+ * name. */
 bool kv_session_name(struct kv_session *session, domus_slice name)
 {
     const char *bytes = domus_slice_data(name);
@@ -25,7 +26,7 @@ bool kv_session_name(struct kv_session *session, domus_slice name)
     return true;
 }
 
-static int answer_text(domus_stack *stack, domus_slice text, uint8_t version)
+static int answer_with_verbatim_text(domus_stack *stack, domus_slice text, uint8_t version)
 {
     domus_resp_builder builder = {.version = version};
 
@@ -33,7 +34,8 @@ static int answer_text(domus_stack *stack, domus_slice text, uint8_t version)
     return kv_reply(stack, &builder);
 }
 
-static int answer_own_line(domus_stack *stack, const struct kv_session *session, uint8_t version)
+static int answer_with_own_line(domus_stack *stack, const struct kv_session *session,
+                                uint8_t version)
 {
     domus_appender line = {0};
     domus_slice slice;
@@ -41,7 +43,7 @@ static int answer_own_line(domus_stack *stack, const struct kv_session *session,
     kv_describe(stack, session, &line);
     int error = domus_append_end(&line, &slice);
     if (error == 0) {
-        error = answer_text(stack, slice, version);
+        error = answer_with_verbatim_text(stack, slice, version);
         domus_slice_free(slice);
     }
     return error;
@@ -49,7 +51,7 @@ static int answer_own_line(domus_stack *stack, const struct kv_session *session,
 
 /* --- all connections -------------------------------------------------------------------------- */
 
-static int answer_list(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_with_client_lines(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
     domus_appender lines = {.size_max = kv_answer_max()};
@@ -64,14 +66,14 @@ static int answer_list(domus_stack *stack, void *self, const domus_answer *answe
     }
     int error = domus_append_end(&lines, &slice);
     if (error == 0) {
-        error = answer_text(stack, slice, frame->command->version);
+        error = answer_with_verbatim_text(stack, slice, frame->command->version);
         domus_slice_free(slice);
     }
     return error;
 }
 
-/* Read a client id. Returns NULL, or the text of an error. */
-static const char *read_id(domus_slice text, const char *wrong, uint64_t *ret_id)
+/* Read the id of a client from an argument. Returns NULL, or the text of an error. */
+static const char *read_client_id(domus_slice text, const char *wrong, uint64_t *ret_id)
 {
     int64_t id;
 
@@ -81,7 +83,7 @@ static const char *read_id(domus_slice text, const char *wrong, uint64_t *ret_id
     return NULL;
 }
 
-static bool read_type(domus_slice word, enum kv_client_type *ret_type)
+static bool read_client_type(domus_slice word, enum kv_client_type *ret_type)
 {
     static const struct {
         const char *name;
@@ -101,8 +103,8 @@ static bool read_type(domus_slice word, enum kv_client_type *ret_type)
     return false;
 }
 
-/* Answer with an error whose text repeats the word. */
-static int refuse_word(domus_stack *stack, const char *what, domus_slice word)
+/* Answer with an error whose text repeats the argument `word`. */
+static int refuse_argument(domus_stack *stack, const char *what, domus_slice word)
 {
     domus_resp_error error = domus_resp_error_text(
         "ERR %s '%.*s'", what, (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
@@ -120,24 +122,26 @@ static int list_clients(domus_stack *stack, const domus_resp_command *command)
 
     frame->command = command;
     if (command->count == 4 && domus_resp_is(word, "TYPE")) {
-        if (!read_type(domus_resp_argument(command, 3), &search.type))
-            return refuse_word(stack, "Unknown client type", domus_resp_argument(command, 3));
+        if (!read_client_type(domus_resp_argument(command, 3), &search.type))
+            return refuse_argument(stack, "Unknown client type", domus_resp_argument(command, 3));
     } else if (command->count > 3 && domus_resp_is(word, "ID")) {
         if (command->count - 3 > KV_IDS_MOST)
             return kv_error(stack, "ERR too many client IDs");
         for (uint32_t i = 3; i < command->count && wrong == NULL; i++)
-            wrong = read_id(domus_resp_argument(command, i), "ERR Invalid client ID",
-                            &search.ids[search.id_count++]);
+            wrong = read_client_id(domus_resp_argument(command, i), "ERR Invalid client ID",
+                                   &search.ids[search.id_count++]);
     } else if (command->count != 2) {
         wrong = KV_SYNTAX;
     }
-    return wrong != NULL ? kv_error(stack, wrong) : kv_ask_clerks(stack, &search, answer_list);
+    return wrong != NULL ? kv_error(stack, wrong)
+                         : kv_ask_clerks(stack, &search, answer_with_client_lines);
 }
 
 /* --- ending them ------------------------------------------------------------------------------ */
 
-/* Answer CLIENT KILL; if it ends its own connection, that happens after the answer. */
-static int answer_killed(domus_stack *stack, void *self, const domus_answer *answers)
+/* Answer CLIENT KILL with the number of connections that were ended. If its own connection is one
+ * of them, that ends after the answer. */
+static int answer_count_of_killed(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
     const struct kv_session *session = self;
@@ -156,7 +160,8 @@ static int answer_killed(domus_stack *stack, void *self, const domus_answer *ans
     return error;
 }
 
-/* Copy an endpoint. A text that is too long matches none, so it is left out. */
+/* Copy the text of an endpoint from an argument. A text that is too long matches no connection, so
+ * it is not copied. */
 static void copy_endpoint(domus_slice text, char endpoint[64])
 {
     bool fits = text.size != 0 && text.size < 64;
@@ -165,10 +170,10 @@ static void copy_endpoint(domus_slice text, char endpoint[64])
     endpoint[fits ? text.size : 1] = '\0';
 }
 
-/* Read a filter and its value. Returns 0; if the filter is wrong, the result of the answer, with
- * `ret_answered` set. */
-static int read_filter(domus_stack *stack, domus_slice word, domus_slice value,
-                       struct kv_search *search, bool *ret_skips, bool *ret_answered)
+/* Read a filter of CLIENT KILL and its value. Returns 0; if the filter is wrong, the result of the
+ * answer, with `ret_answered` set. */
+static int read_kill_filter(domus_stack *stack, domus_slice word, domus_slice value,
+                            struct kv_search *search, bool *ret_skips, bool *ret_answered)
 {
     const char *wrong = NULL;
 
@@ -180,11 +185,11 @@ static int read_filter(domus_stack *stack, domus_slice word, domus_slice value,
     else if (domus_resp_is(word, "SKIPME"))
         *ret_skips = domus_resp_is(value, "YES");
     else if (domus_resp_is(word, "ID"))
-        wrong = read_id(value, "ERR client-id should be greater than 0", &search->ids[0]);
-    else if (domus_resp_is(word, "TYPE") && !read_type(value, &search->type))
-        return refuse_word(stack, "Unknown client type", value);
+        wrong = read_client_id(value, "ERR client-id should be greater than 0", &search->ids[0]);
+    else if (domus_resp_is(word, "TYPE") && !read_client_type(value, &search->type))
+        return refuse_argument(stack, "Unknown client type", value);
     else if (domus_resp_is(word, "USER") && !domus_slice_equals(value, "default", 7))
-        return refuse_word(stack, "No such user", value);
+        return refuse_argument(stack, "No such user", value);
     else if (!domus_resp_is(word, "TYPE") && !domus_resp_is(word, "USER"))
         wrong = KV_SYNTAX;
     if (domus_resp_is(word, "SKIPME") && !*ret_skips && !domus_resp_is(value, "NO"))
@@ -196,8 +201,8 @@ static int read_filter(domus_stack *stack, domus_slice word, domus_slice value,
 }
 
 /* Handle CLIENT KILL ADDRESS, and CLIENT KILL with filters, all of which must match. */
-static int end_clients(domus_stack *stack, struct kv_session *session,
-                       const domus_resp_command *command)
+static int kill_clients(domus_stack *stack, struct kv_session *session,
+                        const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.kind = KV_END_THEM};
@@ -210,29 +215,30 @@ static int end_clients(domus_stack *stack, struct kv_session *session,
         if (i + 1 == command->count)
             return kv_error(stack, KV_SYNTAX);
         int result =
-            read_filter(stack, domus_resp_argument(command, i), domus_resp_argument(command, i + 1),
-                        &search, &skips, &was_answered);
+            read_kill_filter(stack, domus_resp_argument(command, i),
+                             domus_resp_argument(command, i + 1), &search, &skips, &was_answered);
         if (was_answered)
             return result;
     }
     bool is_self = !skips && kv_is_searched(session, &search);
     search.but = session->id;
-    int error = kv_ask_clerks(stack, &search, answer_killed);
+    int error = kv_ask_clerks(stack, &search, answer_count_of_killed);
     session->seat.is_ending = is_self && error == DOMUS_PARKED;
     return error;
 }
 
 /* --- ending their waiting --------------------------------------------------------------------- */
 
-static int answer_unblock(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_as_unblocking_shard(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return kv_pass_on(stack, answer); /* the answer is an integer, or an error of the door */
+    /* the answer of the shard is an integer, or an error from its door (door.h) */
+    return kv_pass_on(stack, answer);
 }
 
-/* Handle the answers of the clerks: if one of them knows the waiting client, ask the client's shard
- * to end the wait. */
-static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers)
+/* Handle the answers of the clerks (desk.h) to CLIENT UNBLOCK: if one of them knows the waiting
+ * client, ask the client's shard to end the wait. */
+static int ask_shard_to_unblock(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
     domus_slice reason = domus_resp_argument(frame->command, 3);
@@ -245,12 +251,12 @@ static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers
             continue;
         unblock.who = found->who;
         return domus_ask(stack, kv_shards[found->shard], &kv_unblock_type, &unblock,
-                         answer_unblock);
+                         answer_as_unblocking_shard);
     }
     return kv_integer(stack, 0);
 }
 
-static int unblock_client(domus_stack *stack, const domus_resp_command *command)
+static int find_client_to_unblock(domus_stack *stack, const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.kind = KV_FIND_THEM, .id_count = 1};
@@ -265,11 +271,12 @@ static int unblock_client(domus_stack *stack, const domus_resp_command *command)
     if (!kv_to_integer(domus_slice_data(text), text.size, &id))
         return kv_error(stack, KV_NO_INTEGER);
     search.ids[0] = (uint64_t)id;
-    return kv_ask_clerks(stack, &search, ask_shard);
+    return kv_ask_clerks(stack, &search, ask_shard_to_unblock);
 }
 
 /* Handle CLIENT REPLY, which sets whether this connection gets answers. */
-static int set_answering(domus_stack *stack, const struct kv_session *session, domus_slice word)
+static int set_answering_of_client(domus_stack *stack, const struct kv_session *session,
+                                   domus_slice word)
 {
     domus_resp_builder builder = {.version = session->version};
     domus_resp_answering answering = domus_resp_is(word, "ON")     ? DOMUS_RESP_ANSWERS
@@ -279,7 +286,8 @@ static int set_answering(domus_stack *stack, const struct kv_session *session, d
 
     if (answering == DOMUS_RESP_AS_BEFORE)
         return kv_error(stack, KV_SYNTAX);
-    (void)domus_resp_add_simple(&builder, "OK"); /* OFF and SKIP get no answer */
+    /* after OFF and SKIP the client gets no answer, not even "OK" */
+    (void)domus_resp_add_simple(&builder, "OK");
     return kv_reply_change(stack, session, &builder, answering);
 }
 
@@ -302,17 +310,17 @@ static const struct kv_subcommand subcommands[] = {
      "    Unblock the specified blocked client."},
     {NULL, 0, 0, NULL, NULL}};
 
-/* Handle the subcommands that ask other actors. */
-static int serve_others(domus_stack *stack, struct kv_session *session, const char *name,
-                        const domus_resp_command *command)
+/* Handle the subcommands of CLIENT that have to ask other actors. */
+static int serve_asking_subcommand(domus_stack *stack, struct kv_session *session, const char *name,
+                                   const domus_resp_command *command)
 {
-    if (kv_is_gathering()) /* commands of a transaction must not wait */
+    if (kv_is_gathering()) /* a command of a transaction must not wait for another actor */
         return kv_error(stack, "ERR Command not allowed inside a transaction");
     if (strcmp(name, "list") == 0)
         return list_clients(stack, command);
     if (strcmp(name, "kill") == 0)
-        return end_clients(stack, session, command);
-    return unblock_client(stack, command);
+        return kill_clients(stack, session, command);
+    return find_client_to_unblock(stack, command);
 }
 
 int kv_serve_client(domus_stack *stack, void *self, const void *payload)
@@ -335,16 +343,16 @@ int kv_serve_client(domus_stack *stack, void *self, const void *payload)
     if (strcmp(name, "setname") == 0)
         return kv_session_name(session, value) ? kv_ok(stack) : kv_error(stack, BAD_NAME);
     if (strcmp(name, "info") == 0)
-        return answer_own_line(stack, session, command->version);
+        return answer_with_own_line(stack, session, command->version);
     if (strcmp(name, "setinfo") == 0)
         return kv_ok(stack);
     if (strcmp(name, "getredir") == 0)
         return kv_integer(stack, -1);
     if (strcmp(name, "reply") == 0)
-        return set_answering(stack, session, value);
+        return set_answering_of_client(stack, session, value);
     if (strcmp(name, "no-evict") == 0)
         return domus_resp_is(value, "ON") || domus_resp_is(value, "OFF")
                    ? kv_ok(stack)
                    : kv_error(stack, KV_SYNTAX);
-    return serve_others(stack, session, name, command);
+    return serve_asking_subcommand(stack, session, name, command);
 }

@@ -1,4 +1,4 @@
-/* The table of commands, and how the row of a command is found: by a hash of its name. */
+/* The table of all commands of kv. The row of a command is found by a hash of its name. */
 #include "pubsub.h"
 #include "transaction.h"
 #include "wait.h"
@@ -7,10 +7,11 @@
 #include <assert.h>
 #include <string.h>
 
-#define INDEX_SIZE 1024u /* a power of two, many times the number of commands */
+/* number of places in the index of commands: a power of two, many times the number of commands */
+#define INDEX_SIZE 1024u
 
 static const struct kv_command commands[] = {
-    /* columns: name, arity, flags, where, first, last, step, run, serve */
+    /* columns of the table: name, arity, flags, where, first, last, step, run, serve (kv.h) */
     {"get", 2, 0, KV_ONE, 1, 1, 1, kv_run_get, NULL},
     {"set", -3, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_set, NULL},
     {"del", -2, 0, KV_SUM, 1, -1, 1, kv_run_del, NULL},
@@ -131,8 +132,8 @@ static const struct kv_command commands[] = {
     {"host:", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
 };
 
-/* A name as two words of bytes in small letters: names have only letters (and a colon), and setting
- * the bit CASE turns only capitals into letters of this range. */
+/* The name of a command as two words of bytes in small letters: names have only letters (and a
+ * colon), and setting the bit CASE turns only capitals into letters of this range. */
 struct name {
     uint64_t begin, end;
 };
@@ -141,14 +142,14 @@ struct name {
 
 static struct {
     struct name name;
-    uint32_t size; /* bytes of the name; 0: the place is free */
+    uint32_t size; /* number of bytes in the name; 0: this place of the index is free */
     const struct kv_command *row;
 } by_name[INDEX_SIZE];
 
-/* Read a name of 1..KV_NAME_MAX bytes into `begin` (its first 8 bytes) and `end` (its last 8),
- * which share bytes if there are fewer than 16; a name of fewer than 8 lies in `begin` alone.
- * Capitals become small letters. */
-static inline struct name read_name(const char *bytes, uint32_t size)
+/* Read the name of a command, of 1..KV_NAME_MAX bytes, into `begin` (its first 8 bytes) and `end`
+ * (its last 8), which share bytes if there are fewer than 16; a name of fewer than 8 lies in
+ * `begin` alone. Capitals become small letters. */
+static inline struct name read_command_name(const char *bytes, uint32_t size)
 {
     struct name name = {0, 0};
     uint32_t half[2];
@@ -169,7 +170,7 @@ static inline struct name read_name(const char *bytes, uint32_t size)
     return name;
 }
 
-static inline uint32_t place_of(struct name name, uint32_t size)
+static inline uint32_t index_place_of_name(struct name name, uint32_t size)
 {
     return (uint32_t)(((name.begin ^ name.end * 3) + size) * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
@@ -180,8 +181,8 @@ void kv_commands_begin(void)
 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         uint32_t size = (uint32_t)strlen(commands[i].name);
-        struct name name = read_name(commands[i].name, size);
-        uint32_t at = place_of(name, size);
+        struct name name = read_command_name(commands[i].name, size);
+        uint32_t at = index_place_of_name(name, size);
         while (by_name[at].size != 0)
             at = (at + 1) % INDEX_SIZE;
         by_name[at].name = name;
@@ -194,8 +195,8 @@ const struct kv_command *kv_command_find(domus_slice bytes)
 {
     if (bytes.size - 1 >= KV_NAME_MAX)
         return NULL;
-    struct name name = read_name(domus_slice_data(bytes), bytes.size);
-    for (uint32_t at = place_of(name, bytes.size); by_name[at].size != 0;
+    struct name name = read_command_name(domus_slice_data(bytes), bytes.size);
+    for (uint32_t at = index_place_of_name(name, bytes.size); by_name[at].size != 0;
          at = (at + 1) % INDEX_SIZE) {
         if (by_name[at].name.begin == name.begin && by_name[at].name.end == name.end &&
             by_name[at].size == bytes.size)

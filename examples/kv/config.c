@@ -18,7 +18,8 @@
 
 static char timeout_text[TEXT_BYTES], max_clients_text[TEXT_BYTES];
 
-/* Limits that CONFIG SET changes. Relaxed: each is a number by itself. */
+/* The limits that CONFIG SET changes. Their accesses are relaxed: each limit is a number by itself,
+ * and orders nothing. */
 static _Atomic int64_t limits[KV_LIMITS] = {
     [KV_VALUE] = INT64_MAX, [KV_HASH_ENTRIES] = 512, [KV_HASH_VALUE] = 64, [KV_LIST_SIZE] = -2,
     [KV_SET_ENTRIES] = 512, [KV_ZSET_ENTRIES] = 128, [KV_ZSET_VALUE] = 64};
@@ -34,14 +35,14 @@ const char *kv_clients_max(void)
 }
 
 enum form {
-    FIXED, /* the parameter can only have the value in `value` */
+    FIXED, /* a parameter that can only be set to the one value in `value` */
     COUNT,
     BYTES,
 };
 
 static const struct parameter {
     const char *name;
-    const char *value; /* the only value of a fixed setting */
+    const char *value; /* the only value of a parameter that is FIXED */
     enum form form;
     enum kv_limit limit;
     int64_t least, most;
@@ -82,8 +83,8 @@ void kv_config_begin(const domus_config *config)
              (uint64_t)config->channel.connections_max);
 }
 
-/* Returns the value of a parameter as text: a constant, or a text written to `text`. */
-static const char *value_of(const struct parameter *parameter, char text[TEXT_BYTES])
+/* Returns the value of a parameter of CONFIG as text: a constant, or a text written to `text`. */
+static const char *value_of_parameter(const struct parameter *parameter, char text[TEXT_BYTES])
 {
     static const char *const debug_words[] = {"no", "local", "yes"};
 
@@ -95,7 +96,8 @@ static const char *value_of(const struct parameter *parameter, char text[TEXT_BY
     return text;
 }
 
-/* Write a word in small letters. Returns its bytes; a word that is too long is cut. */
+/* Copy a word to `text` in small letters. Returns the number of bytes; a word that is too long is
+ * cut. */
 static size_t copy_in_lower_case(domus_slice word, char text[NAME_MAX_BYTES])
 {
     size_t size = word.size < NAME_MAX_BYTES - 1 ? word.size : NAME_MAX_BYTES - 1;
@@ -106,7 +108,7 @@ static size_t copy_in_lower_case(domus_slice word, char text[NAME_MAX_BYTES])
     return size;
 }
 
-static bool is_key_asked_for(const domus_resp_command *command, const char *name)
+static bool is_parameter_asked_for(const domus_resp_command *command, const char *name)
 {
     char pattern[NAME_MAX_BYTES];
 
@@ -118,7 +120,7 @@ static bool is_key_asked_for(const domus_resp_command *command, const char *name
     return false;
 }
 
-static int get_settings(domus_stack *stack, const domus_resp_command *command)
+static int answer_config_get(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     const struct parameter *end = parameters + PARAMETERS;
@@ -126,12 +128,12 @@ static int get_settings(domus_stack *stack, const domus_resp_command *command)
     char text[TEXT_BYTES];
 
     for (const struct parameter *each = parameters; each != end; each++)
-        count += is_key_asked_for(command, each->name);
+        count += is_parameter_asked_for(command, each->name);
     (void)domus_resp_add_map(&builder, count);
     for (const struct parameter *each = parameters; each != end; each++) {
-        if (!is_key_asked_for(command, each->name))
+        if (!is_parameter_asked_for(command, each->name))
             continue;
-        const char *value = value_of(each, text);
+        const char *value = value_of_parameter(each, text);
         (void)domus_resp_add_bulk(&builder, each->name, strlen(each->name));
         (void)domus_resp_add_bulk(&builder, value, strlen(value));
     }
@@ -140,7 +142,7 @@ static int get_settings(domus_stack *stack, const domus_resp_command *command)
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-static const struct parameter *find_setting(domus_slice word)
+static const struct parameter *find_parameter(domus_slice word)
 {
     char name[NAME_MAX_BYTES];
 
@@ -175,16 +177,17 @@ bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes)
     return false;
 }
 
-/* Read the new value of a parameter. Returns false, with the reason in `ret_why`. */
-static bool read_value(const struct parameter *parameter, domus_slice value, int64_t *ret_value,
-                       domus_resp_error *ret_why)
+/* Read the new value of a parameter from an argument of CONFIG SET. Returns false, with the reason
+ * in `ret_why`. */
+static bool read_new_value(const struct parameter *parameter, domus_slice value, int64_t *ret_value,
+                           domus_resp_error *ret_why)
 {
     char text[TEXT_BYTES], number[TEXT_BYTES] = "";
     char *end = number;
     uint64_t bytes = 0;
 
     if (parameter->form == FIXED) {
-        const char *only = value_of(parameter, text);
+        const char *only = value_of_parameter(parameter, text);
         *ret_why = domus_resp_error_text("can't set immutable config");
         return domus_slice_equals(value, only, strlen(only));
     }
@@ -203,7 +206,8 @@ static bool read_value(const struct parameter *parameter, domus_slice value, int
         *ret_value = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
     }
     int64_t least = parameter->least, most = parameter->most;
-    /* the limit of the configuration bounds all arguments, so it cannot be exceeded */
+    /* The limit on values cannot exceed the one of the configuration, which bounds all
+     * arguments. */
     if (parameter->limit == KV_VALUE) {
         most = (int64_t)kv_settings.value_max_bytes;
         least = least < most ? least : most;
@@ -213,7 +217,7 @@ static bool read_value(const struct parameter *parameter, domus_slice value, int
     return errno == 0 && bytes <= INT64_MAX && *ret_value >= least && *ret_value <= most;
 }
 
-static int refuse_setting(domus_stack *stack, const char *name, const char *why)
+static int refuse_value_of_parameter(domus_stack *stack, const char *name, const char *why)
 {
     domus_resp_builder builder = {.version = 2};
 
@@ -222,7 +226,7 @@ static int refuse_setting(domus_stack *stack, const char *name, const char *why)
     return kv_reply(stack, &builder);
 }
 
-static int refuse_name(domus_stack *stack, domus_slice word)
+static int refuse_unknown_parameter(domus_stack *stack, domus_slice word)
 {
     domus_resp_error error =
         domus_resp_error_text("ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
@@ -231,7 +235,7 @@ static int refuse_name(domus_stack *stack, domus_slice word)
     return kv_error(stack, error.text);
 }
 
-static int answer_changed(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_after_memory_change(domus_stack *stack, void *self, const domus_answer *answers)
 {
     struct kv_figures sum;
     int error = kv_figures_sum(answers, &sum);
@@ -242,18 +246,18 @@ static int answer_changed(domus_stack *stack, void *self, const domus_answer *an
     return error != 0 ? error : kv_ok(stack);
 }
 
-/* Send a question to all shards. A transaction does not wait for their answers: commands that it
- * sends to them later come behind. */
+/* Send a question about memory to all shards. A transaction does not wait for their answers:
+ * commands that it sends to them later come behind. */
 static int ask_all_shards(domus_stack *stack, const struct kv_question *question)
 {
     if (!kv_is_gathering())
-        return kv_ask_all(stack, question, answer_changed);
+        return kv_ask_all(stack, question, answer_after_memory_change);
     int error = kv_ask_all_add(stack, question);
     return error != 0 ? error : kv_ok(stack);
 }
 
-/* Set all parameters of a command, or none of them. */
-static int set_settings(domus_stack *stack, const domus_resp_command *command)
+/* Set all parameters that a CONFIG SET names, or none of them. */
+static int set_parameters(domus_stack *stack, const domus_resp_command *command)
 {
     int64_t values[PARAMETERS];
     bool is_set[PARAMETERS] = {false};
@@ -262,15 +266,15 @@ static int set_settings(domus_stack *stack, const domus_resp_command *command)
     if (command->count % 2 != 0)
         return kv_error(stack, KV_SYNTAX);
     for (uint32_t i = 2; i < command->count; i += 2) {
-        const struct parameter *parameter = find_setting(domus_resp_argument(command, i));
+        const struct parameter *parameter = find_parameter(domus_resp_argument(command, i));
         if (parameter == NULL)
-            return refuse_name(stack, domus_resp_argument(command, i));
+            return refuse_unknown_parameter(stack, domus_resp_argument(command, i));
         size_t at = (size_t)(parameter - parameters);
         if (is_set[at])
-            return refuse_setting(stack, parameter->name, "duplicate parameter");
+            return refuse_value_of_parameter(stack, parameter->name, "duplicate parameter");
         is_set[at] = true;
-        if (!read_value(parameter, domus_resp_argument(command, i + 1), &values[at], &why))
-            return refuse_setting(stack, parameter->name, why.text);
+        if (!read_new_value(parameter, domus_resp_argument(command, i + 1), &values[at], &why))
+            return refuse_value_of_parameter(stack, parameter->name, why.text);
     }
     bool is_memory = false;
     for (size_t i = 0; i < PARAMETERS; i++) {
@@ -308,9 +312,9 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
         return result;
     session->seat.word = row->name;
     if (strcmp(row->name, "get") == 0)
-        return get_settings(stack, command);
+        return answer_config_get(stack, command);
     if (strcmp(row->name, "set") == 0)
-        return set_settings(stack, command);
+        return set_parameters(stack, command);
     if (strcmp(row->name, "resetstat") == 0)
         return ask_all_shards(stack, &reset);
     return kv_error(stack, "ERR The server is running without a config file");

@@ -12,14 +12,16 @@
 #define PACKED_LEAST 1
 #define PACKED_MOST  (UINT64_C(4) << 30)
 
-static _Atomic bool is_lazy; /* relaxed: the shards read it now and then */
+/* Whether expired keys are removed only when a command looks at them. Relaxed: the shards read it
+ * now and then. */
+static _Atomic bool is_lazy;
 
 bool kv_expires_actively(void)
 {
     return !atomic_load_explicit(&is_lazy, memory_order_relaxed);
 }
 
-static bool is_local(const struct kv_session *session)
+static bool is_local_client(const struct kv_session *session)
 {
     static const char *const begins[] = {"127.", "[::1]", "unix:", "unnamed"};
 
@@ -33,19 +35,19 @@ static bool is_local(const struct kv_session *session)
 bool kv_may_debug(const struct kv_session *session)
 {
     return kv_settings.debug == KV_DEBUG_YES ||
-           (kv_settings.debug == KV_DEBUG_LOCAL && is_local(session));
+           (kv_settings.debug == KV_DEBUG_LOCAL && is_local_client(session));
 }
 
 /* --- SLEEP ------------------------------------------------------------------------------------ */
 
-static int end_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     return answer->error != 0 ? answer->error : kv_ok(stack);
 }
 
-/* Read the seconds. Text that is not a number counts as 0, as in Redis. */
-static uint64_t read_ns(domus_slice text)
+/* Read the seconds of DEBUG SLEEP as ns. Text that is not a number counts as 0, as in Redis. */
+static uint64_t read_sleep_ns(domus_slice text)
 {
     char number[32];
     size_t size = text.size < sizeof number - 1 ? text.size : sizeof number - 1;
@@ -60,26 +62,26 @@ static uint64_t read_ns(domus_slice text)
 
 /* Handle DEBUG SLEEP: in Redis the whole server sleeps; here only this connection does, so its
  * later commands wait, or, if a key is given, the shard of the key. */
-static int sleep_for_seconds(domus_stack *stack, const domus_resp_command *command)
+static int handle_debug_sleep(domus_stack *stack, const domus_resp_command *command)
 {
-    uint64_t ns = read_ns(domus_resp_argument(command, 2));
+    uint64_t ns = read_sleep_ns(domus_resp_argument(command, 2));
 
     if (command->count == 4)
         return domus_forward(stack, kv_shards[kv_shard_of(domus_resp_argument(command, 3))]);
-    return ns != 0 ? domus_sleep(stack, ns, end_sleep) : kv_ok(stack);
+    return ns != 0 ? domus_sleep(stack, ns, answer_after_sleep) : kv_ok(stack);
 }
 
-/* Let the shard sleep: all its commands wait behind a barrier. */
+/* Run DEBUG SLEEP with a key: the shard sleeps, and all its commands wait behind a barrier. */
 int kv_run_debug(struct kv_call *call)
 {
-    uint64_t ns = read_ns(domus_resp_argument(call->command, 2));
+    uint64_t ns = read_sleep_ns(domus_resp_argument(call->command, 2));
 
     if (ns == 0)
         return kv_ok(call->stack);
     if (kv_is_gathering())
         return kv_error(call->stack, "ERR a shard cannot sleep in a transaction");
     int error = domus_barrier(call->stack);
-    return error != 0 ? error : domus_sleep(call->stack, ns, end_sleep);
+    return error != 0 ? error : domus_sleep(call->stack, ns, answer_after_sleep);
 }
 
 /* --- PROTOCOL --------------------------------------------------------------------------------- */
@@ -89,9 +91,9 @@ int kv_run_debug(struct kv_call *call)
 #define BEHIND(size, what) "$" size "\r\nSome real reply following the " what "\r\n"
 #define BIG                "1234567999999999999999999999999999999"
 
-/* Answers of Redis to DEBUG PROTOCOL, in RESP 2 and in RESP 3. */
+/* The bytes with which Redis answers DEBUG PROTOCOL, in RESP 2 and in RESP 3. */
 static const struct {
-    const char *name; /* the word, in capitals */
+    const char *name; /* the argument of DEBUG PROTOCOL that asks for these bytes, in capitals */
     const char *bytes[2];
 } samples[] = {
     {"STRING", {"$11\r\nHello World\r\n", "$11\r\nHello World\r\n"}},
@@ -111,7 +113,7 @@ static const struct {
     {"FALSE", {":0\r\n", "#f\r\n"}},
 };
 
-static int answer_sample(domus_stack *stack, const domus_resp_command *command)
+static int answer_protocol_sample(domus_stack *stack, const domus_resp_command *command)
 {
     domus_slice word = domus_resp_argument(command, 2);
     domus_resp_reply reply = {.values = 1};
@@ -130,7 +132,7 @@ static int answer_sample(domus_stack *stack, const domus_resp_command *command)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int set_active(domus_stack *stack, domus_slice text)
+static int set_active_expiry(domus_stack *stack, domus_slice text)
 {
     int64_t value = 0;
 
@@ -141,7 +143,7 @@ static int set_active(domus_stack *stack, domus_slice text)
 
 /* Accept a setting of Redis for large elements, which changes nothing, because elements of lists
  * have only one form here. */
-static int set_packed(domus_stack *stack, domus_slice text)
+static int accept_packed_threshold(domus_stack *stack, domus_slice text)
 {
     uint64_t bytes;
 
@@ -162,13 +164,13 @@ int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
                                "run it from a local connection, otherwise you need to set this "
                                "key in the configuration file, and then restart the server.");
     if (domus_resp_is(word, "SLEEP") && (command->count == 3 || command->count == 4))
-        return sleep_for_seconds(stack, command);
+        return handle_debug_sleep(stack, command);
     if (domus_resp_is(word, "PROTOCOL") && command->count == 3)
-        return answer_sample(stack, command);
+        return answer_protocol_sample(stack, command);
     if (domus_resp_is(word, "SET-ACTIVE-EXPIRE") && command->count == 3)
-        return set_active(stack, value);
+        return set_active_expiry(stack, value);
     if (domus_resp_is(word, "QUICKLIST-PACKED-THRESHOLD") && command->count == 3)
-        return set_packed(stack, value);
+        return accept_packed_threshold(stack, value);
     if (domus_resp_is(word, "RELOAD") || domus_resp_is(word, "LOADAOF"))
         return kv_error(stack, "ERR this server keeps its keys in memory alone");
     return kv_refuse_form(stack, command);

@@ -1,47 +1,48 @@
-/* COMMAND: describes the rows of the table of commands. */
+/* The command COMMAND: it describes the rows of the table of commands. */
 #include "subcommand.h"
 
 #include <string.h>
 
-static void add_row(domus_resp_builder *builder, const struct kv_command *row)
+static void add_command_row(domus_resp_builder *builder, const struct kv_command *row)
 {
     (void)domus_resp_add_array(builder, 10);
     (void)domus_resp_add_bulk(builder, row->name, strlen(row->name));
     (void)domus_resp_add_integer(builder, row->arity);
-    (void)domus_resp_add_set(builder, 1); /* flags of the command */
+    (void)domus_resp_add_set(builder, 1); /* the command's flags, as a set of one */
     (void)domus_resp_add_simple(builder, (row->flags & KV_GROWS) != 0 ? "denyoom" : "fast");
     (void)domus_resp_add_integer(builder, row->first);
     (void)domus_resp_add_integer(builder, row->last);
     (void)domus_resp_add_integer(builder, row->step);
-    (void)domus_resp_add_set(builder, 0);   /* categories of access */
-    (void)domus_resp_add_array(builder, 0); /* tips */
-    (void)domus_resp_add_array(builder, 0); /* descriptions of where its keys are */
-    (void)domus_resp_add_array(builder, 0); /* subcommands */
+    (void)domus_resp_add_set(builder, 0);   /* the command's categories of access: none */
+    (void)domus_resp_add_array(builder, 0); /* the command's tips: none */
+    /* the descriptions of where the command's keys are: none */
+    (void)domus_resp_add_array(builder, 0);
+    (void)domus_resp_add_array(builder, 0); /* the command's subcommands: none */
 }
 
-static void add_rows(domus_resp_builder *builder, const domus_resp_command *command)
+static void add_command_rows(domus_resp_builder *builder, const domus_resp_command *command)
 {
     if (command->count <= 2) {
         (void)domus_resp_add_array(builder, kv_command_count());
         for (uint32_t i = 0; i < kv_command_count(); i++)
-            add_row(builder, kv_command_at(i));
+            add_command_row(builder, kv_command_at(i));
         return;
     }
     (void)domus_resp_add_array(builder, command->count - 2);
     for (uint32_t i = 2; i < command->count; i++) {
         const struct kv_command *row = kv_command_find(domus_resp_argument(command, i));
         if (row != NULL)
-            add_row(builder, row);
+            add_command_row(builder, row);
         else
             (void)domus_resp_add_null(builder);
     }
 }
 
-static int answer_keys(domus_stack *stack, const domus_resp_command *command)
+static int answer_keys_of_command(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 2));
-    /* number of arguments of the command that is asked about */
+    /* number of arguments of the command that COMMAND GETKEYS is asked about */
     uint32_t count = command->count - 2;
     uint32_t first, last;
 
@@ -63,7 +64,7 @@ static int answer_keys(domus_stack *stack, const domus_resp_command *command)
     return kv_reply(stack, &builder);
 }
 
-static void add_names(domus_resp_builder *builder)
+static void add_command_names(domus_resp_builder *builder)
 {
     (void)domus_resp_add_array(builder, kv_command_count());
     for (uint32_t i = 0; i < kv_command_count(); i++) {
@@ -96,14 +97,14 @@ int kv_serve_command(domus_stack *stack, void *self, const void *payload)
     if (row != NULL)
         session->seat.word = row->name;
     if (row == NULL || strcmp(row->name, "info") == 0)
-        add_rows(&builder, command);
+        add_command_rows(&builder, command);
     else if (strcmp(row->name, "count") == 0)
         (void)domus_resp_add_integer(&builder, kv_command_count());
     else if (strcmp(row->name, "getkeys") == 0)
-        return answer_keys(stack, command);
+        return answer_keys_of_command(stack, command);
     else if (strcmp(row->name, "docs") == 0)
         (void)domus_resp_add_map(&builder, 0);
     else
-        add_names(&builder);
+        add_command_names(&builder);
     return kv_reply(stack, &builder);
 }

@@ -1,4 +1,4 @@
-/* The desks of threads, and the clerks that answer for them. */
+/* The desks of threads, and the clerks, the actors that answer for the desks (desk.h). */
 #include "desk.h"
 
 #include "nodes.h"
@@ -22,11 +22,11 @@ const domus_type kv_found_type = {.name = "found", .size = sizeof(struct kv_foun
 
 static _Thread_local struct {
     struct kv_session *first;
-    /* figures of connections that have ended, and of all that were accepted */
+    /* figures of connections of this thread that have ended, and of all that were accepted */
     struct kv_figures gone;
 } desk;
 
-/* The last number of a connection. Relaxed: it orders nothing. */
+/* The number (CLIENT ID) that the last new connection has got. Relaxed: it orders nothing. */
 static _Atomic uint64_t last_id;
 
 void kv_desk_enter(domus_stack *stack, struct kv_session *session)
@@ -56,7 +56,7 @@ void kv_desk_leave(struct kv_session *session)
     struct kv_seat *seat = &session->seat;
 
     if (session->id == 0)
-        return; /* the session never got an id, so it is on no desk */
+        return; /* the connection never got an id, so it is on no desk */
     if (seat->before != NULL)
         seat->before->seat.next = seat->next;
     else
@@ -68,7 +68,7 @@ void kv_desk_leave(struct kv_session *session)
 
 /* --- the clerk -------------------------------------------------------------------------------- */
 
-static int answer_figures(domus_stack *stack, void *self, const void *payload)
+static int answer_desk_figures(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_question *question = payload;
 
@@ -85,13 +85,13 @@ static int answer_figures(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &kv_figures_type, &figures);
 }
 
-static bool is_of_type(const struct kv_session *session, enum kv_client_type type)
+static bool is_client_of_type(const struct kv_session *session, enum kv_client_type type)
 {
     return type == KV_ANY_CLIENT ||
            type == (session->subscriber != NULL ? KV_SUBSCRIBERS : KV_NORMAL);
 }
 
-static bool has_id(const struct kv_session *session, const struct kv_search *search)
+static bool has_searched_id(const struct kv_session *session, const struct kv_search *search)
 {
     for (uint32_t i = 0; i < search->id_count; i++) {
         if (search->ids[i] == session->id)
@@ -102,13 +102,13 @@ static bool has_id(const struct kv_session *session, const struct kv_search *sea
 
 bool kv_is_searched(const struct kv_session *session, const struct kv_search *search)
 {
-    return !session->seat.is_ending && has_id(session, search) && session->id != search->but &&
-           is_of_type(session, search->type) &&
+    return !session->seat.is_ending && has_searched_id(session, search) &&
+           session->id != search->but && is_client_of_type(session, search->type) &&
            (search->address[0] == '\0' || strcmp(search->address, session->seat.peer) == 0) &&
            (search->local[0] == '\0' || strcmp(search->local, session->seat.local) == 0);
 }
 
-static int answer_lines(domus_stack *stack, const struct kv_search *search)
+static int answer_client_lines(domus_stack *stack, const struct kv_search *search)
 {
     domus_appender lines = {0};
     domus_slice slice;
@@ -123,7 +123,7 @@ static int answer_lines(domus_stack *stack, const struct kv_search *search)
     return error;
 }
 
-static int answer_search(domus_stack *stack, void *self, const void *payload)
+static int handle_search_of_desk(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_search *search = payload;
     struct kv_found found = {.is_there = false};
@@ -131,7 +131,7 @@ static int answer_search(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     if (search->kind == KV_LIST_THEM)
-        return answer_lines(stack, search);
+        return answer_client_lines(stack, search);
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
         if (!kv_is_searched(each, search))
             continue;
@@ -146,8 +146,9 @@ static int answer_search(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &kv_found_type, &found);
 }
 
-/* End the waits of all clients here, because the program ends and is a node of a cluster. */
-static int end_waiting(domus_stack *stack, void *self, const void *payload)
+/* End the waits of all clients on this desk, because the program ends and is a node of a
+ * cluster. */
+static int end_waits_of_desk(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
@@ -162,9 +163,9 @@ static int end_waiting(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour kv_clerk = {
     .name = "clerk",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&kv_question_type, answer_figures, 0},
-                             {&kv_search_type, answer_search, 0},
-                             {&kv_wait_end_type, end_waiting, 0},
+    .on = (const domus_on[]){{&kv_question_type, answer_desk_figures, 0},
+                             {&kv_search_type, handle_search_of_desk, 0},
+                             {&kv_wait_end_type, end_waits_of_desk, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -182,8 +183,9 @@ uint64_t kv_memory_max_of_shard(void)
     return bytes != 0 ? bytes / kv_shard_count : UINT64_MAX;
 }
 
-/* Bytes that each shard lacks to the largest room that there could be, so that a shard which has
- * told nothing yet has room. Relaxed: a hint, which may be old when it is read. */
+/* For each shard the bytes by which its free memory is less than the most that it could be, so that
+ * a shard which has told nothing yet seems to have all of it. Relaxed: a hint, which may be old
+ * when it is read. */
 static _Atomic uint64_t lacks[KV_SHARDS_MAX];
 
 void kv_room_note(const struct kv_store *store)

@@ -10,61 +10,66 @@ extern domus_address kv_clerks[KV_THREADS_MAX];
 extern uint32_t kv_clerk_count;
 extern const domus_behaviour kv_clerk;
 
-/* Add a connection to the desk of its thread, and remove it. */
+/* Add a connection to the desk of its thread, or remove it. */
 void kv_desk_enter(domus_stack *stack, struct kv_session *session);
 void kv_desk_leave(struct kv_session *session);
 
-/* Figures of shards and desks, which are added up. */
+/* Figures of shards and of desks, which are added up for INFO. */
 struct kv_figures {
-    uint64_t keys, expiring, expired, hits, misses, used_bytes, waiting; /* figures of a shard */
-    uint64_t clients, accepted, commands;                                /* figures of a desk */
+    /* figures of a shard: its keys and its memory */
+    uint64_t keys, expiring, expired, hits, misses, used_bytes, waiting;
+    /* figures of a desk: its connections */
+    uint64_t clients, accepted, commands;
     uint64_t silent; /* number of shards on other nodes that did not answer */
 };
 
 enum kv_question_kind { KV_ASK_FIGURES, KV_RESET_FIGURES, KV_LIMIT_MEMORY };
 
-/* An ask to shards and clerks, whose answer is a struct kv_figures. */
+/* The payload of an ask to shards and clerks (desk.c), whose answer is a struct kv_figures. */
 struct kv_question {
     enum kv_question_kind kind;
-    uint64_t value; /* the bytes that a shard may have */
+    uint64_t value; /* for a question that sets a limit: the bytes that a shard may have */
 };
 
 extern const domus_type kv_question_type;
 extern const domus_type kv_figures_type;
 
-/* Handles an ask of shards, by a shard. */
+/* The handler of a shard for a kv_question. */
 domus_handler kv_answer_question;
 
-/* Ask all shards and clerks, and continue with `then`, where kv_figures_sum() adds up the
- * answers. */
+/* Ask all shards and clerks for their figures, and continue with `then`, where kv_figures_sum()
+ * adds up the answers. */
 int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then);
-/* Ask all shards and clerks without waiting for their answers. */
+/* Ask all shards and clerks for their figures, without waiting for the answers. */
 int kv_ask_all_add(domus_stack *stack, const struct kv_question *question);
-/* Add up the answers. Returns 0; the error of an answer. In a cluster, shards that do not answer
- * are counted instead, so that observers of a node get the figures of the others. */
+/* Add up the figures in the answers to kv_ask_all(). Returns 0; the error of an answer. In a
+ * cluster, shards that do not answer are counted instead, so that observers of a node get the
+ * figures of the others. */
 int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum);
 
-#define KV_IDS_MOST 64u /* ids that one CLIENT LIST may ask for, at most */
+#define KV_IDS_MOST 64u /* most ids of clients that one CLIENT LIST may name */
 
 enum kv_search_kind {
-    KV_LIST_THEM, /* answered with the lines of CLIENT LIST, as a slice */
-    KV_END_THEM,  /* answered with the number of connections that were ended, an integer */
-    KV_FIND_THEM, /* answered with a struct kv_found */
+    /* answered with the lines of CLIENT LIST for the connections that match, as a slice */
+    KV_LIST_THEM,
+    KV_END_THEM,  /* ends the connections that match; answered with their number, an integer */
+    KV_FIND_THEM, /* finds a connection that matches; answered with a struct kv_found */
 };
 
 enum kv_client_type { KV_ANY_CLIENT, KV_NORMAL, KV_SUBSCRIBERS, KV_REPLICAS };
 
-/* An ask to clerks, about the connections that match all its members. */
+/* The payload of an ask to clerks about some connections: those that match all its members. */
 struct kv_search {
     enum kv_search_kind kind;
     enum kv_client_type type;
-    uint64_t but;                /* id of a connection that is left out; 0: none */
-    uint32_t id_count;           /* number of ids; 0: any connection */
-    char address[64], local[64]; /* endpoints of the connection; "": any */
+    uint64_t but; /* id of a connection that does not match in any case; 0: none */
+    /* number of ids in `ids`, one of which must match; 0: any connection matches */
+    uint32_t id_count;
+    char address[64], local[64]; /* texts of the endpoints that must match; "": any */
     uint64_t ids[KV_IDS_MOST];
 };
 
-/* Figures of a desk's search. */
+/* The answer of a clerk to KV_FIND_THEM: whether its desk has such a connection. */
 struct kv_found {
     bool is_there;
     uint32_t shard;
@@ -72,14 +77,15 @@ struct kv_found {
 };
 extern const domus_type kv_found_type;
 
-/* Returns whether a connection matches a search. */
+/* Returns whether a connection matches all members of a search. */
 bool kv_is_searched(const struct kv_session *session, const struct kv_search *search);
 
 extern const domus_type kv_search_type;
 
 int kv_ask_clerks(domus_stack *stack, const struct kv_search *search, domus_resumed *then);
 
-/* Write the line of CLIENT LIST of a connection. Thread-safety: its thread. */
+/* Write the line that CLIENT LIST has for a connection. Thread-safety: the thread of the
+ * connection. */
 void kv_describe(const domus_stack *stack, const struct kv_session *session,
                  domus_appender *appender);
 
@@ -87,14 +93,14 @@ void kv_describe(const domus_stack *stack, const struct kv_session *session,
 uint64_t kv_memory_max(void);
 uint64_t kv_memory_max_of_shard(void);
 
-/* Returns how many connections are accepted at most, as text. */
+/* Returns the most connections that are accepted at a time, as text. */
 const char *kv_clients_max(void);
 
-/* Returns whether a connection may send DEBUG. */
+/* Returns whether a connection may send the command DEBUG. */
 bool kv_may_debug(const struct kv_session *session);
 
-/* Write bytes as Redis does for people, and read them with a unit: 100, 100k, 100mb; kb, mb and gb
- * are powers of 1024, k, m and g of 1000. */
+/* Write a number of bytes as Redis does for people, and read a number of bytes with a unit: 100,
+ * 100k, 100mb; kb, mb and gb are powers of 1024, k, m and g of 1000. */
 bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes);
 void kv_print_bytes(char text[32], uint64_t bytes);
 

@@ -1,4 +1,4 @@
-/* A door finds its shard, and passes messages on to it. */
+/* A door (door.h) finds its shard in the cluster, and passes messages on to it. */
 #include "door.h"
 
 #include "desk.h"
@@ -12,21 +12,23 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define SEARCH_NS UINT64_C(10000000000) /* ns for a search, longer than any node is waited for */
-#define PAUSE_NS  UINT64_C(200000000)   /* ns of pause after a search that has failed */
+/* time-out in ns of a search for a shard, which is longer than any node is waited for */
+#define SEARCH_NS UINT64_C(10000000000)
+/* pause in ns after a search that has failed, before the next search may begin */
+#define PAUSE_NS UINT64_C(200000000)
 
 #define KV_TOO_FAR                                                                                 \
     "ERR the command is larger than 500 KiB, and its keys are on another node of the cluster"
 #define KV_UNLIKE "ERR kv.shards and kv.hashKey are not the same on all nodes of the cluster"
 
-static void shut_door(domus_stack *stack, struct kv_door *door)
+static void forget_shard_of_door(domus_stack *stack, struct kv_door *door)
 {
     if (door->is_open)
         (void)domus_unwatch(stack, door->down);
     door->is_open = door->is_remote = false;
 }
 
-/* Open the door to the shard, which has told its address. */
+/* Open a door, so that it forwards to the shard, which has told its address. */
 static int open_door_to(domus_stack *stack, struct kv_door *door, domus_address to)
 {
     int error = domus_watch_actor(stack, to, &door->down);
@@ -56,8 +58,9 @@ static int handle_search_result(domus_stack *stack, void *self, const domus_answ
     return error;
 }
 
-/* Pass on an evacuation, which concerns only a shard that lives here. */
-static int evacuate_found_shard(domus_stack *stack, void *self, const domus_answer *answer)
+/* Pass on the ask to evacuate, which concerns only a shard that lives on this node. */
+static int pass_evacuation_to_found_shard(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     struct kv_door *door = self;
 
@@ -69,8 +72,9 @@ static int evacuate_found_shard(domus_stack *stack, void *self, const domus_answ
     return domus_address_is_remote(shard) ? kv_ok(stack) : domus_forward(stack, shard);
 }
 
-/* Search the shard, and then continue with the current message. All others wait. */
-static int search_shard(domus_stack *stack, struct kv_door *door, domus_resumed *then)
+/* Search for the door's shard, and then continue with the current message. All other messages wait
+ * meanwhile. */
+static int search_for_shard(domus_stack *stack, struct kv_door *door, domus_resumed *then)
 {
     struct kv_lookup lookup;
     char key[16];
@@ -86,7 +90,7 @@ static int search_shard(domus_stack *stack, struct kv_door *door, domus_resumed 
                                   then);
 }
 
-static int pass_command_to_shard(domus_stack *stack, void *self, const void *payload)
+static int pass_message_to_shard(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_door *door = self;
 
@@ -95,28 +99,28 @@ static int pass_command_to_shard(domus_stack *stack, void *self, const void *pay
         int error = domus_forward(stack, door->to);
         if (error != -ESTALE && error != -EHOSTDOWN)
             return error;
-        shut_door(stack, door);
+        forget_shard_of_door(stack, door);
     }
-    return search_shard(stack, door, handle_search_result);
+    return search_for_shard(stack, door, handle_search_result);
 }
 
-static int evacuate_shard(domus_stack *stack, void *self, const void *payload)
+static int pass_evacuation(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_door *door = self;
 
     (void)payload;
     if (!door->is_open)
-        return search_shard(stack, door, evacuate_found_shard);
+        return search_for_shard(stack, door, pass_evacuation_to_found_shard);
     return door->is_remote ? kv_ok(stack) : domus_forward(stack, door->to);
 }
 
-static int pass_command(domus_stack *stack, void *self, const void *payload)
+static int pass_command_if_not_too_far(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_door *door = self;
 
     if (door->is_remote && ((const domus_resp_command *)payload)->bytes.size > KV_TRAVEL_MAX)
         return kv_error(stack, KV_TOO_FAR);
-    return pass_command_to_shard(stack, self, payload);
+    return pass_message_to_shard(stack, self, payload);
 }
 
 static int handle_ended_shard(domus_stack *stack, void *self, const void *payload)
@@ -132,14 +136,14 @@ static int handle_ended_shard(domus_stack *stack, void *self, const void *payloa
 const domus_behaviour kv_door = {
     .name = "door",
     .state_size = sizeof(struct kv_door),
-    .on = (const domus_on[]){{&domus_resp_command_type, pass_command, 0},
-                             {&kv_question_type, pass_command_to_shard, 0},
-                             {&kv_exec_type, pass_command_to_shard, 0},
-                             {&kv_unwatch_type, pass_command_to_shard, 0},
-                             {&kv_unblock_type, pass_command_to_shard, 0},
-                             {&kv_leave_type, pass_command_to_shard, 0},
-                             {&kv_gift_type, pass_command_to_shard, 0},
-                             {&kv_evacuate_type, evacuate_shard, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, pass_command_if_not_too_far, 0},
+                             {&kv_question_type, pass_message_to_shard, 0},
+                             {&kv_exec_type, pass_message_to_shard, 0},
+                             {&kv_unwatch_type, pass_message_to_shard, 0},
+                             {&kv_unblock_type, pass_message_to_shard, 0},
+                             {&kv_leave_type, pass_message_to_shard, 0},
+                             {&kv_gift_type, pass_message_to_shard, 0},
+                             {&kv_evacuate_type, pass_evacuation, 0},
                              {&domus_down_type, handle_ended_shard, 0},
                              {NULL, NULL, 0}},
 };

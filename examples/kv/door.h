@@ -13,9 +13,10 @@
 
 struct kv_door {
     uint32_t shard;
-    bool is_open;   /* the address `to` is known */
-    bool is_remote; /* the shard is on another node */
-    int error;      /* error of the last search, which ended at `failed_ns`; 0: none */
+    bool is_open;   /* whether the address `to` of the door's shard is known */
+    bool is_remote; /* whether the door's shard is on another node */
+    /* error of the last search for the shard, which ended at `failed_ns`; 0: none */
+    int error;
     uint64_t failed_ns;
     domus_address to;
     domus_watch down;

@@ -14,23 +14,24 @@
 
 #define LOOK_NS  UINT64_C(200000000)
 #define SPAWN_NS UINT64_C(5000000000)
-/* tag of the ask to this node's switchboard; other tags are numbers of nodes */
+/* Tag of the ask to this node's own switchboard; the tags of asks to envoys are the numbers of
+ * their nodes. */
 #define OWN       UINT64_C(0)
 #define PEERS_MAX 64u
 
 domus_address kv_exchange;
 
-/* Another node. */
+/* Another node of the cluster, to which messages are published. */
 struct peer {
     domus_node node;
-    domus_address envoy; /* address of the envoy; nobody: there is none yet */
+    domus_address envoy; /* address of this node's envoy there; nobody: it is not spawned yet */
     bool is_up;
 };
 
 struct exchange {
     struct peer peers[PEERS_MAX];
     uint32_t count;
-    bool spawns; /* an envoy is being spawned at `spawns_at` */
+    bool spawns; /* whether an envoy is being spawned, on the node `spawns_at` */
     uint64_t spawns_at;
 };
 
@@ -39,7 +40,7 @@ static const domus_type look_type = {.name = "look"};
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-static struct peer *find_node(struct exchange *exchange, uint64_t id)
+static struct peer *find_peer_node(struct exchange *exchange, uint64_t id)
 {
     for (uint32_t i = 0; i < exchange->count; i++) {
         if (exchange->peers[i].node.id == id)
@@ -48,8 +49,8 @@ static struct peer *find_node(struct exchange *exchange, uint64_t id)
     return NULL;
 }
 
-/* Update the list of nodes, and remove those that are gone. */
-static void update_nodes(struct exchange *exchange)
+/* Update the exchange's list of other nodes, and remove those that are gone. */
+static void update_peer_nodes(struct exchange *exchange)
 {
     domus_node_info nodes[PEERS_MAX + 1];
     uint32_t count = domus_cluster_nodes(kv_cluster, nodes, PEERS_MAX + 1);
@@ -59,7 +60,7 @@ static void update_nodes(struct exchange *exchange)
     for (uint32_t i = 0; i < count && i < PEERS_MAX + 1; i++) {
         if (nodes[i].is_here || nodes[i].state == DOMUS_NODE_ENDED)
             continue;
-        const struct peer *known = find_node(&old, nodes[i].node.id);
+        const struct peer *known = find_peer_node(&old, nodes[i].node.id);
         struct peer *peer = &exchange->peers[exchange->count++];
         *peer = known != NULL ? *known : (struct peer){.node = nodes[i].node};
         peer->is_up = nodes[i].state == DOMUS_NODE_UP;
@@ -69,7 +70,7 @@ static void update_nodes(struct exchange *exchange)
 static int handle_spawned_envoy(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct exchange *exchange = self;
-    struct peer *peer = find_node(exchange, exchange->spawns_at);
+    struct peer *peer = find_peer_node(exchange, exchange->spawns_at);
 
     exchange->spawns = false;
     if (answer->error != 0 || peer == NULL)
@@ -79,14 +80,14 @@ static int handle_spawned_envoy(domus_stack *stack, void *self, const domus_answ
     return 0;
 }
 
-/* Check for new nodes. One envoy is spawned at a time. */
+/* Check for nodes that have no envoy yet, and spawn one there. One envoy is spawned at a time. */
 static int look_for_new_nodes(domus_stack *stack, void *self, const void *payload)
 {
     struct exchange *exchange = self;
 
     (void)payload;
     (void)domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
-    update_nodes(exchange);
+    update_peer_nodes(exchange);
     for (uint32_t i = 0; i < exchange->count && !exchange->spawns; i++) {
         const struct peer *peer = &exchange->peers[i];
         if (!peer->is_up || peer->envoy.house != NULL)
@@ -96,15 +97,16 @@ static int look_for_new_nodes(domus_stack *stack, void *self, const void *payloa
         int error = domus_cluster_spawn(stack, peer->node, KV_ENVOY, NULL, NULL, SPAWN_NS,
                                         handle_spawned_envoy);
         exchange->spawns = error == DOMUS_PARKED;
-        return exchange->spawns ? error : 0; /* the next check tries again */
+        /* an envoy that cannot be spawned now is tried again by the next check */
+        return exchange->spawns ? error : 0;
     }
     return 0;
 }
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-static int ask_node(domus_stack *stack, domus_address to, const domus_resp_command *command,
-                    uint64_t tag)
+static int ask_node_to_publish(domus_stack *stack, domus_address to,
+                               const domus_resp_command *command, uint64_t tag)
 {
     domus_resp_command kept;
     int error = kv_command_keep(command, &kept);
@@ -117,7 +119,8 @@ static int ask_node(domus_stack *stack, domus_address to, const domus_resp_comma
     return error;
 }
 
-/* Add up the receivers. Nodes that do not answer count none. */
+/* Add up the receivers of a PUBLISH on all nodes. A node that does not answer counts as having
+ * none. */
 static int add_up_receivers(struct exchange *exchange, const domus_answer *answers,
                             struct kv_published *ret_sum)
 {
@@ -130,7 +133,7 @@ static int add_up_receivers(struct exchange *exchange, const domus_answer *answe
                 ret_sum->number = published->number;
             continue;
         }
-        struct peer *peer = find_node(exchange, answers->tag);
+        struct peer *peer = find_peer_node(exchange, answers->tag);
         if (peer != NULL && answers->error == -ESTALE)
             peer->envoy = (domus_address){NULL, 0};
         if (answers->tag == OWN)
@@ -139,7 +142,7 @@ static int add_up_receivers(struct exchange *exchange, const domus_answer *answe
     return 0;
 }
 
-static int answer_command(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_publish_command(domus_stack *stack, void *self, const domus_answer *answers)
 {
     struct kv_published sum;
     int error = add_up_receivers(self, answers, &sum);
@@ -147,7 +150,7 @@ static int answer_command(domus_stack *stack, void *self, const domus_answer *an
     return error != 0 ? error : kv_integer(stack, sum.receivers);
 }
 
-static int answer_publish(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_publish_ask(domus_stack *stack, void *self, const domus_answer *answers)
 {
     struct kv_published sum;
     int error = add_up_receivers(self, answers, &sum);
@@ -166,22 +169,22 @@ static int publish_to_nodes(domus_stack *stack, struct exchange *exchange,
             continue;
         if (command->bytes.size > KV_TRAVEL_MAX)
             return -EMSGSIZE;
-        asked += ask_node(stack, peer->envoy, command, peer->node.id) == 0;
+        asked += ask_node_to_publish(stack, peer->envoy, command, peer->node.id) == 0;
     }
     if (asked == 0)
         return domus_forward(stack, kv_switchboard);
-    int error = ask_node(stack, kv_switchboard, command, OWN);
+    int error = ask_node_to_publish(stack, kv_switchboard, command, OWN);
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
-static int handle_command(domus_stack *stack, void *self, const void *payload)
+static int handle_publish_command(domus_stack *stack, void *self, const void *payload)
 {
-    return publish_to_nodes(stack, self, payload, answer_command);
+    return publish_to_nodes(stack, self, payload, answer_publish_command);
 }
 
-static int handle_publish(domus_stack *stack, void *self, const void *payload)
+static int handle_publish_ask(domus_stack *stack, void *self, const void *payload)
 {
-    return publish_to_nodes(stack, self, payload, answer_publish);
+    return publish_to_nodes(stack, self, payload, answer_publish_ask);
 }
 
 static int mount_exchange(domus_stack *stack, void *self)
@@ -193,8 +196,8 @@ static int mount_exchange(domus_stack *stack, void *self)
 const domus_behaviour kv_exchange_behaviour = {
     .name = "exchange",
     .state_size = sizeof(struct exchange),
-    .on = (const domus_on[]){{&domus_resp_command_type, handle_command, 0},
-                             {&kv_publish_type, handle_publish, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, handle_publish_command, 0},
+                             {&kv_publish_type, handle_publish_ask, 0},
                              {&look_type, look_for_new_nodes, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_exchange,
@@ -203,10 +206,10 @@ const domus_behaviour kv_exchange_behaviour = {
 /* --- envoys ----------------------------------------------------------------------------------- */
 
 struct envoy {
-    bool watches; /* watches the exchange that has spawned it */
+    bool watches; /* whether the envoy watches the exchange that has spawned it */
 };
 
-static int greet_envoy(domus_stack *stack, void *self, const void *payload)
+static int handle_greeting(domus_stack *stack, void *self, const void *payload)
 {
     struct envoy *envoy = self;
 
@@ -216,10 +219,11 @@ static int greet_envoy(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* The exchange is watched here, too, because its greeting may be lost. */
-static int pass_publication_on(domus_stack *stack, void *self, const void *payload)
+/* Pass a publication on to the switchboard of this node. The sending exchange is watched here, too,
+ * because its greeting may be lost. */
+static int pass_publish_to_switchboard(domus_stack *stack, void *self, const void *payload)
 {
-    (void)greet_envoy(stack, self, payload);
+    (void)handle_greeting(stack, self, payload);
     return domus_forward(stack, kv_switchboard);
 }
 
@@ -232,8 +236,8 @@ static int handle_ended_exchange(domus_stack *stack, void *self, const void *pay
 const domus_behaviour kv_envoy = {
     .name = "envoy",
     .state_size = sizeof(struct envoy),
-    .on = (const domus_on[]){{&kv_publish_type, pass_publication_on, 0},
-                             {&kv_greeting_type, greet_envoy, 0},
+    .on = (const domus_on[]){{&kv_publish_type, pass_publish_to_switchboard, 0},
+                             {&kv_greeting_type, handle_greeting, 0},
                              {&domus_down_type, handle_ended_exchange, 0},
                              {NULL, NULL, 0}},
 };

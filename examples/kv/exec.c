@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Bytes that all transactions together have queued. Atomic, because a transaction may end on any
- * thread. */
+/* Bytes of the commands that all transactions of the program have queued. Atomic, because a
+ * transaction may end on any thread. */
 static _Atomic uint64_t queued_bytes;
 
 bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes)
@@ -34,19 +34,22 @@ void kv_transaction_free(struct kv_transaction *transaction)
     free(transaction);
 }
 
-static void release_exec(void *payload)
+static void release_transaction_payload(void *payload)
 {
     kv_transaction_free(*(struct kv_transaction **)payload);
 }
 
-const domus_type kv_exec_type = {
-    .name = "exec", .size = sizeof(struct kv_transaction *), .release = release_exec};
-const domus_type kv_executed_type = {
-    .name = "executed", .size = sizeof(struct kv_transaction *), .release = release_exec};
+const domus_type kv_exec_type = {.name = "exec",
+                                 .size = sizeof(struct kv_transaction *),
+                                 .release = release_transaction_payload};
+const domus_type kv_executed_type = {.name = "executed",
+                                     .size = sizeof(struct kv_transaction *),
+                                     .release = release_transaction_payload};
 
-/* Run the commands, and make an array of their answers. */
-static int run_commands(domus_stack *stack, struct kv_store *store,
-                        const struct kv_transaction *transaction, domus_resp_reply *ret_array)
+/* Run the commands of a transaction that have keys, and make an array of their answers. */
+static int run_queued_commands(domus_stack *stack, struct kv_store *store,
+                               const struct kv_transaction *transaction,
+                               domus_resp_reply *ret_array)
 {
     domus_resp_builder array = {.version = transaction->version, .bytes.size_max = kv_answer_max()};
 
@@ -77,11 +80,11 @@ int kv_exec(domus_stack *stack, void *self, const void *payload)
         return kv_error(stack, "EXECABORT Transaction discarded because of: " KV_OUT_OF_MEMORY);
     }
     if (!may_run) {
-        /* clients that wait are served also because keys may have expired */
+        /* Serve the clients that wait, because an expiry may have changed their keys. */
         kv_wait_serve(stack, store);
         return domus_reply(stack, &domus_resp_null_array_type, NULL);
     }
-    int error = run_commands(stack, store, transaction, &transaction->array);
+    int error = run_queued_commands(stack, store, transaction, &transaction->array);
     if (error == 0) {
         (void)domus_take(stack);
         error = domus_reply(stack, &kv_executed_type, &transaction);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PAST 1 /* a time that has passed */
+#define PAST 1 /* as an expiry, a time that has passed for sure */
 
 int64_t kv_wall_ms(void)
 {
@@ -46,13 +46,15 @@ const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, co
     return NULL;
 }
 
-/* Conditions of an EXPIRE command. */
+/* The conditions NX, XX, GT and LT of an EXPIRE command. */
 struct conditions {
     bool if_none, if_any, if_later, if_sooner;
 };
 
-/* Read NX, XX, GT and LT. Returns false if the command was answered with an error. */
-static bool read_conditions(struct kv_call *call, struct conditions *conditions, int *ret_result)
+/* Read the conditions NX, XX, GT and LT of EXPIRE. Returns false if the command was answered with
+ * an error. */
+static bool read_expire_conditions(struct kv_call *call, struct conditions *conditions,
+                                   int *ret_result)
 {
     domus_resp_error error;
 
@@ -85,7 +87,7 @@ static bool read_conditions(struct kv_call *call, struct conditions *conditions,
     return wrong == NULL;
 }
 
-static bool conditions_hold(struct conditions conditions, uint64_t before, uint64_t after)
+static bool expire_conditions_hold(struct conditions conditions, uint64_t before, uint64_t after)
 {
     if ((conditions.if_none && before != 0) || (conditions.if_any && before == 0))
         return false;
@@ -94,19 +96,19 @@ static bool conditions_hold(struct conditions conditions, uint64_t before, uint6
     return !conditions.if_sooner || before == 0 || after < before;
 }
 
-static int set_expiry(struct kv_call *call, enum kv_time time, const char *invalid)
+static int run_expire_command(struct kv_call *call, enum kv_time time, const char *invalid)
 {
     struct conditions conditions = {0};
     uint64_t expires_ms = 0;
     int result = 0;
 
-    if (!read_conditions(call, &conditions, &result))
+    if (!read_expire_conditions(call, &conditions, &result))
         return result;
     const char *wrong = kv_read_time(call, 2, time, invalid, &expires_ms);
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
     struct kv_item **link = kv_find(call);
-    if (link == NULL || !conditions_hold(conditions, (*link)->expires_ms, expires_ms))
+    if (link == NULL || !expire_conditions_hold(conditions, (*link)->expires_ms, expires_ms))
         return kv_integer(call->stack, 0);
     if (expires_ms == PAST)
         kv_store_remove(call->store, link);
@@ -117,22 +119,22 @@ static int set_expiry(struct kv_call *call, enum kv_time time, const char *inval
 
 int kv_run_expire(struct kv_call *call)
 {
-    return set_expiry(call, KV_SECONDS, "ERR invalid expire time in 'expire' command");
+    return run_expire_command(call, KV_SECONDS, "ERR invalid expire time in 'expire' command");
 }
 
 int kv_run_pexpire(struct kv_call *call)
 {
-    return set_expiry(call, KV_MS, "ERR invalid expire time in 'pexpire' command");
+    return run_expire_command(call, KV_MS, "ERR invalid expire time in 'pexpire' command");
 }
 
 int kv_run_expireat(struct kv_call *call)
 {
-    return set_expiry(call, KV_SECONDS_AT, "ERR invalid expire time in 'expireat' command");
+    return run_expire_command(call, KV_SECONDS_AT, "ERR invalid expire time in 'expireat' command");
 }
 
 int kv_run_pexpireat(struct kv_call *call)
 {
-    return set_expiry(call, KV_MS_AT, "ERR invalid expire time in 'pexpireat' command");
+    return run_expire_command(call, KV_MS_AT, "ERR invalid expire time in 'pexpireat' command");
 }
 
 /* --- the time that is left -------------------------------------------------------------------- */
@@ -157,26 +159,26 @@ int kv_run_pttl(struct kv_call *call)
     return answer_time_left(call, 1);
 }
 
-static int expiry_date(struct kv_call *call, int64_t unit_ms)
+static int answer_expiry_date(struct kv_call *call, int64_t unit_ms)
 {
     struct kv_item **link = kv_find(call);
 
     if (link == NULL || (*link)->expires_ms == 0)
         return kv_integer(call->stack, link == NULL ? -2 : -1);
     int64_t date_ms = (int64_t)(*link)->expires_ms + call->store->wall_ms;
-    /* rounded without an overflow, because the date may be the largest number */
+    /* Round to units without adding to the date, which may be the largest number. */
     int64_t rest_ms = date_ms % unit_ms;
     return kv_integer(call->stack, date_ms / unit_ms + (2 * rest_ms >= unit_ms));
 }
 
 int kv_run_expiretime(struct kv_call *call)
 {
-    return expiry_date(call, 1000);
+    return answer_expiry_date(call, 1000);
 }
 
 int kv_run_pexpiretime(struct kv_call *call)
 {
-    return expiry_date(call, 1);
+    return answer_expiry_date(call, 1);
 }
 
 int kv_run_persist(struct kv_call *call)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Read a number as Redis does. */
+/* Read a number with a fraction as Redis does. */
 static bool read_float(const char *bytes, size_t size, long double *ret_value)
 {
     char text[KV_FLOAT_MAX];

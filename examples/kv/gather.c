@@ -19,7 +19,7 @@ bool kv_is_gathering(void)
     return gathered != NULL;
 }
 
-static int add_bytes(domus_slice bytes)
+static int gather_bulk_bytes(domus_slice bytes)
 {
     int error = domus_resp_add_bulk(gathered, domus_slice_data(bytes), bytes.size);
 
@@ -27,7 +27,7 @@ static int add_bytes(domus_slice bytes)
     return error;
 }
 
-static int add_built(const domus_resp_reply *reply)
+static int gather_built_reply(const domus_resp_reply *reply)
 {
     int error = domus_resp_add_reply(gathered, reply);
 
@@ -35,7 +35,7 @@ static int add_built(const domus_resp_reply *reply)
     return error;
 }
 
-static int add_answer(const domus_type *type, const void *payload)
+static int gather_answer(const domus_type *type, const void *payload)
 {
     if (type == &domus_resp_ok_type)
         return domus_resp_add_simple(gathered, "OK");
@@ -56,21 +56,22 @@ static int add_answer(const domus_type *type, const void *payload)
         return domus_resp_add_error(gathered, "%.*s", (int)sizeof error->text, error->text);
     }
     if (type == &domus_slice_type)
-        return add_bytes(*(const domus_slice *)payload);
-    return type == &domus_resp_reply_type ? add_built(payload) : -EOPNOTSUPP;
+        return gather_bulk_bytes(*(const domus_slice *)payload);
+    return type == &domus_resp_reply_type ? gather_built_reply(payload) : -EOPNOTSUPP;
 }
 
-static int answer_gathered(const domus_type *type, const void *payload)
+static int gather_instead_of_reply(const domus_type *type, const void *payload)
 {
-    /* The builder keeps its first error, so the whole answer fails with it. */
-    (void)add_answer(type, payload);
+    /* Gather an answer of the running transaction. If that fails, the builder keeps its first
+     * error, so EXEC fails with it. */
+    (void)gather_answer(type, payload);
     return 0;
 }
 
 int kv_answer(domus_stack *stack, const domus_type *type, const void *payload)
 {
     if (__builtin_expect(gathered != NULL, false))
-        return answer_gathered(type, payload);
+        return gather_instead_of_reply(type, payload);
     return domus_reply(stack, type, payload);
 }
 

@@ -8,21 +8,23 @@
 #include <stdlib.h>
 
 static _Atomic(struct kv_gift *) returned[KV_SHARDS_MAX];
-static _Atomic uint32_t given[KV_SHARDS_MAX]; /* number of gifts that were made and are not freed */
+/* for each shard the number of its gifts that were made and are not freed */
+static _Atomic uint32_t given[KV_SHARDS_MAX];
 
 static void give_gift_back(void *payload)
 {
     struct kv_gift *gift = *(struct kv_gift **)payload;
 
     if (gift == NULL)
-        return; /* the gift could not be read, so there is none */
+        return; /* the pickler could not read the gift, so there is nothing to free */
     if (gift->has_left) {
         kv_gift_free(gift);
         return;
     }
     _Atomic(struct kv_gift *) *list = &returned[gift->shard];
     gift->next = atomic_load_explicit(list, memory_order_relaxed);
-    /* release: pairs with the acquire in kv_gifts_returned(), which then sees the whole gift */
+    /* Release: pairs with the acquire in kv_gifts_returned(), whose thread then sees the whole
+     * gift. */
     while (!atomic_compare_exchange_weak_explicit(list, &gift->next, gift, memory_order_release,
                                                   memory_order_relaxed))
         ;
@@ -40,7 +42,8 @@ struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, do
         domus_slice_free(elements);
         return NULL;
     }
-    atomic_fetch_add_explicit(&given[shard], 1, memory_order_relaxed); /* relaxed: only a count */
+    /* relaxed: the number of gifts is only a count */
+    atomic_fetch_add_explicit(&given[shard], 1, memory_order_relaxed);
     gift->shard = shard;
     gift->end = end;
     gift->elements = elements;

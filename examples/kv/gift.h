@@ -14,24 +14,29 @@
 struct kv_gift {
     struct kv_gift *next;
     uint32_t shard;
-    enum kv_end end;     /* the end of the list from which the element was taken */
-    bool was_waited_for; /* the element came only after its client had begun to wait */
-    bool has_left;       /* the gift was written for another node, which owns it now (travel.h) */
+    enum kv_end end;     /* the end of the list from which the elements were taken */
+    bool was_waited_for; /* whether the client had begun to wait before the element came */
+    /* whether the gift was written for another node, which owns it now (travel.h) */
+    bool has_left;
     domus_slice key;
-    domus_slice elements; /* one element; or, with `count`, the array of elements as it is sent */
-    uint32_t count;       /* number of elements of the array; 0: there is none */
+    /* one element; or, with a `count`, the array of elements as it is sent to the client */
+    domus_slice elements;
+    /* number of elements in the array `elements`; 0: there is one element and no array */
+    uint32_t count;
 };
 
-/* The payload is a pointer to a gift. */
+/* The type of an answer that is a gift; its payload is a pointer to the gift. */
 extern const domus_type kv_gift_type;
 
-/* Make a gift. The elements are consumed in every case. Returns NULL without memory. */
+/* Make a gift of elements that were taken from a list. The elements are consumed in every case.
+ * Returns NULL without memory. */
 struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, domus_slice elements,
                             uint32_t count);
 /* Free a gift whose elements were sent to the peer, or were never taken from their list. */
 void kv_gift_free(struct kv_gift *gift);
 
-/* Returns whether any gifts of a shard are under way, or were given back and not freed. */
+/* Returns whether any gifts of a shard are under way, or were given back to the shard and are not
+ * freed. */
 bool kv_gifts_given(uint32_t shard);
 
 /* Take the gifts that were given back to a shard, the last one first; NULL: none. */

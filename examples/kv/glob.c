@@ -5,7 +5,7 @@
  * product of both lengths. */
 #include "glob.h"
 
-/* One byte of a text, and the class in a pattern that it must match. */
+/* A class in a pattern, such as [a-z], and the byte of a text that it must match. */
 struct class
 {
     const char *at, *end;
@@ -13,7 +13,7 @@ struct class
 };
 
 /* Read a class behind its '['; a class without ']' extends to the end of the pattern. */
-static void read_class(struct class *class, char byte)
+static void read_byte_of_class(struct class *class, char byte)
 {
     const char *at = class->at, *end = class->end;
     bool is_not = at < end && *at == '^';
@@ -39,14 +39,15 @@ static void read_class(struct class *class, char byte)
     class->fits = class->fits != is_not;
 }
 
-/* Returns where the pattern continues if its next part matches the byte; NULL if it does not. */
+/* Returns the place where the pattern continues if its next part matches the byte; NULL if that
+ * part does not match. */
 static const char *match_part_of_pattern(const char *at, const char *end, char byte)
 {
     if (*at == '?')
         return at + 1;
     if (*at == '[') {
         struct class class = {at + 1, end, false};
-        read_class(&class, byte);
+        read_byte_of_class(&class, byte);
         return class.fits ? class.at : NULL;
     }
     if (*at == '\\' && end - at >= 2)
@@ -57,8 +58,8 @@ static const char *match_part_of_pattern(const char *at, const char *end, char b
 bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t size)
 {
     const char *at = pattern, *end = pattern + pattern_size;
-    const char *star = NULL; /* the pattern behind the last star */
-    size_t from = 0;         /* offset of the text that follows the last star's match */
+    const char *star = NULL; /* the rest of the pattern behind the last star */
+    size_t from = 0;         /* offset of the text at which the rest of the pattern is tried next */
 
     for (size_t i = 0; i < size;) {
         const char *next = NULL;

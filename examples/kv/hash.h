@@ -16,11 +16,11 @@ static inline bool kv_hash_is_large(const struct kv_item *item)
  * kind of value. */
 int kv_hash_find(struct kv_call *call, struct kv_item ***ret_link);
 
-/* Returns the link to a field; NULL if the hash has no such field. */
+/* Returns the link to the item of a field of a hash; NULL if the hash has no such field. */
 struct kv_item **kv_hash_field(struct kv_item *item, domus_slice field);
 
-/* Find the field that argument 2 of a call names. Returns 0, with NULL if there is no such key or
- * field; -EINVAL for another kind of value. */
+/* Find the field of a hash that argument 2 of a call names. Returns 0, with NULL if there is no
+ * such key or field; -EINVAL for another kind of value. */
 int kv_hash_find_field(struct kv_call *call, struct kv_item ***ret_field);
 
 /* Set a field of the hash of a call, which is made if it is not there. Returns 1 if the field is

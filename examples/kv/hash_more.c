@@ -28,8 +28,8 @@ int kv_run_hstrlen(struct kv_call *call)
     return kv_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
 }
 
-/* Set a field to bytes that are no argument of the command. */
-static int set_text(struct kv_call *call, char *text, uint32_t size)
+/* Set the field of a call to a text that was computed, and is no argument of the command. */
+static int set_field_to_text(struct kv_call *call, char *text, uint32_t size)
 {
     domus_page page = {text};
     int error =
@@ -55,7 +55,7 @@ int kv_run_hincrby(struct kv_call *call)
     }
     if (__builtin_add_overflow(value, by, &value))
         return kv_error(call->stack, "ERR increment or decrement would overflow");
-    int error = set_text(call, text, kv_print_integer(text, value));
+    int error = set_field_to_text(call, text, kv_print_integer(text, value));
     return error != 0 ? error : kv_integer(call->stack, value);
 }
 
@@ -78,13 +78,14 @@ int kv_run_hincrbyfloat(struct kv_call *call)
     if (isnan(value) || isinf(value))
         return kv_error(call->stack, "ERR increment would produce NaN or Infinity");
     uint32_t size = kv_print_float(text, value);
-    int error = set_text(call, text, size);
+    int error = set_field_to_text(call, text, size);
     return error != 0 ? error : kv_bytes(call->stack, (domus_resp_bytes){text, size});
 }
 
 /* --- random fields ---------------------------------------------------------------------------- */
 
-static void add_field(domus_resp_builder *builder, const struct kv_item *item, bool with_value)
+static void add_field_to_answer(domus_resp_builder *builder, const struct kv_item *item,
+                                bool with_value)
 {
     domus_resp_bytes value = kv_item_string(item);
 
@@ -95,18 +96,18 @@ static void add_field(domus_resp_builder *builder, const struct kv_item *item, b
         (void)domus_resp_add_bulk(builder, value.data, value.size);
 }
 
-/* Add `count` random fields, which may be the same. */
+/* Add `count` random fields to the answer of HRANDFIELD; a field may be chosen again. */
 static void add_random_fields(domus_resp_builder *builder, const struct kv_table *fields,
                               uint32_t count, bool with_values)
 {
     (void)domus_resp_add_array(builder, with_values && builder->version != 3 ? 2 * count : count);
     while (count-- > 0 && builder->bytes.error == 0)
-        add_field(builder, kv_table_any(fields), with_values);
+        add_field_to_answer(builder, kv_table_any(fields), with_values);
 }
 
-/* Choose job->found different random fields. Each of the job->left fields that were not considered
- * yet has the same chance. */
-static int choose_different(struct kv_call *call, struct kv_job *job)
+/* Choose job->found different random fields for HRANDFIELD. Each of the job->left fields that were
+ * not considered yet has the same chance. */
+static int choose_different_fields(struct kv_call *call, struct kv_job *job)
 {
     const struct kv_table *fields = (*job->link)->fields;
 
@@ -118,7 +119,7 @@ static int choose_different(struct kv_call *call, struct kv_job *job)
              item != NULL && job->found != 0; item = item->next, job->left--) {
             if (kv_chance() % (uint64_t)job->left >= (uint64_t)job->found)
                 continue;
-            add_field(&job->builder, item, job->is_set);
+            add_field_to_answer(&job->builder, item, job->is_set);
             (void)kv_job_is_full(job, kv_item_string(item).size);
             job->found--;
         }
@@ -126,7 +127,7 @@ static int choose_different(struct kv_call *call, struct kv_job *job)
     return job->builder.bytes.error;
 }
 
-static int answer_different(struct kv_call *call, struct kv_job *job, int error)
+static int end_choice_of_fields(struct kv_call *call, struct kv_job *job, int error)
 {
     bool is_too_large = error == -EMSGSIZE && job->builder.bytes.error == 0;
 
@@ -139,14 +140,16 @@ static int answer_different(struct kv_call *call, struct kv_job *job, int error)
 static int answer_with_different_fields(struct kv_call *call, struct kv_item **link, uint64_t count,
                                         domus_resp_builder *builder, bool with_values)
 {
-    struct kv_job job = {.piece = choose_different, .finish = answer_different, .link = link};
+    struct kv_job job = {
+        .piece = choose_different_fields, .finish = end_choice_of_fields, .link = link};
     uint64_t all = (*link)->fields->count;
 
     if (count > all)
         count = all;
     (void)domus_resp_add_array(
         builder, (uint32_t)(with_values && builder->version != 3 ? 2 * count : count));
-    if (count >= KV_JOB_COST / 64) { /* memory that is not written to costs nothing (walk.c) */
+    /* reserved memory that is not written to costs nothing (walk.c) */
+    if (count >= KV_JOB_COST / 64) {
         uint64_t most = 2 * call->store->memory.used_bytes;
         uint64_t free = builder->bytes.size_max - builder->bytes.size;
         (void)domus_append_room(&builder->bytes, (size_t)(most < free ? most : free));

@@ -27,7 +27,7 @@ int kv_hash_find_field(struct kv_call *call, struct kv_item ***ret_field)
     return 0;
 }
 
-static struct kv_item **add_fields(struct kv_call *call)
+static struct kv_item **add_empty_hash(struct kv_call *call)
 {
     struct kv_table *fields = kv_allocate(&call->store->memory, sizeof *fields);
     struct kv_item **link = fields != NULL ? kv_find_or_add(call, 0) : NULL;
@@ -43,7 +43,7 @@ static struct kv_item **add_fields(struct kv_call *call)
 }
 
 /* Returns whether a hash is too large for the list form of Redis, after it got this field. */
-static bool is_too_large(const struct kv_table *fields, domus_slice field, domus_slice value)
+static bool is_hash_too_large(const struct kv_table *fields, domus_slice field, domus_slice value)
 {
     int64_t bytes = kv_limit(KV_HASH_VALUE);
 
@@ -51,9 +51,9 @@ static bool is_too_large(const struct kv_table *fields, domus_slice field, domus
            (int64_t)fields->count > kv_limit(KV_HASH_ENTRIES);
 }
 
-/* Set a field. Returns 1 if it is new; 0; -ENOMEM. */
-static int set_field(struct kv_call *call, struct kv_item *item, domus_slice field,
-                     domus_slice value)
+/* Set a field of the hash in `item`. Returns 1 if the field is new; 0 if it was there; -ENOMEM. */
+static int set_hash_field(struct kv_call *call, struct kv_item *item, domus_slice field,
+                          domus_slice value)
 {
     struct kv_memory *memory = &call->store->memory;
     uint32_t room = value.size <= DOMUS_RESP_SHORT_MAX ? value.size : 0;
@@ -70,7 +70,7 @@ static int set_field(struct kv_call *call, struct kv_item *item, domus_slice fie
     if (error != 0 && is_new)
         kv_table_remove(item->fields, memory, link);
     if (item->size == 0)
-        item->size = is_too_large(item->fields, field, value);
+        item->size = is_hash_too_large(item->fields, field, value);
     return error != 0 ? error : is_new;
 }
 
@@ -78,15 +78,16 @@ int kv_hash_set(struct kv_call *call, domus_slice field, domus_slice value)
 {
     struct kv_item **link;
 
-    if (kv_hash_find(call, &link) == 0 && (link = add_fields(call)) == NULL)
+    if (kv_hash_find(call, &link) == 0 && (link = add_empty_hash(call)) == NULL)
         return -ENOMEM;
-    int result = set_field(call, *link, field, value);
+    int result = set_hash_field(call, *link, field, value);
     if ((*link)->fields->count == 0)
-        kv_store_remove(call->store, link); /* a hash without fields must not exist */
+        /* remove the key again, because a hash without fields must not exist */
+        kv_store_remove(call->store, link);
     return result;
 }
 
-static int set_fields(struct kv_call *call, int64_t *ret_added)
+static int set_all_fields(struct kv_call *call, int64_t *ret_added)
 {
     struct kv_item **link;
     int there = kv_hash_find(call, &link);
@@ -94,11 +95,11 @@ static int set_fields(struct kv_call *call, int64_t *ret_added)
 
     if (there < 0)
         return -EINVAL;
-    if (there == 0 && (link = add_fields(call)) == NULL)
+    if (there == 0 && (link = add_empty_hash(call)) == NULL)
         return -ENOMEM;
     for (uint32_t i = 2; i + 1 < call->command->count && result >= 0; i += 2) {
-        result = set_field(call, *link, domus_resp_argument(call->command, i),
-                           domus_resp_argument(call->command, i + 1));
+        result = set_hash_field(call, *link, domus_resp_argument(call->command, i),
+                                domus_resp_argument(call->command, i + 1));
         *ret_added += result > 0;
     }
     if ((*link)->fields->count == 0)
@@ -106,7 +107,7 @@ static int set_fields(struct kv_call *call, int64_t *ret_added)
     return result < 0 ? result : 0;
 }
 
-static int answer_set(struct kv_call *call, bool with_count)
+static int run_hset_command(struct kv_call *call, bool with_count)
 {
     int64_t added = 0;
 
@@ -114,7 +115,7 @@ static int answer_set(struct kv_call *call, bool with_count)
         return kv_error(call->stack, with_count
                                          ? "ERR wrong number of arguments for 'hset' command"
                                          : "ERR wrong number of arguments for 'hmset' command");
-    int error = set_fields(call, &added);
+    int error = set_all_fields(call, &added);
     if (error == -EINVAL)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (error != 0)
@@ -124,12 +125,12 @@ static int answer_set(struct kv_call *call, bool with_count)
 
 int kv_run_hset(struct kv_call *call)
 {
-    return answer_set(call, true);
+    return run_hset_command(call, true);
 }
 
 int kv_run_hmset(struct kv_call *call)
 {
-    return answer_set(call, false);
+    return run_hset_command(call, false);
 }
 
 int kv_run_hget(struct kv_call *call)

@@ -1,4 +1,4 @@
-/* INFO: writes sections of lines, in the form that monitors of Redis read. */
+/* The command INFO: it writes sections of lines, in the form that monitors of Redis read. */
 #include "desk.h"
 #include "nodes.h"
 
@@ -22,7 +22,7 @@ int64_t kv_begun_s(void)
 
 typedef void section(domus_appender *text, const struct kv_figures *sum);
 
-static void add_server(domus_appender *text, const struct kv_figures *sum)
+static void add_server_section(domus_appender *text, const struct kv_figures *sum)
 {
     int64_t now_ms = kv_wall_ms();
     int64_t up_s = (now_ms - begun_ms) / 1000;
@@ -36,7 +36,7 @@ static void add_server(domus_appender *text, const struct kv_figures *sum)
                             (int)getpid(), now_ms, up_s, up_s / 86400);
 }
 
-static void add_clients(domus_appender *text, const struct kv_figures *sum)
+static void add_clients_section(domus_appender *text, const struct kv_figures *sum)
 {
     (void)domus_append_text(text,
                             "connected_clients:%" PRIu64 "\r\ncluster_connections:0\r\n"
@@ -45,7 +45,7 @@ static void add_clients(domus_appender *text, const struct kv_figures *sum)
                             sum->clients, kv_clients_max(), sum->waiting);
 }
 
-static uint64_t resident_bytes(void)
+static uint64_t resident_bytes_of_process(void)
 {
     unsigned long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
@@ -58,7 +58,7 @@ static uint64_t resident_bytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void add_memory(domus_appender *text, const struct kv_figures *sum)
+static void add_memory_section(domus_appender *text, const struct kv_figures *sum)
 {
     char used[32], most[32];
 
@@ -69,16 +69,17 @@ static void add_memory(domus_appender *text, const struct kv_figures *sum)
                             "used_memory_rss:%" PRIu64 "\r\nmaxmemory:%" PRIu64
                             "\r\nmaxmemory_human:%s\r\nmaxmemory_policy:noeviction\r\n"
                             "mem_allocator:libc\r\n",
-                            sum->used_bytes, used, resident_bytes(), kv_memory_max(), most);
+                            sum->used_bytes, used, resident_bytes_of_process(), kv_memory_max(),
+                            most);
 }
 
-static void add_persistence(domus_appender *text, const struct kv_figures *sum)
+static void add_persistence_section(domus_appender *text, const struct kv_figures *sum)
 {
     (void)sum;
     (void)domus_append_text(text, "loading:0\r\nrdb_bgsave_in_progress:0\r\naof_enabled:0\r\n");
 }
 
-static void add_stats(domus_appender *text, const struct kv_figures *sum)
+static void add_stats_section(domus_appender *text, const struct kv_figures *sum)
 {
     (void)domus_append_text(text,
                             "total_connections_received:%" PRIu64
@@ -88,13 +89,13 @@ static void add_stats(domus_appender *text, const struct kv_figures *sum)
                             sum->accepted, sum->commands, sum->expired, sum->hits, sum->misses);
 }
 
-static void add_replication(domus_appender *text, const struct kv_figures *sum)
+static void add_replication_section(domus_appender *text, const struct kv_figures *sum)
 {
     (void)sum;
     (void)domus_append_text(text, "role:master\r\nconnected_slaves:0\r\n");
 }
 
-static void add_cpu(domus_appender *text, const struct kv_figures *sum)
+static void add_cpu_section(domus_appender *text, const struct kv_figures *sum)
 {
     struct rusage usage;
 
@@ -105,13 +106,13 @@ static void add_cpu(domus_appender *text, const struct kv_figures *sum)
                             (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
 }
 
-static void add_cluster(domus_appender *text, const struct kv_figures *sum)
+static void add_cluster_section(domus_appender *text, const struct kv_figures *sum)
 {
     (void)sum;
     kv_nodes_describe(text);
 }
 
-static void add_keyspace(domus_appender *text, const struct kv_figures *sum)
+static void add_keyspace_section(domus_appender *text, const struct kv_figures *sum)
 {
     if (kv_cluster != NULL)
         (void)domus_append_text(text, "kv_shards_silent:%" PRIu64 "\r\n", sum->silent);
@@ -122,19 +123,20 @@ static void add_keyspace(domus_appender *text, const struct kv_figures *sum)
 
 static const struct {
     const char *title;
-    const char *name; /* name of the section, in capitals */
+    const char *name; /* name of the section of INFO, in capitals */
     section *add;
-    bool has_figures; /* the section needs figures of shards and desks, which must be asked for */
+    /* whether the section needs figures of shards and desks, which must be asked for */
+    bool has_figures;
 } sections[] = {
-    {"Server", "SERVER", add_server, false},
-    {"Clients", "CLIENTS", add_clients, true},
-    {"Memory", "MEMORY", add_memory, true},
-    {"Persistence", "PERSISTENCE", add_persistence, false},
-    {"Stats", "STATS", add_stats, true},
-    {"Replication", "REPLICATION", add_replication, false},
-    {"CPU", "CPU", add_cpu, false},
-    {"Cluster", "CLUSTER", add_cluster, false},
-    {"Keyspace", "KEYSPACE", add_keyspace, true},
+    {"Server", "SERVER", add_server_section, false},
+    {"Clients", "CLIENTS", add_clients_section, true},
+    {"Memory", "MEMORY", add_memory_section, true},
+    {"Persistence", "PERSISTENCE", add_persistence_section, false},
+    {"Stats", "STATS", add_stats_section, true},
+    {"Replication", "REPLICATION", add_replication_section, false},
+    {"CPU", "CPU", add_cpu_section, false},
+    {"Cluster", "CLUSTER", add_cluster_section, false},
+    {"Keyspace", "KEYSPACE", add_keyspace_section, true},
 };
 
 static bool is_section_asked_for(const domus_resp_command *command, const char *name)
@@ -148,7 +150,7 @@ static bool is_section_asked_for(const domus_resp_command *command, const char *
     return command->count == 1;
 }
 
-static int answer_info(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_with_info(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
     domus_resp_builder builder = {.version = frame->command->version};
@@ -185,8 +187,9 @@ int kv_serve_info(domus_stack *stack, void *self, const void *payload)
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         has_figures = has_figures ||
                       (sections[i].has_figures && is_section_asked_for(payload, sections[i].name));
-    /* answered at once, because a node is asked whether it is up before its shards live anywhere */
+    /* Answer at once if no shard has to be asked: a node is asked by INFO whether it is up, before
+     * its shards live anywhere. */
     if (!has_figures)
-        return answer_info(stack, self, NULL);
-    return kv_ask_all(stack, &question, answer_info);
+        return answer_with_info(stack, self, NULL);
+    return kv_ask_all(stack, &question, answer_with_info);
 }

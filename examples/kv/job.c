@@ -13,7 +13,7 @@
 
 static int continue_job(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int run_piece(struct kv_call *call, struct kv_job *job)
+static int run_piece_of_job(struct kv_call *call, struct kv_job *job)
 {
     job->cost = 0;
     return job->piece(call, job);
@@ -26,7 +26,7 @@ static int end_parked_job(struct kv_call *call, struct kv_job *job, int error)
 
     store->job = NULL;
     int result = job->finish(call, job, error);
-    /* the command is observed as begun before it has changed anything */
+    /* Note the change now: when the command was parked, it had not changed anything yet. */
     if (store->observed != NULL) {
         kv_observed_note(store, call->hash, call->key);
         kv_wait_serve(call->stack, store);
@@ -48,7 +48,7 @@ static int continue_job(domus_stack *stack, void *self, const domus_answer *answ
     int result = answer->error;
 
     if (result == 0)
-        result = run_piece(&call, job);
+        result = run_piece_of_job(&call, job);
     if (result > 0)
         result = domus_sleep(stack, MOMENT_NS, continue_job);
     return result == DOMUS_PARKED ? result : end_parked_job(&call, job, result);
@@ -83,9 +83,9 @@ static int park_job(struct kv_call *call, const struct kv_job *begun)
 int kv_job_run(struct kv_call *call, const struct kv_job *begun)
 {
     struct kv_job job = *begun;
-    int result = run_piece(call, &job);
+    int result = run_piece_of_job(call, &job);
 
     for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++)
-        result = i < PIECES_OF_TRANSACTION ? run_piece(call, &job) : -EMSGSIZE;
+        result = i < PIECES_OF_TRANSACTION ? run_piece_of_job(call, &job) : -EMSGSIZE;
     return result > 0 ? park_job(call, &job) : job.finish(call, &job, result);
 }

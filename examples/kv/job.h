@@ -13,41 +13,45 @@
 #include "kv.h"
 #include "list.h"
 
-#define KV_JOB_COST 1048576u /* cost of a piece: 1 for each copied byte, 64 for each element */
+/* cost at which a piece of a job ends: 1 for each copied byte, 64 for each element */
+#define KV_JOB_COST 1048576u
 
 struct kv_job {
-    /* Do a piece. Returns 1 if there is more; 0; or a negative errno. */
+    /* Do a piece of the job. Returns 1 if there is more to do; 0 if it is done; or a negative
+     * errno. */
     int (*piece)(struct kv_call *call, struct kv_job *job);
     /* Finish the job, with 0 or a negative errno: answer, and free its memory. Returns as a
      * command. */
     int (*finish)(struct kv_call *call, struct kv_job *job, int error);
-    struct kv_item **link; /* the pointer to the value in its table */
+    struct kv_item **link; /* the link to the item with the value, in its table */
     uint64_t at, end;      /* index of the next element, and index at which the job ends */
-    uint64_t written;      /* bytes that were written to a string */
-    uint64_t cost;         /* the cost of this piece so far */
-    struct kv_place place; /* place of the next element in a list */
-    /* index of the command's argument that the job copies; 0: it writes `byte` */
+    uint64_t written;      /* number of bytes that the job has written to a string */
+    uint64_t cost;         /* cost of the job's current piece so far */
+    struct kv_place place; /* place of the next element in a list that the job reads */
+    /* index of the argument whose bytes the job copies; 0: the job writes `byte` */
     uint32_t argument;
-    char byte;            /* the byte with which a string is filled */
-    int64_t skip, left;   /* number of elements still to be skipped, and still wanted */
-    int64_t found, first; /* number of elements that were found, and index of the first one */
-    bool from_tail;       /* the list is read from its tail */
+    char byte; /* the byte with which a string is filled */
+    /* number of elements that are still to be skipped, and that are still wanted */
+    int64_t skip, left;
+    int64_t found, first; /* number of elements that were found, and index of the first of them */
+    bool from_tail;       /* whether the list is read from its tail */
     /* HRANDFIELD: the values are wanted too; LINSERT: the element goes after the pivot */
     bool is_set;
     domus_resp_builder builder;
     domus_appender bytes;
-    char *room; /* place in `bytes` where the job writes next */
-    void *copy; /* the copy of a list or a table */
+    char *room; /* place at which the job writes next, in the memory of `bytes` */
+    void *copy; /* the copy of a list or a table that the job makes */
     /* the command, whose key is its first argument; set when the job has not ended at once */
     domus_resp_command command;
     domus_slice key;
     uint64_t hash;
 };
 
-/* Run a copy of a job, and answer the call. */
+/* Run a copy of a job in pieces, and answer the call when it is done. */
 int kv_job_run(struct kv_call *call, const struct kv_job *job);
 
-/* Add the cost of an element. Returns whether the piece is long enough. */
+/* Add the cost of an element to the current piece of a job. Returns whether the piece is long
+ * enough, and ends. */
 static inline bool kv_job_is_full(struct kv_job *job, uint64_t cost)
 {
     job->cost += 64 + cost;

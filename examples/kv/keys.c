@@ -1,8 +1,8 @@
-/* Commands that concern keys of any kind. */
+/* Commands for keys whose values may be of any kind, such as DEL, EXISTS, TYPE and DBSIZE. */
 #include "kv.h"
 #include "observed.h"
 
-static struct kv_item **find_key(struct kv_call *call, uint32_t i)
+static struct kv_item **find_argument_key(struct kv_call *call, uint32_t i)
 {
     kv_turn_to(call, i);
     return kv_find(call);
@@ -13,7 +13,7 @@ int kv_run_del(struct kv_call *call)
     int64_t count = 0;
 
     for (uint32_t i = 1; i < call->command->count; i++) {
-        struct kv_item **link = find_key(call, i);
+        struct kv_item **link = find_argument_key(call, i);
         if (link == NULL)
             continue;
         kv_store_remove(call->store, link);
@@ -27,7 +27,7 @@ int kv_run_exists(struct kv_call *call)
     int64_t count = 0;
 
     for (uint32_t i = 1; i < call->command->count; i++)
-        count += find_key(call, i) != NULL;
+        count += find_argument_key(call, i) != NULL;
     return kv_integer(call->stack, count);
 }
 
@@ -38,7 +38,7 @@ int kv_run_mget(struct kv_call *call)
 
     (void)domus_resp_add_array(&builder, call->command->count - 1);
     for (uint32_t i = 1; i < call->command->count; i++) {
-        struct kv_item **link = find_key(call, i);
+        struct kv_item **link = find_argument_key(call, i);
         if (link != NULL && kv_is_string(*link)) {
             domus_resp_bytes bytes = kv_item_string(*link);
             (void)domus_resp_add_bulk(&builder, bytes.data, bytes.size);

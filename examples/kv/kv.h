@@ -19,29 +19,29 @@
 enum kv_debug { KV_DEBUG_NO, KV_DEBUG_LOCAL, KV_DEBUG_YES };
 
 struct kv_settings {
-    uint64_t memory_max_bytes;  /* bytes that all shards may use together; 0: no limit */
+    uint64_t memory_max_bytes;  /* most bytes that all shards may use together; 0: no limit */
     uint64_t answer_max_bytes;  /* the most bytes of an answer that is put together from pieces */
     uint64_t value_max_bytes;   /* the most bytes of one argument */
     uint64_t command_max_bytes; /* the most bytes of one command */
     uint32_t arguments_max;     /* the most arguments of a command */
     /* the most bytes of commands that have come only in part, or that are not answered yet */
     uint64_t incomplete_max_bytes;
-    uint32_t scan_max; /* number of elements that one SCAN returns, roughly */
+    uint32_t scan_max; /* about the number of elements that one SCAN returns */
     /* number of shards; 0: one for each thread, or 32 in a cluster */
     uint32_t shards;
     uint32_t transaction_commands; /* the most commands that one transaction may queue */
     uint64_t transaction_bytes;    /* the most bytes of the commands that one transaction queues */
     uint64_t transaction_memory;   /* the most bytes of the queued commands of all connections */
     uint32_t subscriptions_max;    /* the most subscriptions of one connection */
-    uint64_t subscription_bytes;   /* the most bytes of all subscriptions */
+    uint64_t subscription_bytes;   /* the most bytes of all subscriptions of all connections */
     /* the most bytes of the keys that clients watch and wait for, in all shards */
     uint64_t observed_bytes;
-    uint32_t debug; /* one of enum kv_debug */
-    bool cluster;   /* the shards are spread over the nodes of a cluster (nodes.h) */
-    /* key of the hash that decides which shard has a key; all nodes of a cluster have the same
+    uint32_t debug; /* which clients may send DEBUG, one of enum kv_debug */
+    bool cluster;   /* whether the shards are spread over the nodes of a cluster (nodes.h) */
+    /* secret of the hash by which the shard of a key is found; all nodes of a cluster have the same
      * one */
     char hash_key[128];
-    char password[128]; /* password that a client must give; "": none is asked for */
+    char password[128]; /* password that each client must give; "": none is asked for */
 };
 
 /* The settings of the program. Constant once the program has started. */
@@ -49,13 +49,13 @@ extern struct kv_settings kv_settings;
 extern domus_address kv_shards[KV_SHARDS_MAX];
 extern uint32_t kv_shard_count;
 
-/* A command that runs in a shard. */
+/* A call: a command that runs in a shard, and the key that it works on. */
 struct kv_call {
     domus_stack *stack;
     struct kv_store *store;
     const domus_resp_command *command;
     domus_slice key;
-    uint64_t hash; /* the hash of the key */
+    uint64_t hash; /* hash of the key that the command works on now */
 };
 
 typedef int kv_run(struct kv_call *call);
@@ -67,26 +67,27 @@ struct kv_seat {
     struct kv_session *next, *before;
     domus_address self;
     uint64_t begun_ns;
-    uint64_t commands;            /* commands that the client has sent */
-    bool is_ending;               /* CLIENT KILL is ending the connection */
-    const struct kv_command *row; /* the client's last command; NULL: none */
-    const char *word;             /* subcommand of that command, if it has one */
-    const domus_channel *channel; /* the connection's channel; NULL: it is closed */
-    char peer[64], local[64];     /* endpoints of the client and of this server */
+    uint64_t commands;            /* number of commands that the client has sent */
+    bool is_ending;               /* whether CLIENT KILL is ending the connection */
+    const struct kv_command *row; /* row of the client's last command; NULL: none */
+    const char *word;             /* subcommand of the client's last command, if it has one */
+    const domus_channel *channel; /* channel of the connection; NULL: the connection is closed */
+    char peer[64], local[64];     /* texts of the endpoints of the client and of this server */
 };
 
-/* The state of a connection. */
+/* The session of a client: the state of its connection. */
 struct kv_session {
-    /* every command runs at once: the client is admitted, and the session is in no special state */
+    /* whether every command runs at once: the client is admitted, and the session is in no special
+     * state */
     bool plain;
-    bool admitted;          /* the client has given the password, or needs none */
-    bool is_gone;           /* the client has finished sending while a command waited */
+    bool admitted;          /* whether the client has given the password, or needs none */
+    bool is_gone;           /* whether the client has finished sending while a command waited */
     uint32_t watched_shard; /* the shard whose keys the client watches; KV_NO_SHARD: none */
-    /* what the client has queued since MULTI; NULL: no transaction */
+    /* commands that the client has queued since MULTI; NULL: no transaction */
     struct kv_transaction *transaction;
     uint8_t version;                  /* version of RESP that the client speaks */
     struct kv_subscriber *subscriber; /* the connection's subscriptions (pubsub.h); NULL: none */
-    /* the conversation of the command that waits (serve_wait.c) */
+    /* conversation of the client's command that waits (serve_wait.c) */
     domus_conversation waiting;
     uint32_t waiting_shard; /* the shard at which the client waits; KV_NO_SHARD: none */
     char name[64];
@@ -94,43 +95,46 @@ struct kv_session {
     struct kv_seat seat;
 };
 
-/* Where a command runs, and, if it has keys on several shards, how the answers become one. */
+/* The place where a command runs, and the way in which the answers of several shards become one. */
 enum kv_where {
-    KV_ONE,        /* on the shard of its keys, all of which must be on the same one */
-    KV_GATHER,     /* on several shards; the answer is an array with an element for each key */
-    KV_SUM,        /* on several shards; the answer is the sum of their integers */
-    KV_EVERYWHERE, /* it has no key: all shards run it; the answer is a sum, or OK */
-    /* it has no key: all shards run it; the answer is an array of all their elements */
+    /* the command runs on the shard of its keys, all of which must be on the same one */
+    KV_ONE,
+    /* the command runs on several shards; the answer is an array with an element for each key */
+    KV_GATHER,
+    KV_SUM,        /* the command runs on several shards; the answer is the sum of their integers */
+    KV_EVERYWHERE, /* the command has no key: all shards run it; the answer is a sum, or OK */
+    /* the command has no key: all shards run it; the answer is an array of all their elements */
     KV_JOIN,
-    /* it has no key: all shards run it; the answer is one of their answers that are not null */
+    /* the command has no key: all shards run it; the answer is one of theirs that is not null */
     KV_ANY,
 };
 
-/* Flags of a command. */
+/* Flags of a command in its row. */
 enum {
     KV_GROWS = 1, /* the command is refused when the memory is full */
-    /* for a command that the channel answers: it answers at once, so a transaction may queue it */
+    /* the channel answers the command at once, without a shard, so a transaction may queue it */
     KV_QUEUES = 2,
-    KV_ALWAYS = 4, /* a transaction does not queue the command but serves it */
+    KV_ALWAYS = 4, /* a transaction does not queue the command, but serves it at once */
     /* earlier commands of the connection are answered before it runs (DOMUS_ALONE) */
     KV_ALONE = 8,
-    KV_LISTENS = 16, /* a client of RESP 2 may send it while it has subscriptions */
-    /* KV_ALONE, and the command is told at once when its client ends (DOMUS_HEARS_END) */
+    KV_LISTENS = 16, /* a client of RESP 2 may send the command while it has subscriptions */
+    /* as KV_ALONE, and the command hears at once when its client ends (DOMUS_HEARS_END) */
     KV_BLOCKS = 32,
-    KV_COUNTED_1 = 64,  /* its keys follow their number, which is argument 1 */
-    KV_COUNTED_2 = 128, /* its keys follow their number, which is argument 2 */
+    KV_COUNTED_1 = 64,  /* the command's keys follow their number, which is argument 1 */
+    KV_COUNTED_2 = 128, /* the command's keys follow their number, which is argument 2 */
     KV_COUNTED = KV_COUNTED_1 | KV_COUNTED_2,
 };
 
 struct kv_command {
     const char *name; /* name of the command in small letters */
-    int32_t arity;    /* number of arguments, the name included; negative: at least so many */
+    /* number of the command's arguments, its name included; negative: at least so many */
+    int32_t arity;
     uint32_t flags;
     enum kv_where where;
     /* index of the first key and of the last one (-1: the last argument), and distance of two
      * keys */
     int32_t first, last, step;
-    kv_run *run; /* runs the command in a shard; NULL: no shard runs it */
+    kv_run *run; /* function that runs the command in a shard; NULL: no shard runs it */
     /* handles the command on the channel, and gets the command as payload; NULL: the command is
      * forwarded to the shard. With both, `serve` asks the shard. */
     domus_handler *serve;
@@ -138,7 +142,7 @@ struct kv_command {
 
 /* Make the index of the commands. The program calls it once. */
 void kv_commands_begin(void);
-/* Returns the row of a command; NULL: there is none. */
+/* Returns the row of the command that has a name; NULL: there is none. */
 const struct kv_command *kv_command_find(domus_slice name);
 uint32_t kv_command_count(void);
 const struct kv_command *kv_command_at(uint32_t i);
@@ -152,7 +156,7 @@ int kv_refuse_count(domus_stack *stack, const struct kv_command *row);
 void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struct kv_command *row,
                   uint32_t *ret_first, uint32_t *ret_last);
 
-/* Find the shard of all keys of a command. Returns false if they lie on several. */
+/* Find the shard of all keys of a command. Returns false if the keys lie on several shards. */
 bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
                    uint32_t *ret_shard);
 
@@ -165,11 +169,12 @@ uint32_t kv_shard_of(domus_slice key);
 /* Update what is derived from the state of a connection, after that state has changed. */
 void kv_session_settle(struct kv_session *session);
 
-/* Behaviour of a session while one of its commands waits: it is told when its client ends. */
+/* Behaviour of a session while one of its commands waits: the session is told when its client
+ * ends. */
 extern const domus_behaviour kv_waiting_session;
 domus_handler kv_end_waiting;
 
-/* Give a connection a name. Returns false if the bytes cannot be one. */
+/* Give a connection a name. Returns false if the bytes cannot be a name. */
 bool kv_session_name(struct kv_session *session, domus_slice name);
 
 /* Note the configuration of domus and the time at which the program began. Called once, before the
@@ -179,15 +184,16 @@ void kv_info_begin(void);
 int64_t kv_begun_s(void); /* Returns the wall clock, in seconds, at which the program began. */
 
 extern const domus_behaviour kv_shard;
-/* event on which a store removes expired keys (kv_store_begin() begins its timer) */
+/* type of the event at which a store removes expired keys (kv_store_begin() begins its timer) */
 extern const domus_type kv_expire_type;
 extern const domus_behaviour kv_sessions;
 /* Copy what sessions need from the settings. The program calls it once. */
 void kv_sessions_begin(void);
 
-#define KV_FRAME 16u /* bytes of the frame of a command on a conversation */
+/* bytes of the frame of a conversation that handles a command on the channel */
+#define KV_FRAME 16u
 
-/* The frame of a command that was split into one for each shard. */
+/* The frame of a command that was split into one command for each shard. */
 struct kv_scatter {
     const struct kv_command *row;
     const domus_resp_command *command;
@@ -206,7 +212,8 @@ int kv_pass_on(domus_stack *stack, const domus_answer *answer);
 
 void kv_gather(domus_resp_builder *array);
 bool kv_is_gathering(void);
-/* Note that a command of the transaction has failed with a negative errno and without an answer. */
+/* Note that a command of the running transaction has failed with a negative errno and without an
+ * answer. */
 void kv_gather_failure(int error);
 
 int kv_error(domus_stack *stack, const char *text);
@@ -217,13 +224,13 @@ int kv_null(domus_stack *stack);
 int kv_string(domus_stack *stack, const struct kv_item *item);
 int kv_bytes(domus_stack *stack, domus_resp_bytes bytes);
 int kv_answer(domus_stack *stack, const domus_type *type, const void *payload);
-/* Reply with what was built in `builder`. */
+/* Reply to a command with the answer that `builder` has built. */
 int kv_reply(domus_stack *stack, domus_resp_builder *builder);
-/* Reply with what was built in `builder`, and give the connection the state that its session has
- * now. */
+/* Reply to a command with the answer that `builder` has built, and give the connection the state
+ * that its session has now. */
 int kv_reply_change(domus_stack *stack, const struct kv_session *session,
                     domus_resp_builder *builder, domus_resp_answering answering);
-/* Reply with `reply`, which is consumed in every case. */
+/* Reply to a command with `reply`, which is consumed in every case. */
 int kv_reply_with(domus_stack *stack, domus_resp_reply reply);
 
 /* Returns the most bytes that one answer may have. */
@@ -241,32 +248,33 @@ uint32_t kv_answer_max(void);
 
 /* Read an integer as Redis does: no spaces, no plus, no leading zeros. */
 bool kv_to_integer(const char *bytes, size_t size, int64_t *ret_value);
-/* Print an integer. Returns the number of bytes; no zero follows them. */
+/* Print an integer as text. Returns the number of bytes; no zero follows them. */
 uint32_t kv_print_integer(char text[21], int64_t value);
-/* the most fields that HRANDFIELD may choose when a field may be chosen twice */
+/* most fields that HRANDFIELD may choose when it may choose a field again */
 #define KV_FIELDS_MOST 65536
-#define KV_FLOAT_MAX   5120 /* the most bytes of a fraction as text */
+#define KV_FLOAT_MAX   5120 /* most bytes of a number with a fraction as text */
 bool kv_to_float(domus_resp_bytes bytes, long double *ret_value);
-/* Print a fraction. Returns the number of bytes; no zero follows them. */
+/* Print a number with a fraction as text. Returns the number of bytes; no zero follows them. */
 uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value);
 bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_value);
 
 /* --- in the shard ----------------------------------------------------------------------------- */
 
-/* Begin a turn of the store: read the clock. */
+/* Begin a turn of a shard: the store reads the clock. */
 void kv_store_begin(domus_stack *stack, struct kv_store *store);
-/* Run a command whose arguments are checked. Returns what its function returns. */
+/* Run a command in a shard; its arguments are checked already. Returns what the function of its row
+ * returns. */
 int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_command *command,
                const struct kv_command *row);
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Make argument `i` the key of the call. */
+/* Make argument `i` of a call the key that the call works on. */
 void kv_turn_to(struct kv_call *call, uint32_t i);
 
 /* Find the item of the key of a call; NULL: there is none. */
 struct kv_item **kv_find(struct kv_call *call);
-/* Find the item of the key of a call, or add one without a value. NULL: no memory. */
+/* Find the item of the key of a call, or add an item without a value. NULL: no memory. */
 struct kv_item **kv_find_or_add(struct kv_call *call, uint32_t room);
 bool kv_is_string(const struct kv_item *item);
 /* Returns the name of the type of a value, in capitals. */
@@ -280,14 +288,15 @@ void kv_room_note(const struct kv_store *store);
 /* Note that the shard of the store is no longer on this node. */
 void kv_room_forget(const struct kv_store *store);
 bool kv_had_room(uint32_t shard, uint64_t bytes);
-/* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
- * kind of value. */
+/* Find the list that is the value of the key of a call. Returns 1; 0 if there is no such key;
+ * -EINVAL for another kind of value. */
 int kv_find_list(struct kv_call *call, struct kv_item ***ret_link);
 
-/* Add the key of a call, which must not be there, with an empty list. NULL: no memory. */
+/* Add the key of a call, which must not be in the store yet, with an empty list. NULL: no
+ * memory. */
 struct kv_item **kv_add_list(struct kv_call *call);
 
-/* Set the key of a call to a string. Returns 0; -ENOMEM, and the key is unchanged. */
+/* Set the value of the key of a call to a string. Returns 0; -ENOMEM, and the key is unchanged. */
 int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry);
 
 enum kv_time { KV_NO_TIME, KV_SECONDS, KV_MS, KV_SECONDS_AT, KV_MS_AT };
@@ -300,13 +309,13 @@ enum kv_time kv_time_named(domus_slice word);
 const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, const char *invalid,
                          uint64_t *ret_ms);
 
-/* Returns the wall clock, in ms. */
+/* Returns the time of the wall clock, in ms since 1970. */
 int64_t kv_wall_ms(void);
 
 /* Limits that CONFIG SET changes. Thread-safety: any thread. */
 enum kv_limit {
-    KV_MEMORY, /* the most bytes of all keys; 0: no limit */
-    KV_VALUE,  /* the most bytes of a string that grows */
+    KV_MEMORY, /* the most bytes that all keys may take; 0: no limit */
+    KV_VALUE,  /* the most bytes to which a string may grow (APPEND, SETRANGE) */
     /* the most fields of a hash, and the most bytes of a field or value, for which OBJECT ENCODING
      * says listpack */
     KV_HASH_ENTRIES,

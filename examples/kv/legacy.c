@@ -1,5 +1,5 @@
-/* The slots of legacies, one for each shard. A slot is a pointer that is exchanged atomically: the
- * thread that has taken the legacy out owns it. */
+/* The slots in which legacies (legacy.h) wait, one for each shard. A slot is a pointer that is
+ * exchanged atomically: the thread that has taken the legacy out owns it. */
 #include "legacy.h"
 
 #include "desk.h"
@@ -8,13 +8,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* time after which a legacy that nobody has fetched is freed */
+/* age at which a legacy that nobody has fetched is freed */
 #define KEPT_NS UINT64_C(30000000000)
-/* time between two messages that make the next life of a shard begin */
+/* time between two asks that wake a shard, so that its next life begins */
 #define WAKE_NS UINT64_C(1000000000)
 
 static _Atomic(struct kv_legacy *) slots[KV_SHARDS_MAX];
-/* for each shard: number of its legacies that porters have */
+/* for each shard the number of its legacies that porters (legacy.h) have taken out */
 static _Atomic uint32_t carried[KV_SHARDS_MAX];
 /* For each shard: when the legacy in its slot was left, and when its next life was last asked to
  * begin. Relaxed: the times are hints. */
@@ -22,7 +22,7 @@ static _Atomic uint64_t left_ns[KV_SHARDS_MAX], woken_ns[KV_SHARDS_MAX];
 
 struct kv_legacy *kv_legacy_take(uint32_t shard)
 {
-    /* The acquire pairs with the release of the exchange that has put the legacy there. */
+    /* Acquire: pairs with the release of the exchange that has put the legacy into the slot. */
     return atomic_exchange_explicit(&slots[shard], NULL, memory_order_seq_cst);
 }
 
@@ -59,7 +59,7 @@ void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy)
             kv_legacy_free(other);
             return;
         }
-        legacy = other; /* the slot had the legacy of a later life, which goes in again */
+        legacy = other; /* the slot already had the legacy of a later life, which goes in again */
     }
 }
 
@@ -68,7 +68,7 @@ void kv_legacy_free(struct kv_legacy *legacy)
     if (legacy == NULL)
         return;
     kv_table_clear(&legacy->table, &legacy->memory);
-    /* the trash is the large values, which are freed in steps */
+    /* free the large values of the legacy, which are trash (trash.h), step by step */
     while (kv_trash_step(&legacy->memory))
         ;
     free(legacy);
@@ -95,7 +95,8 @@ bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
     return true;
 }
 
-/* An empty legacy is left, too: it says that what earlier lives have left is out of date. */
+/* Leave the legacy of a shard. An empty legacy is left, too: it says that the legacies of earlier
+ * lives are out of date. */
 bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
 {
     return store->fence != 0 && !store->is_partial &&
@@ -104,33 +105,33 @@ bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
 
 /* Returns whether a legacy is too old. The clock of the thread that has left it may be ahead of
  * this thread's. */
-static bool is_old(uint64_t since_ns, uint64_t now_ns)
+static bool is_legacy_old(uint64_t since_ns, uint64_t now_ns)
 {
     return now_ns > since_ns && now_ns - since_ns > KEPT_NS;
 }
 
 /* Free an old legacy in the slot of a shard, unless another one is there by now. */
-static void free_old(uint32_t shard, uint64_t now_ns)
+static void free_old_legacy(uint32_t shard, uint64_t now_ns)
 {
     struct kv_legacy *legacy = kv_legacy_carry(shard);
 
     if (legacy == NULL)
         return;
-    if (is_old(legacy->left_ns, now_ns))
+    if (is_legacy_old(legacy->left_ns, now_ns))
         kv_legacy_free(legacy);
     else
         kv_legacy_give_back(shard, legacy);
     kv_legacy_set_down(shard);
 }
 
-static void wake_shard(domus_stack *stack, uint32_t shard, uint64_t now_ns)
+static void wake_next_life_of_shard(domus_stack *stack, uint32_t shard, uint64_t now_ns)
 {
     const struct kv_question question = {.kind = KV_ASK_FIGURES};
 
     if (now_ns - atomic_load_explicit(&woken_ns[shard], memory_order_relaxed) < WAKE_NS)
         return;
     atomic_store_explicit(&woken_ns[shard], now_ns, memory_order_relaxed);
-    /* Nobody waits for the answer. */
+    /* Wake the next life of the shard by an ask; nobody waits for the answer. */
     (void)domus_ask_add(stack, kv_shards[shard], &kv_question_type, &question, 0, 0);
 }
 
@@ -139,12 +140,13 @@ void kv_legacy_look(domus_stack *stack)
     uint64_t now_ns = domus_now_ns(stack);
 
     for (uint32_t i = 0; i < kv_shard_count; i++) {
-        /* acquire: pairs with the exchange in kv_legacy_give_back() */
+        /* Acquire: pairs with the exchange in kv_legacy_give_back() that has put the legacy into
+         * the slot. */
         if (atomic_load_explicit(&slots[i], memory_order_acquire) == NULL)
             continue;
-        if (is_old(atomic_load_explicit(&left_ns[i], memory_order_relaxed), now_ns))
-            free_old(i, now_ns);
+        if (is_legacy_old(atomic_load_explicit(&left_ns[i], memory_order_relaxed), now_ns))
+            free_old_legacy(i, now_ns);
         else
-            wake_shard(stack, i, now_ns);
+            wake_next_life_of_shard(stack, i, now_ns);
     }
 }

@@ -28,7 +28,8 @@ struct kv_legacy {
  * if there is no cluster, if the shard has not fetched all of them, or without memory. */
 bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store);
 
-/* Move the keys of a store into the slot of its shard. Returns false without memory. */
+/* Move the keys of a store, as a legacy, into the slot of its shard. Returns false without
+ * memory. */
 bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns);
 
 /* kv_legacy_take() takes the legacy out of the slot of a shard; NULL: there is none.
@@ -48,7 +49,7 @@ void kv_legacy_free(struct kv_legacy *legacy); /* Free a legacy; NULL is allowed
  * actor calls it regularly. */
 void kv_legacy_look(domus_stack *stack);
 
-/* Fetch what the last life of a shard has left, when the shard begins. Returns as on_mount does. */
+/* Fetch the legacy of the last life of a shard, when the shard begins. Returns as on_mount does. */
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
 
 /* --- nodes that leave ------------------------------------------------------------------------- */
@@ -57,13 +58,14 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
  * keys to another node. It is answered when that is done. */
 extern const domus_type kv_evacuate_type;
 domus_handler kv_evacuate, kv_evacuate_all;
-/* Behaviour of a shard whose keys were brought to another node. */
+/* The behaviour of a shard whose keys were brought to another node, and that answers nothing any
+ * more. */
 extern const domus_behaviour kv_shard_without_keys;
 
 #define KV_KEEPER "kv.keeper"
 
-/* An ask of a keeper: fetch the keys of a shard from its porter, and put them into the slot of the
- * keeper's node. */
+/* An ask to a keeper, an actor on another node: fetch the keys of a shard from its porter, and put
+ * them into the slot of the keeper's node. */
 struct kv_keep {
     uint32_t shard;
     uint64_t fence;
@@ -76,8 +78,8 @@ extern const domus_behaviour kv_keeper;
 
 #define KV_PORTER "kv.porter"
 
-/* An ask of a porter for its next piece. In the first ask, `looks` must be set; its answer has no
- * bytes. */
+/* The payload of an ask to a porter for its next piece. In the first ask, `looks` must be set; its
+ * answer has no bytes. */
 struct kv_fetch {
     uint32_t shard;
     bool looks;
@@ -86,17 +88,19 @@ struct kv_fetch {
 /* A piece of the commands that make the keys anew. The commands are run when a piece has come that
  * ends the last of them. */
 struct kv_piece_of_legacy {
-    uint64_t fence; /* fence of the life that has left the legacy; 0: there is no legacy */
+    uint64_t fence; /* fence of the life that has left the legacy; 0: the porter has no legacy */
     domus_slice bytes;
-    bool ends_commands; /* no command continues in the next piece */
+    /* whether the last command of the piece is complete, so that none continues in the next
+     * piece */
+    bool ends_commands;
     bool ends_all;
 };
 
 extern const domus_type kv_fetch_type, kv_legacy_piece_type;
-/* A notice of a porter: its legacy is not needed any more. The porter ends. */
+/* The type of a notice to a porter: its legacy is not needed any more. The porter ends then. */
 extern const domus_type kv_drop_type;
 extern const domus_behaviour kv_porter;
 
-#define KV_LEGACY_PIECE (256u * 1024) /* the most bytes of a piece */
+#define KV_LEGACY_PIECE (256u * 1024) /* most bytes of a piece of a legacy */
 
 #endif

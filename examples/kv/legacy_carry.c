@@ -12,47 +12,49 @@
 /* The state of a porter: how far it is in its legacy. */
 struct porter {
     uint32_t shard;
-    struct kv_legacy *legacy; /* the legacy that the porter brings; NULL: none */
-    uint64_t at;              /* index of a bucket of the table */
+    struct kv_legacy *legacy; /* the legacy that the porter has; NULL: none */
+    uint64_t at;              /* index of the bucket of the legacy's table that is sent */
     /* item of that bucket that is sent next; NULL: the next bucket follows */
     const struct kv_item *item;
-    bool is_within;        /* the item is a list or a hash of which some elements are sent */
-    uint64_t left;         /* number of elements of the list still to be sent */
-    struct kv_place place; /* place of the next element of the list */
-    uint64_t field_at;     /* index of the next bucket of the hash */
-    /* commands that were made; the bytes from `sent` on are still to be sent */
+    /* whether the item is a list or a hash of which some elements were sent */
+    bool is_within;
+    uint64_t left;         /* number of elements of the item's list that are still to be sent */
+    struct kv_place place; /* place of the next element of the item's list */
+    uint64_t field_at;     /* index of the next bucket of the item's hash */
+    /* commands that make keys anew; the bytes from `sent` on are still to be sent */
     domus_slice commands;
     uint32_t sent;
 };
 
-static void release_piece(void *payload)
+static void release_legacy_piece(void *payload)
 {
     domus_slice_free(((struct kv_piece_of_legacy *)payload)->bytes);
 }
 
 const domus_type kv_fetch_type = {.name = "fetch", .size = sizeof(struct kv_fetch)};
-const domus_type kv_legacy_piece_type = {
-    .name = "piece of legacy", .size = sizeof(struct kv_piece_of_legacy), .release = release_piece};
+const domus_type kv_legacy_piece_type = {.name = "piece of legacy",
+                                         .size = sizeof(struct kv_piece_of_legacy),
+                                         .release = release_legacy_piece};
 const domus_type kv_drop_type = {.name = "drop legacy"};
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-static void add_text(domus_resp_builder *builder, const char *text)
+static void add_text_argument(domus_resp_builder *builder, const char *text)
 {
     (void)domus_resp_add_bulk(builder, text, strlen(text));
 }
 
-static void add_bytes(domus_resp_builder *builder, domus_resp_bytes bytes)
+static void add_bytes_argument(domus_resp_builder *builder, domus_resp_bytes bytes)
 {
     (void)domus_resp_add_bulk(builder, bytes.data, bytes.size);
 }
 
 /* Begin a command of `count` arguments with its name and the key. */
-static void begin_command(domus_resp_builder *builder, uint32_t count, const char *name,
-                          const struct kv_item *item)
+static void begin_command_for_item(domus_resp_builder *builder, uint32_t count, const char *name,
+                                   const struct kv_item *item)
 {
     (void)domus_resp_add_array(builder, count);
-    add_text(builder, name);
+    add_text_argument(builder, name);
     (void)domus_resp_add_bulk(builder, item->bytes, item->key_size);
 }
 
@@ -63,12 +65,12 @@ static bool is_piece_full(const domus_resp_builder *builder)
 
 static void add_string(domus_resp_builder *builder, const struct kv_item *item)
 {
-    begin_command(builder, 3, "SET", item);
-    add_bytes(builder, kv_item_string(item));
+    begin_command_for_item(builder, 3, "SET", item);
+    add_bytes_argument(builder, kv_item_string(item));
 }
 
-/* Add elements of a list until the piece is full. Returns whether there are more. */
-static bool add_elements(struct porter *porter, domus_resp_builder *builder)
+/* Add elements of the item's list until the piece is full. Returns whether there are more. */
+static bool add_list_elements(struct porter *porter, domus_resp_builder *builder)
 {
     const struct kv_list *list = porter->item->list;
 
@@ -77,16 +79,16 @@ static bool add_elements(struct porter *porter, domus_resp_builder *builder)
         porter->place = kv_list_seek(list, 0);
     }
     for (; porter->left != 0 && !is_piece_full(builder); porter->left--) {
-        begin_command(builder, 3, "RPUSH", porter->item);
-        add_bytes(builder, kv_list_at(porter->place));
+        begin_command_for_item(builder, 3, "RPUSH", porter->item);
+        add_bytes_argument(builder, kv_list_at(porter->place));
         porter->place = kv_list_next(porter->place);
     }
     return porter->left != 0;
 }
 
-/* Add fields of a hash, a whole bucket at a time, until the piece is full. Returns whether there
- * are more. */
-static bool add_fields(struct porter *porter, domus_resp_builder *builder)
+/* Add fields of the item's hash, a whole bucket at a time, until the piece is full. Returns whether
+ * there are more. */
+static bool add_hash_fields(struct porter *porter, domus_resp_builder *builder)
 {
     const struct kv_table *fields = porter->item->fields;
 
@@ -96,9 +98,9 @@ static bool add_fields(struct porter *porter, domus_resp_builder *builder)
          porter->field_at++) {
         for (const struct kv_item *field = kv_table_bucket(fields, porter->field_at); field != NULL;
              field = field->next) {
-            begin_command(builder, 4, "HSET", porter->item);
+            begin_command_for_item(builder, 4, "HSET", porter->item);
             (void)domus_resp_add_bulk(builder, field->bytes, field->key_size);
-            add_bytes(builder, kv_item_string(field));
+            add_bytes_argument(builder, kv_item_string(field));
         }
     }
     return porter->field_at < kv_table_buckets(fields);
@@ -106,19 +108,20 @@ static bool add_fields(struct porter *porter, domus_resp_builder *builder)
 
 /* Add the value of the item: its elements or fields until the piece is full, or its string. Returns
  * whether there is more. */
-static bool add_value(struct porter *porter, domus_resp_builder *builder)
+static bool add_value_of_item(struct porter *porter, domus_resp_builder *builder)
 {
     if (porter->item->kind == KV_LIST)
-        return add_elements(porter, builder);
+        return add_list_elements(porter, builder);
     if (porter->item->kind == KV_HASH)
-        return add_fields(porter, builder);
+        return add_hash_fields(porter, builder);
     add_string(builder, porter->item);
     return false;
 }
 
 /* Add the command that makes the item expire. If it has expired meanwhile, the command has a time
  * of 0, and so removes it. */
-static void add_expiry(domus_resp_builder *builder, const struct kv_item *item, uint64_t now_ms)
+static void add_expiry_of_item(domus_resp_builder *builder, const struct kv_item *item,
+                               uint64_t now_ms)
 {
     char text[24];
 
@@ -126,12 +129,12 @@ static void add_expiry(domus_resp_builder *builder, const struct kv_item *item, 
         return;
     snprintf(text, sizeof text, "%" PRIu64,
              item->expires_ms > now_ms ? item->expires_ms - now_ms : 0);
-    begin_command(builder, 3, "PEXPIRE", item);
-    add_text(builder, text);
+    begin_command_for_item(builder, 3, "PEXPIRE", item);
+    add_text_argument(builder, text);
 }
 
-/* Go to the next item. Returns false if there is none. */
-static bool find_item(struct porter *porter)
+/* Go to the next item of the legacy that is to be sent. Returns false if there is none. */
+static bool find_next_item(struct porter *porter)
 {
     const struct kv_table *table = &porter->legacy->table;
 
@@ -140,21 +143,21 @@ static bool find_item(struct porter *porter)
     return porter->item != NULL;
 }
 
-/* Make the commands of the next piece. */
-static int make_commands(struct porter *porter, uint64_t now_ms)
+/* Make the commands of the next piece of the legacy. */
+static int make_commands_of_piece(struct porter *porter, uint64_t now_ms)
 {
     domus_resp_builder builder = {.version = 0};
     domus_resp_reply reply = {.values = 0};
 
-    while (!is_piece_full(&builder) && find_item(porter)) {
+    while (!is_piece_full(&builder) && find_next_item(porter)) {
         const struct kv_item *item = porter->item;
         bool is_over = item->expires_ms != 0 && item->expires_ms <= now_ms;
         bool has_begun = porter->is_within;
-        porter->is_within = !is_over && add_value(porter, &builder);
+        porter->is_within = !is_over && add_value_of_item(porter, &builder);
         if (porter->is_within)
             continue;
         if (!is_over || has_begun)
-            add_expiry(&builder, item, now_ms);
+            add_expiry_of_item(&builder, item, now_ms);
         porter->item = item->next;
     }
     if (builder.values == 0 && builder.bytes.error == 0)
@@ -179,13 +182,13 @@ static int look_for_legacy(domus_stack *stack, struct porter *porter, const stru
     porter->shard = fetch->shard;
     porter->legacy = kv_legacy_carry(fetch->shard);
     if (porter->legacy == NULL && kv_legacy_is_carried(fetch->shard))
-        /* a porter that has the legacy for a life that has ended gives it back in a moment */
+        /* another porter has the legacy for a life that has ended, and gives it back in a moment */
         return -EAGAIN;
     piece.fence = porter->legacy != NULL ? porter->legacy->fence : 0;
     return domus_reply(stack, &kv_legacy_piece_type, &piece);
 }
 
-static int bring_piece(domus_stack *stack, void *self, const void *payload)
+static int handle_fetch_of_piece(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_fetch *fetch = payload;
     struct porter *porter = self;
@@ -199,7 +202,7 @@ static int bring_piece(domus_stack *stack, void *self, const void *payload)
         domus_slice_free(porter->commands);
         porter->commands = (domus_slice){NULL, 0, 0};
         porter->sent = 0;
-        error = make_commands(porter, domus_now_ns(stack) / 1000000);
+        error = make_commands_of_piece(porter, domus_now_ns(stack) / 1000000);
     }
     if (error != 0)
         return error;
@@ -214,14 +217,14 @@ static int bring_piece(domus_stack *stack, void *self, const void *payload)
         return error;
     porter->sent += size;
     piece.ends_commands = porter->sent == porter->commands.size;
-    piece.ends_all = piece.ends_commands && !find_item(porter);
+    piece.ends_all = piece.ends_commands && !find_next_item(porter);
     error = domus_reply(stack, &kv_legacy_piece_type, &piece);
     if (error != 0)
         domus_slice_free(piece.bytes);
     return error;
 }
 
-static int drop_legacy(domus_stack *stack, void *self, const void *payload)
+static int drop_fetched_legacy(domus_stack *stack, void *self, const void *payload)
 {
     struct porter *porter = self;
 
@@ -254,8 +257,8 @@ static void stop_porter(domus_stack *stack, void *self)
 const domus_behaviour kv_porter = {
     .name = "porter",
     .state_size = sizeof(struct porter),
-    .on = (const domus_on[]){{&kv_fetch_type, bring_piece, 0},
-                             {&kv_drop_type, drop_legacy, 0},
+    .on = (const domus_on[]){{&kv_fetch_type, handle_fetch_of_piece, 0},
+                             {&kv_drop_type, drop_fetched_legacy, 0},
                              {&domus_down_type, handle_ended_shard, 0},
                              {NULL, NULL, 0}},
     .on_stop = stop_porter,

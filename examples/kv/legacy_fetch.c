@@ -1,4 +1,4 @@
-/* How the next life of a shard fetches what the last one has left. */
+/* The next life of a shard fetches the legacy (legacy.h) that the last one has left. */
 #include "legacy.h"
 
 #include "trash.h"
@@ -14,25 +14,25 @@
 #define TRIES_MAX 100u
 
 struct kv_fetching {
-    domus_node nodes[NODES_MAX]; /* the other nodes that are up */
+    domus_node nodes[NODES_MAX]; /* the other nodes that are up, and are asked for the legacy */
     uint32_t count, at;
-    uint32_t tries;        /* number of tries of the ask that must be repeated */
-    struct kv_legacy *own; /* the legacy that was left on this node; NULL: none */
-    domus_address porter;  /* porter on node `at` */
-    domus_address best;    /* the porter that has the latest legacy; nobody: none has one */
+    uint32_t tries;        /* number of tries of the ask that is being repeated */
+    struct kv_legacy *own; /* the legacy that was in the slot of this node; NULL: none */
+    domus_address porter;  /* the porter on the node that is asked now, `nodes[at]` */
+    domus_address best;    /* the porter that has the latest legacy so far; nobody: none has one */
     uint64_t best_fence;
-    bool keeps; /* the actor is a keeper, and not a shard */
+    bool keeps; /* whether the actor is a keeper (legacy.h), and not a shard */
     domus_appender commands;
 };
 
 static int ask_next_node(domus_stack *stack, struct kv_store *store);
-static int look_into_slot_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int look_into_own_slot_again(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* Run one command, and drop its answer. */
-static int run_command(domus_stack *stack, struct kv_store *store,
-                       const domus_resp_bytes *arguments, uint32_t count)
+/* Run one command of a fetched legacy in the store, and drop its answer. */
+static int run_fetched_command(domus_stack *stack, struct kv_store *store,
+                               const domus_resp_bytes *arguments, uint32_t count)
 {
     domus_resp_builder answer = {.version = 0};
     domus_resp_command command;
@@ -53,8 +53,8 @@ static int run_command(domus_stack *stack, struct kv_store *store,
     return error;
 }
 
-/* Run all commands in `bytes`. */
-static int run_commands(domus_stack *stack, struct kv_store *store, domus_slice bytes)
+/* Run all commands in `bytes`, which were fetched from a porter. */
+static int run_fetched_commands(domus_stack *stack, struct kv_store *store, domus_slice bytes)
 {
     domus_resp_reader reader = {bytes, 0};
     domus_resp_bytes arguments[FEW];
@@ -71,16 +71,16 @@ static int run_commands(domus_stack *stack, struct kv_store *store, domus_slice 
                 return -EPROTO;
             arguments[i] = (domus_resp_bytes){domus_slice_data(value.text), value.text.size};
         }
-        error = run_command(stack, store, arguments, count);
+        error = run_fetched_command(stack, store, arguments, count);
     }
     return error;
 }
 
 /* --- fetching --------------------------------------------------------------------------------- */
 
-/* End a keeper, which has all keys or has failed. If it has failed, the legacy is still with the
+/* End a keeper that has all keys, or has failed. If it has failed, the legacy is still with the
  * porter, which gives it back. */
-static int end_keeping(domus_stack *stack, struct kv_store *store, uint64_t fence, int error)
+static int end_keeper(domus_stack *stack, struct kv_store *store, uint64_t fence, int error)
 {
     if (error == 0 && !kv_legacy_put(store, fence, domus_now_ns(stack)))
         error = -ENOMEM;
@@ -106,13 +106,13 @@ static int end_fetch(domus_stack *stack, struct kv_store *store, int error)
     uint64_t fence = fetching->best_fence;
     free(fetching);
     if (keeps)
-        return end_keeping(stack, store, fence, error);
+        return end_keeper(stack, store, fence, error);
     kv_room_note(store);
     return 0;
 }
 
-/* Run the commands that were fetched so far. */
-static int run_fetched(domus_stack *stack, struct kv_store *store)
+/* Run the commands of the legacy that were fetched so far. */
+static int run_fetched_bytes(domus_stack *stack, struct kv_store *store)
 {
     domus_slice commands;
     int error = domus_append_end(&store->fetching->commands, &commands);
@@ -120,12 +120,12 @@ static int run_fetched(domus_stack *stack, struct kv_store *store)
     if (error != 0)
         return error;
     kv_store_begin(stack, store);
-    error = run_commands(stack, store, commands);
+    error = run_fetched_commands(stack, store, commands);
     domus_slice_free(commands);
     return error;
 }
 
-static int handle_piece(domus_stack *stack, void *self, const domus_answer *answer);
+static int handle_fetched_piece(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* Wait a moment, and then resume: a porter of a life that has ended will give a legacy back, or the
  * way to the node is full. */
@@ -136,21 +136,22 @@ static int pause_fetch(domus_stack *stack, struct kv_store *store, domus_resumed
     return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
 }
 
-static bool may_fetch_again(struct kv_fetching *fetching, int error)
+static bool may_repeat_ask(struct kv_fetching *fetching, int error)
 {
     return error == -ENOBUFS && fetching->tries++ < TRIES_MAX;
 }
 
 static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Ask the porter for a piece. That a node is down is reported at once, or by the answer. */
+/* Ask the best porter for the next piece of its legacy. The failure of its node is reported at
+ * once, or by the answer. */
 static int ask_for_piece(domus_stack *stack, struct kv_store *store)
 {
     const struct kv_fetch next = {.shard = store->index};
-    int error =
-        domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS, handle_piece);
+    int error = domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS,
+                                 handle_fetched_piece);
 
-    if (may_fetch_again(store->fetching, error))
+    if (may_repeat_ask(store->fetching, error))
         return pause_fetch(stack, store, ask_for_piece_again);
     return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
 }
@@ -160,14 +161,14 @@ static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answe
     return answer->error != 0 ? end_fetch(stack, self, answer->error) : ask_for_piece(stack, self);
 }
 
-static int handle_piece(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_fetched_piece(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
     const struct kv_piece_of_legacy *piece = answer->payload;
     int error = answer->error;
 
-    if (may_fetch_again(fetching, error))
+    if (may_repeat_ask(fetching, error))
         return pause_fetch(stack, store, ask_for_piece_again);
     fetching->tries = 0;
     if (error == 0 && answer->type != &kv_legacy_piece_type)
@@ -176,13 +177,13 @@ static int handle_piece(domus_stack *stack, void *self, const domus_answer *answ
         error =
             domus_append(&fetching->commands, domus_slice_data(piece->bytes), piece->bytes.size);
     if (error == 0 && piece->ends_commands)
-        error = run_fetched(stack, store);
+        error = run_fetched_bytes(stack, store);
     return error == 0 && !piece->ends_all ? ask_for_piece(stack, store)
                                           : end_fetch(stack, store, error);
 }
 
-/* All nodes have been asked: fetch the legacy of the best porter. */
-static int fetch_best(domus_stack *stack, struct kv_store *store)
+/* Fetch the legacy of the best porter, after all nodes have been asked. */
+static int fetch_best_legacy(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
     struct kv_legacy *own = fetching->own;
@@ -204,9 +205,9 @@ static int fetch_best(domus_stack *stack, struct kv_store *store)
 }
 
 static int handle_looked_answer(domus_stack *stack, void *self, const domus_answer *answer);
-static int ask_porter_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int ask_porter_to_look_again(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int ask_porter(domus_stack *stack, struct kv_store *store)
+static int ask_porter_to_look(domus_stack *stack, struct kv_store *store)
 {
     const struct kv_fetch look = {.shard = store->index, .looks = true};
     int error = domus_ask_within(stack, store->fetching->porter, &kv_fetch_type, &look, ASK_NS,
@@ -214,16 +215,17 @@ static int ask_porter(domus_stack *stack, struct kv_store *store)
 
     if (error == DOMUS_PARKED)
         return error;
-    if (may_fetch_again(store->fetching, error))
-        return pause_fetch(stack, store, ask_porter_again);
+    if (may_repeat_ask(store->fetching, error))
+        return pause_fetch(stack, store, ask_porter_to_look_again);
     store->fetching->tries = 0;
     (void)domus_stop(stack, store->fetching->porter);
     return error == -ECANCELED ? end_fetch(stack, store, error) : ask_next_node(stack, store);
 }
 
-static int ask_porter_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_porter_to_look_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? end_fetch(stack, self, answer->error) : ask_porter(stack, self);
+    return answer->error != 0 ? end_fetch(stack, self, answer->error)
+                              : ask_porter_to_look(stack, self);
 }
 
 static int handle_looked_answer(domus_stack *stack, void *self, const domus_answer *answer)
@@ -232,8 +234,8 @@ static int handle_looked_answer(domus_stack *stack, void *self, const domus_answ
     struct kv_fetching *fetching = store->fetching;
     const struct kv_piece_of_legacy *piece = answer->payload;
 
-    if (may_fetch_again(fetching, answer->error == -EAGAIN ? -ENOBUFS : answer->error))
-        return pause_fetch(stack, store, ask_porter_again);
+    if (may_repeat_ask(fetching, answer->error == -EAGAIN ? -ENOBUFS : answer->error))
+        return pause_fetch(stack, store, ask_porter_to_look_again);
     fetching->tries = 0;
     if (answer->error == -ECANCELED) {
         (void)domus_stop(stack, fetching->porter);
@@ -262,7 +264,7 @@ static int handle_spawned_porter(domus_stack *stack, void *self, const domus_ans
     if (answer->error != 0)
         return ask_next_node(stack, store);
     fetching->porter = ((const domus_cluster_spawned *)answer->payload)->address;
-    return ask_porter(stack, store);
+    return ask_porter_to_look(stack, store);
 }
 
 static int ask_next_node(domus_stack *stack, struct kv_store *store)
@@ -277,26 +279,27 @@ static int ask_next_node(domus_stack *stack, struct kv_store *store)
         if (error == -ECANCELED)
             return end_fetch(stack, store, error);
     }
-    return fetch_best(stack, store);
+    return fetch_best_legacy(stack, store);
 }
 
-/* Look into the slot of this node. If a porter has its legacy for a life that has ended, look again
- * in a moment. */
-static int look_into_slot(domus_stack *stack, struct kv_store *store)
+/* Look for the legacy in the slot of this node. If a porter has its legacy for a life that has
+ * ended, look again in a moment. */
+static int look_into_own_slot(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
 
     fetching->own = kv_legacy_take(store->index);
     if (fetching->own == NULL && kv_legacy_is_carried(store->index) &&
         fetching->tries++ < TRIES_MAX)
-        return pause_fetch(stack, store, look_into_slot_again);
+        return pause_fetch(stack, store, look_into_own_slot_again);
     fetching->tries = 0;
     return ask_next_node(stack, store);
 }
 
-static int look_into_slot_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int look_into_own_slot_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? end_fetch(stack, self, answer->error) : look_into_slot(stack, self);
+    return answer->error != 0 ? end_fetch(stack, self, answer->error)
+                              : look_into_own_slot(stack, self);
 }
 
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
@@ -308,7 +311,7 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     store->fence = domus_grain_fence(stack);
     if (store->fence == 0)
         return 0;
-    /* messages that come meanwhile wait until the keys are there */
+    /* a barrier: messages that come meanwhile wait until the keys are there */
     int error = domus_barrier(stack);
     if (error != 0)
         return error;
@@ -322,15 +325,15 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     }
     store->fetching = fetching;
     store->is_partial = true;
-    return look_into_slot(stack, store);
+    return look_into_own_slot(stack, store);
 }
 
 /* --- keepers ---------------------------------------------------------------------------------- */
 
 const domus_type kv_keep_type = {.name = "keep", .size = sizeof(struct kv_keep)};
 
-/* Begin to fetch as a keeper: the porter has looked into its slot. */
-static int begin_keeping(domus_stack *stack, void *self, const domus_answer *answer)
+/* Begin to fetch as a keeper, when the porter of the shard's node has looked into its slot. */
+static int begin_fetch_of_keeper(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     const struct kv_piece_of_legacy *piece = answer->payload;
@@ -339,10 +342,10 @@ static int begin_keeping(domus_stack *stack, void *self, const domus_answer *ans
     if (error == 0 &&
         (answer->type != &kv_legacy_piece_type || piece->fence != store->fetching->best_fence))
         error = -ENOENT;
-    return error != 0 ? end_fetch(stack, store, error) : fetch_best(stack, store);
+    return error != 0 ? end_fetch(stack, store, error) : fetch_best_legacy(stack, store);
 }
 
-static int begin_fetch(domus_stack *stack, void *self, const void *payload)
+static int handle_keep_ask(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_keep *what = payload;
     const struct kv_fetch look = {.shard = what->shard, .looks = true};
@@ -361,11 +364,12 @@ static int begin_fetch(domus_stack *stack, void *self, const void *payload)
     store->fetching->keeps = true;
     store->fetching->best = what->porter;
     store->fetching->best_fence = what->fence;
-    int error = domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_keeping);
+    int error =
+        domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_fetch_of_keeper);
     return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
 }
 
-static void stop_shard(domus_stack *stack, void *self)
+static void stop_keeper(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
@@ -375,7 +379,7 @@ static void stop_shard(domus_stack *stack, void *self)
         ;
 }
 
-static int ignore_tick(domus_stack *stack, void *self, const void *payload)
+static int ignore_store_tick(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
     return 0;
@@ -384,8 +388,8 @@ static int ignore_tick(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour kv_keeper = {
     .name = "keeper",
     .state_size = sizeof(struct kv_store),
-    .on = (const domus_on[]){{&kv_keep_type, begin_fetch, 0},
-                             {&kv_expire_type, ignore_tick, 0},
+    .on = (const domus_on[]){{&kv_keep_type, handle_keep_ask, 0},
+                             {&kv_expire_type, ignore_store_tick, 0},
                              {NULL, NULL, 0}},
-    .on_stop = stop_shard,
+    .on_stop = stop_keeper,
 };

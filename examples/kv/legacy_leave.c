@@ -2,8 +2,8 @@
  * keys go to another node before: a keeper there fetches them as a next life would, and puts them
  * into its slot, where the next life finds them.
  *
- * From then on until it is stopped a shard answers nothing (-ESTALE, as one that has ended): what
- * it changed would be lost. */
+ * From then on until it is stopped, the shard answers nothing (-ESTALE, as one that has ended):
+ * what it changed would be lost. */
 #include "legacy.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@ const domus_type kv_evacuate_type = {.name = "evacuate"};
 
 /* --- the shard -------------------------------------------------------------------------------- */
 
-/* End the shard's part: its keys are on another node, or, with an error, in the slot of this
- * node. */
-static int give_up_keys(domus_stack *stack, int error)
+/* End the evacuation of the running shard: its keys are on another node, or, with an error, in the
+ * slot of this node. */
+static int become_shard_without_keys(domus_stack *stack, int error)
 {
     int failed = domus_become(stack, &kv_shard_without_keys);
 
@@ -27,7 +27,7 @@ static int give_up_keys(domus_stack *stack, int error)
 static int handle_kept_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return give_up_keys(stack, answer->error);
+    return become_shard_without_keys(stack, answer->error);
 }
 
 static int handle_spawned_keeper(domus_stack *stack, void *self, const domus_answer *answer)
@@ -46,12 +46,12 @@ static int handle_spawned_keeper(domus_stack *stack, void *self, const domus_ans
         (void)domus_stop(stack, keep.porter);
     }
     (void)domus_stop(stack, keeper);
-    return give_up_keys(stack, error);
+    return become_shard_without_keys(stack, error);
 }
 
-/* Choose another node that is up; shards are spread over all of them. Returns false if there is
- * none. */
-static bool choose_node(uint32_t shard, domus_node *ret_node)
+/* Choose another node that is up for the keys of a shard; shards are spread over all such nodes.
+ * Returns false if there is none. */
+static bool choose_node_for_keys(uint32_t shard, domus_node *ret_node)
 {
     domus_node_info nodes[NODES_MAX];
     domus_node up[NODES_MAX];
@@ -72,22 +72,22 @@ int kv_evacuate(domus_stack *stack, void *self, const void *payload)
     domus_node node;
 
     (void)payload;
-    if (store->is_partial || !choose_node(store->index, &node))
+    if (store->is_partial || !choose_node_for_keys(store->index, &node))
         return kv_ok(stack);
     int error = domus_barrier(stack);
     if (error != 0)
         return error;
     if (!kv_legacy_leave(stack, store))
         return -ENOMEM;
-    /* the changes that the store has from now on are not left to the next life */
+    /* The next life does not get the changes that the store has from now on. */
     store->is_partial = true;
     error = domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS, handle_spawned_keeper);
-    return error == DOMUS_PARKED ? error : give_up_keys(stack, error);
+    return error == DOMUS_PARKED ? error : become_shard_without_keys(stack, error);
 }
 
 /* --- the node --------------------------------------------------------------------------------- */
 
-static int answer_waiting_commands(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_after_evacuations(domus_stack *stack, void *self, const domus_answer *answers)
 {
     (void)self, (void)answers;
     return kv_ok(stack);
@@ -102,5 +102,5 @@ int kv_evacuate_all(domus_stack *stack, void *self, const void *payload)
     (void)self, (void)payload;
     for (uint32_t i = 0; i < kv_shard_count && error == 0; i++)
         error = domus_ask_add(stack, kv_shards[i], &kv_evacuate_type, NULL, 0, i);
-    return error != 0 ? error : domus_wait_all(stack, answer_waiting_commands);
+    return error != 0 ? error : domus_wait_all(stack, answer_after_evacuations);
 }

@@ -9,8 +9,8 @@
 
 #define NS_OF_S UINT64_C(1000000000)
 
-/* Print the name of the last command of a session, with its subcommand. */
-static void print_command(const struct kv_session *session, char text[2 * KV_NAME_MAX + 2])
+/* Print the name of the last command that a session has sent, with its subcommand. */
+static void print_last_command(const struct kv_session *session, char text[2 * KV_NAME_MAX + 2])
 {
     const struct kv_command *row = session->seat.row;
     const char *word = session->seat.word;
@@ -22,7 +22,7 @@ static void print_command(const struct kv_session *session, char text[2 * KV_NAM
              has_word ? "|" : "", has_word ? word : "");
 }
 
-static void print_flags(const struct kv_session *session, char flags[5])
+static void print_client_flags(const struct kv_session *session, char flags[5])
 {
     size_t size = 0;
 
@@ -55,8 +55,8 @@ void kv_describe(const domus_stack *stack, const struct kv_session *session,
     if (session->seat.channel != NULL)
         domus_channel_counts(session->seat.channel, &counts);
     uint64_t idle_ns = now_ns > counts.active_ns ? now_ns - counts.active_ns : 0;
-    print_command(session, command);
-    print_flags(session, flags);
+    print_last_command(session, command);
+    print_client_flags(session, flags);
     (void)domus_append_text(
         appender,
         "id=%" PRIu64 " addr=%s laddr=%s fd=0 name=%s age=%" PRIu64 " idle=%" PRIu64

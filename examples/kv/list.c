@@ -1,10 +1,10 @@
-/* Lists of packed nodes (list.h). */
+/* Lists that pack their elements into nodes (list.h). */
 #include "list.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define NODE_FIRST  120u /* bytes of the only node of a small list */
+#define NODE_FIRST  120u /* bytes of the only node of a small list, at first */
 #define ELEMENT_MAX DOMUS_SLICE_MAX
 
 uint32_t kv_list_read_size(const char *from)
@@ -33,7 +33,8 @@ void kv_list_free(struct kv_memory *memory, struct kv_list *list)
     kv_free(memory, list);
 }
 
-static int add_node(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint32_t least)
+static int add_node_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
+                           uint32_t least)
 {
     uint32_t room = list->count == 0 ? NODE_FIRST : KV_NODE_BYTES;
     struct kv_node *old = list->ends[end];
@@ -64,7 +65,7 @@ int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end
     if (size > ELEMENT_MAX)
         return -EMSGSIZE;
     if (node == NULL || (end == KV_HEAD ? node->begin : node->room - node->end) < whole) {
-        int error = add_node(memory, list, end, whole);
+        int error = add_node_at_end(memory, list, end, whole);
         if (error != 0)
             return error;
         node = list->ends[end];
@@ -125,7 +126,7 @@ struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index)
 {
     struct kv_node *node = list->ends[KV_HEAD];
 
-    if (index >= list->count / 2) { /* the element is nearer to the tail */
+    if (index >= list->count / 2) { /* walk from the tail, which is nearer to the element */
         uint64_t behind = list->count;
         for (node = list->ends[KV_TAIL]; behind - node->count > index; node = node->next[KV_HEAD])
             behind -= node->count;

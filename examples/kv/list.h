@@ -6,25 +6,27 @@
 
 #include "store.h"
 
-/* A node of a list. Only the files of lists use it. */
+/* The bytes of elements for which a node of a list has room. This and struct kv_node are for the
+ * files of lists alone. */
 #define KV_NODE_BYTES 4000u
-/* bytes of the two sizes around an element */
+/* number of bytes that the two sizes around an element take */
 #define KV_AROUND ((uint32_t)(2 * sizeof(uint32_t)))
 
 struct kv_node {
-    struct kv_node *next[2]; /* the node before and the node behind; NULL: none */
+    struct kv_node *next[2]; /* the neighbours of the node: before it and behind it; NULL: none */
     uint32_t room;
-    uint32_t begin, end; /* the elements are bytes [begin, end) of `bytes` */
+    uint32_t begin, end; /* the node's elements are the bytes [begin, end) of `bytes` */
     uint32_t count;
     char bytes[];
 };
 
-/* Returns the size of an element. `from` is the place of one of the two sizes at its ends. */
+/* Returns the size of an element of a list. `from` is the place of one of the two sizes at its
+ * ends. */
 uint32_t kv_list_read_size(const char *from);
 
 struct kv_list {
-    struct kv_node *ends[2]; /* the first node and the last one */
-    uint64_t count;          /* number of elements */
+    struct kv_node *ends[2]; /* the first node of the list and the last one */
+    uint64_t count;          /* number of elements in the list */
 };
 
 enum kv_end { KV_HEAD, KV_TAIL };
@@ -38,38 +40,40 @@ struct kv_place {
 struct kv_list *kv_list_new(struct kv_memory *memory);
 void kv_list_free(struct kv_memory *memory, struct kv_list *list);
 
-/* Put an element at an end. Returns 0; -ENOMEM; -EMSGSIZE for an element of more than 1 GiB. */
+/* Put an element at an end of a list. Returns 0; -ENOMEM; -EMSGSIZE for an element of more than 1
+ * GiB. */
 int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end, const char *bytes,
                  uint32_t size);
 
-/* The element at an end of a list that is not empty, valid until the list changes;
- * and remove it. */
+/* kv_list_end() returns the element at an end of a list that is not empty, valid until the list
+ * changes; kv_list_pop() removes that element. */
 domus_resp_bytes kv_list_end(const struct kv_list *list, enum kv_end end);
 void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end);
 
-/* The place of element `index`, which is less than the count; the element there; and
- * the next place. */
+/* kv_list_seek() returns the place of element `index`, which is less than the count; kv_list_at()
+ * the element at a place; and kv_list_next() the place behind it. */
 struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index);
 domus_resp_bytes kv_list_at(struct kv_place place);
 struct kv_place kv_list_next(struct kv_place place);
-struct kv_place kv_list_previous(struct kv_place place); /* `node` is NULL before the first one */
+/* the place before another one; its `node` is NULL if that was the first */
+struct kv_place kv_list_previous(struct kv_place place);
 
-/* The place of the last element of a list that is not empty. */
+/* Returns the place of the last element of a list that is not empty. */
 struct kv_place kv_list_last(const struct kv_list *list);
 
-/* Put an element before that at `*place`, which is the place of the new one then. Returns 0;
- * -ENOMEM, and the list is as it was. */
+/* Insert an element before the one at `*place`, which is the place of the new element then. Returns
+ * 0; -ENOMEM, and the list is as it was. */
 int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_place *place,
                    const char *bytes, uint32_t size);
 
-/* Remove the element at a place. Returns the place of the one behind it. */
+/* Remove the element at a place. Returns the place of the element behind it. */
 struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
                                struct kv_place place);
 
 /* Remove the first node of a list that is not empty. */
 void kv_list_drop_node(struct kv_memory *memory, struct kv_list *list);
 
-/* Remove `count` elements from an end, at most all. */
+/* Remove `count` elements from an end of a list, or all if it has fewer. */
 void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint64_t count);
 
 #endif

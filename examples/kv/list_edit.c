@@ -7,7 +7,7 @@
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-static struct kv_place end_of(struct kv_node *node)
+static struct kv_place last_place_of_node(struct kv_node *node)
 {
     uint32_t size = kv_list_read_size(node->bytes + node->end - sizeof size);
 
@@ -16,14 +16,14 @@ static struct kv_place end_of(struct kv_node *node)
 
 struct kv_place kv_list_last(const struct kv_list *list)
 {
-    return end_of(list->ends[KV_TAIL]);
+    return last_place_of_node(list->ends[KV_TAIL]);
 }
 
 struct kv_place kv_list_previous(struct kv_place place)
 {
     if (place.at == place.node->begin) {
         struct kv_node *before = place.node->next[KV_HEAD];
-        return before != NULL ? end_of(before) : (struct kv_place){NULL, 0};
+        return before != NULL ? last_place_of_node(before) : (struct kv_place){NULL, 0};
     }
     uint32_t size = kv_list_read_size(place.node->bytes + place.at - sizeof size);
     return (struct kv_place){place.node, place.at - size - KV_AROUND};
@@ -43,7 +43,7 @@ static void unlink_node(struct kv_memory *memory, struct kv_list *list, struct k
     kv_free(memory, node);
 }
 
-/* Add an empty node behind another one. */
+/* Add an empty node to a list, behind another node. */
 static struct kv_node *add_node_behind(struct kv_memory *memory, struct kv_list *list,
                                        struct kv_node *node, uint32_t least)
 {
@@ -82,7 +82,7 @@ static struct kv_node *split_node(struct kv_memory *memory, struct kv_list *list
 
 /* --- elements --------------------------------------------------------------------------------- */
 
-/* Write an element into a gap of the right size at `at`. */
+/* Write an element into a gap of the right size, at byte `at` of a node. */
 static struct kv_place write_element(struct kv_node *node, uint32_t at, const char *bytes,
                                      uint32_t size)
 {
@@ -95,8 +95,9 @@ static struct kv_place write_element(struct kv_node *node, uint32_t at, const ch
     return (struct kv_place){node, at};
 }
 
-/* Make a gap before `at` in a node. Returns false if the node has no room for it. */
-static bool make_gap(struct kv_node *node, uint32_t *at, uint32_t whole)
+/* Make a gap of `whole` bytes before byte `at` of a node. Returns false if the node has no room for
+ * it. */
+static bool make_gap_in_node(struct kv_node *node, uint32_t *at, uint32_t whole)
 {
     if (node->room - node->end >= whole) {
         memmove(node->bytes + *at + whole, node->bytes + *at, node->end - *at);
@@ -119,7 +120,7 @@ int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_pla
     uint32_t at = place->at;
 
     memory->changes++;
-    if (!make_gap(node, &at, whole)) {
+    if (!make_gap_in_node(node, &at, whole)) {
         struct kv_node *before = node->next[KV_HEAD];
         if (at == node->begin && before == NULL) {
             int error = kv_list_push(memory, list, KV_HEAD, bytes, size);

@@ -7,7 +7,7 @@
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static int list_keys(struct kv_store *store, struct kv_walk *walk)
+static int add_keys_of_piece(struct kv_store *store, struct kv_walk *walk)
 {
     const char *pattern = domus_slice_data(walk->pattern);
     bool full = false;
@@ -27,7 +27,8 @@ static int list_keys(struct kv_store *store, struct kv_walk *walk)
 
 int kv_run_keys(struct kv_call *call)
 {
-    struct kv_walk walk = {.piece = list_keys, .table = &call->store->table, .counts = true};
+    struct kv_walk walk = {
+        .piece = add_keys_of_piece, .table = &call->store->table, .counts = true};
     domus_slice pattern = domus_resp_argument(call->command, 1);
 
     if (pattern.size > KV_PATTERN_MAX)
@@ -55,7 +56,7 @@ int kv_run_randomkey(struct kv_call *call)
 
 enum parts { FIELDS = 1, VALUES = 2 };
 
-static int list_fields(struct kv_store *store, struct kv_walk *walk)
+static int add_fields_of_piece(struct kv_store *store, struct kv_walk *walk)
 {
     bool full = false;
 
@@ -77,7 +78,7 @@ static int list_fields(struct kv_store *store, struct kv_walk *walk)
 
 static int answer_all_fields(struct kv_call *call, unsigned parts)
 {
-    struct kv_walk walk = {.piece = list_fields, .parts = parts};
+    struct kv_walk walk = {.piece = add_fields_of_piece, .parts = parts};
     struct kv_table none = {0};
     struct kv_item **link;
     int there = kv_hash_find(call, &link);
@@ -109,7 +110,7 @@ int kv_run_hvals(struct kv_call *call)
 
 /* --- elements --------------------------------------------------------------------------------- */
 
-static int list_elements(struct kv_store *store, struct kv_walk *walk)
+static int add_elements_of_piece(struct kv_store *store, struct kv_walk *walk)
 {
     bool full = false;
 
@@ -125,7 +126,7 @@ static int list_elements(struct kv_store *store, struct kv_walk *walk)
 
 int kv_run_lrange(struct kv_call *call)
 {
-    struct kv_walk walk = {.piece = list_elements};
+    struct kv_walk walk = {.piece = add_elements_of_piece};
     struct kv_item **link;
     int64_t first, last;
 

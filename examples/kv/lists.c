@@ -1,4 +1,4 @@
-/* Commands of lists. */
+/* Commands of lists: pushes and pops at their ends. */
 #include "list.h"
 
 #include "kv.h"
@@ -27,7 +27,7 @@ struct kv_item **kv_add_list(struct kv_call *call)
     return link;
 }
 
-static int push_elements(struct kv_call *call, enum kv_end end, bool makes)
+static int run_push_command(struct kv_call *call, enum kv_end end, bool makes)
 {
     struct kv_item **link;
     int there = kv_find_list(call, &link);
@@ -47,33 +47,36 @@ static int push_elements(struct kv_call *call, enum kv_end end, bool makes)
     }
     uint64_t count = list->count;
     if (count == 0)
-        kv_store_remove(call->store, link); /* a key whose list has no elements is removed */
+        /* remove the key, because its list has no elements any more */
+        kv_store_remove(call->store, link);
     return error != 0 ? error : kv_integer(call->stack, (int64_t)count);
 }
 
 int kv_run_lpush(struct kv_call *call)
 {
-    return push_elements(call, KV_HEAD, true);
+    return run_push_command(call, KV_HEAD, true);
 }
 
 int kv_run_rpush(struct kv_call *call)
 {
-    return push_elements(call, KV_TAIL, true);
+    return run_push_command(call, KV_TAIL, true);
 }
 
 int kv_run_lpushx(struct kv_call *call)
 {
-    return push_elements(call, KV_HEAD, false);
+    return run_push_command(call, KV_HEAD, false);
 }
 
 int kv_run_rpushx(struct kv_call *call)
 {
-    return push_elements(call, KV_TAIL, false);
+    return run_push_command(call, KV_TAIL, false);
 }
 
-/* Remove up to `count` elements, and answer with an array of them. They are removed only when the
- * answer holds all of them: if it would be too long, the command fails and removes nothing. */
-static int pop_many(struct kv_call *call, enum kv_end end, struct kv_item **link, uint64_t count)
+/* Pop up to `count` elements of a list, and answer with an array of them. They are removed only
+ * when the answer holds all of them: if it would be too long, the command fails and removes
+ * nothing. */
+static int answer_popped_elements(struct kv_call *call, enum kv_end end, struct kv_item **link,
+                                  uint64_t count)
 {
     domus_resp_builder builder = {.version = call->command->version,
                                   .bytes.size_max = kv_answer_max()};
@@ -95,7 +98,7 @@ static int pop_many(struct kv_call *call, enum kv_end end, struct kv_item **link
     return kv_reply(call->stack, &builder);
 }
 
-static int pop_elements(struct kv_call *call, enum kv_end end)
+static int run_pop_command(struct kv_call *call, enum kv_end end)
 {
     bool many = call->command->count > 2;
     int64_t count = 1;
@@ -113,7 +116,7 @@ static int pop_elements(struct kv_call *call, enum kv_end end)
     if (there == 0)
         return kv_null(call->stack);
     if (many)
-        return pop_many(call, end, link, (uint64_t)count);
+        return answer_popped_elements(call, end, link, (uint64_t)count);
     struct kv_list *list = (*link)->list;
     int error = kv_bytes(call->stack, kv_list_end(list, end));
     if (error != 0)
@@ -126,12 +129,12 @@ static int pop_elements(struct kv_call *call, enum kv_end end)
 
 int kv_run_lpop(struct kv_call *call)
 {
-    return pop_elements(call, KV_HEAD);
+    return run_pop_command(call, KV_HEAD);
 }
 
 int kv_run_rpop(struct kv_call *call)
 {
-    return pop_elements(call, KV_TAIL);
+    return run_pop_command(call, KV_TAIL);
 }
 
 int kv_run_llen(struct kv_call *call)

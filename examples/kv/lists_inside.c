@@ -6,7 +6,7 @@
 
 /* Returns the place of an element by its index; a negative index counts from the tail. `node` is
  * NULL if there is none. */
-static struct kv_place place_of(const struct kv_list *list, int64_t index)
+static struct kv_place place_of_index(const struct kv_list *list, int64_t index)
 {
     if (index < 0)
         index += (int64_t)list->count;
@@ -27,7 +27,7 @@ int kv_run_lindex(struct kv_call *call)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (!kv_argument_integer(call, 2, &index))
         return kv_error(call->stack, KV_NO_INTEGER);
-    struct kv_place place = place_of((*link)->list, index);
+    struct kv_place place = place_of_index((*link)->list, index);
     return place.node != NULL ? kv_bytes(call->stack, kv_list_at(place)) : kv_null(call->stack);
 }
 
@@ -45,7 +45,7 @@ int kv_run_lset(struct kv_call *call)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (!kv_argument_integer(call, 2, &index))
         return kv_error(call->stack, KV_NO_INTEGER);
-    struct kv_place place = place_of((*link)->list, index);
+    struct kv_place place = place_of_index((*link)->list, index);
     if (place.node == NULL)
         return kv_error(call->stack, "ERR index out of range");
     int error = kv_list_insert(memory, (*link)->list, &place, domus_slice_data(value), value.size);
@@ -55,7 +55,7 @@ int kv_run_lset(struct kv_call *call)
     return kv_ok(call->stack);
 }
 
-static bool is_equal(struct kv_place place, domus_slice bytes)
+static bool is_equal_element(struct kv_place place, domus_slice bytes)
 {
     domus_resp_bytes element = kv_list_at(place);
 
@@ -63,7 +63,7 @@ static bool is_equal(struct kv_place place, domus_slice bytes)
            memcmp(element.data, domus_slice_data(bytes), bytes.size) == 0;
 }
 
-static int fail_job(const struct kv_call *call, int error)
+static int answer_failed_job(const struct kv_call *call, int error)
 {
     return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
 }
@@ -75,7 +75,7 @@ static int look_for_pivot(struct kv_call *call, struct kv_job *job)
     for (; job->place.node != NULL; job->place = kv_list_next(job->place)) {
         if (kv_job_is_full(job, 0))
             return 1;
-        if (is_equal(job->place, pivot)) {
+        if (is_equal_element(job->place, pivot)) {
             job->found = 1;
             return 0;
         }
@@ -83,7 +83,7 @@ static int look_for_pivot(struct kv_call *call, struct kv_job *job)
     return 0;
 }
 
-/* Insert the element beside the pivot, if the pivot was found. */
+/* End an LINSERT: insert the element beside the pivot, if the pivot was found. */
 static int insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
 {
     domus_slice value = domus_resp_argument(call->command, 4);
@@ -92,7 +92,7 @@ static int insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
     struct kv_place place = job->place;
 
     if (error != 0)
-        return fail_job(call, error);
+        return answer_failed_job(call, error);
     if (job->found == 0)
         return kv_integer(call->stack, -1);
     if (job->is_set)
@@ -119,9 +119,9 @@ int kv_run_linsert(struct kv_call *call)
     return kv_job_run(call, &job);
 }
 
-/* Remove elements that are equal to the argument, at most job->left of them, from the head or from
- * the tail on. */
-static int remove_equal(struct kv_call *call, struct kv_job *job)
+/* Do a piece of LREM: remove elements that are equal to the argument, at most job->left of them,
+ * from the head or from the tail on. */
+static int remove_equal_elements(struct kv_call *call, struct kv_job *job)
 {
     domus_slice bytes = domus_resp_argument(call->command, 3);
     struct kv_memory *memory = &call->store->memory;
@@ -132,7 +132,7 @@ static int remove_equal(struct kv_call *call, struct kv_job *job)
         if (kv_job_is_full(job, 0))
             return 1;
         struct kv_place before = job->from_tail ? kv_list_previous(place) : place;
-        bool equal = is_equal(place, bytes);
+        bool equal = is_equal_element(place, bytes);
         struct kv_place next = equal            ? kv_list_remove(memory, list, place)
                                : job->from_tail ? place
                                                 : kv_list_next(place);
@@ -142,16 +142,16 @@ static int remove_equal(struct kv_call *call, struct kv_job *job)
     return 0;
 }
 
-static int end_removal(struct kv_call *call, struct kv_job *job, int error)
+static int end_lrem(struct kv_call *call, struct kv_job *job, int error)
 {
     if ((*job->link)->list->count == 0)
         kv_store_remove(call->store, job->link);
-    return error != 0 ? fail_job(call, error) : kv_integer(call->stack, job->found);
+    return error != 0 ? answer_failed_job(call, error) : kv_integer(call->stack, job->found);
 }
 
 int kv_run_lrem(struct kv_call *call)
 {
-    struct kv_job job = {.piece = remove_equal, .finish = end_removal};
+    struct kv_job job = {.piece = remove_equal_elements, .finish = end_lrem};
     int64_t count;
 
     if (!kv_argument_integer(call, 2, &count))
@@ -192,15 +192,15 @@ int kv_run_ltrim(struct kv_call *call)
 /* --- LPOS ------------------------------------------------------------------------------------- */
 
 struct search {
-    /* which of the equal elements is the first that counts; negative: counted from the tail */
+    /* number of the equal element that counts first; negative: counted from the tail */
     int64_t rank;
-    int64_t count;   /* number of elements that are wanted; 0: all */
-    int64_t compare; /* number of elements that are compared; 0: all */
-    bool many;       /* the answer is an array and not one index */
+    int64_t count;   /* number of equal elements that are wanted; 0: all */
+    int64_t compare; /* number of elements that are compared at most; 0: all */
+    bool many;       /* whether the answer is an array, and not one index */
 };
 
-/* Read the option at `i`. Returns NULL, or the text of the error. */
-static const char *read_search(const struct kv_call *call, uint32_t i, struct search *search)
+/* Read the option of LPOS at argument `i`. Returns NULL, or the text of the error. */
+static const char *read_lpos_option(const struct kv_call *call, uint32_t i, struct search *search)
 {
     domus_slice word = domus_resp_argument(call->command, i);
     bool is_rank = domus_resp_is(word, "RANK"), is_count = domus_resp_is(word, "COUNT");
@@ -226,8 +226,8 @@ static const char *read_search(const struct kv_call *call, uint32_t i, struct se
     return is_number && value >= 0 ? NULL : "ERR MAXLEN can't be negative";
 }
 
-/* Add the indexes of the wanted elements to the builder. */
-static int look_for_equal(struct kv_call *call, struct kv_job *job)
+/* Do a piece of LPOS: add the indexes of the wanted elements to the builder. */
+static int look_for_equal_elements(struct kv_call *call, struct kv_job *job)
 {
     domus_slice bytes = domus_resp_argument(call->command, 2);
     int64_t size = (int64_t)(*job->link)->list->count;
@@ -236,7 +236,7 @@ static int look_for_equal(struct kv_call *call, struct kv_job *job)
         int64_t index = job->from_tail ? size - 1 - (int64_t)job->at : (int64_t)job->at;
         if (kv_job_is_full(job, 0))
             return 1;
-        if (is_equal(job->place, bytes) && job->skip-- <= 0) {
+        if (is_equal_element(job->place, bytes) && job->skip-- <= 0) {
             if (job->found++ == 0)
                 job->first = index;
             (void)domus_resp_add_integer(&job->builder, index);
@@ -248,7 +248,7 @@ static int look_for_equal(struct kv_call *call, struct kv_job *job)
     return 0;
 }
 
-static int answer_indexes(struct kv_call *call, domus_resp_builder *indexes, uint32_t count)
+static int answer_found_indexes(struct kv_call *call, domus_resp_builder *indexes, uint32_t count)
 {
     domus_resp_builder builder = {.version = call->command->version};
     domus_resp_reply part = {{NULL, 0, 0}, 0, 0, {0}};
@@ -263,19 +263,18 @@ static int answer_indexes(struct kv_call *call, domus_resp_builder *indexes, uin
     return kv_reply(call->stack, &builder);
 }
 
-static int end_search(struct kv_call *call, struct kv_job *job, int error)
+static int end_lpos(struct kv_call *call, struct kv_job *job, int error)
 {
     if (error == 0 && job->is_set)
-        return answer_indexes(call, &job->builder, (uint32_t)job->found);
+        return answer_found_indexes(call, &job->builder, (uint32_t)job->found);
     domus_resp_drop(&job->builder);
     if (error != 0)
-        return fail_job(call, error);
+        return answer_failed_job(call, error);
     return job->found != 0 ? kv_integer(call->stack, job->first) : kv_null(call->stack);
 }
 
-/* Set a job up to search a list. */
-static void begin_search(struct kv_job *job, const struct kv_list *list,
-                         const struct search *search)
+/* Set a job up to search a list for LPOS. */
+static void begin_lpos(struct kv_job *job, const struct kv_list *list, const struct search *search)
 {
     int64_t size = (int64_t)list->count;
 
@@ -288,12 +287,12 @@ static void begin_search(struct kv_job *job, const struct kv_list *list,
 
 int kv_run_lpos(struct kv_call *call)
 {
-    struct kv_job job = {.piece = look_for_equal, .finish = end_search};
+    struct kv_job job = {.piece = look_for_equal_elements, .finish = end_lpos};
     struct search search = {.rank = 1, .count = 1};
     const char *wrong = NULL;
 
     for (uint32_t i = 3; i < call->command->count && wrong == NULL; i += 2)
-        wrong = read_search(call, i, &search);
+        wrong = read_lpos_option(call, i, &search);
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
     int there = kv_find_list(call, &job.link);
@@ -302,7 +301,7 @@ int kv_run_lpos(struct kv_call *call)
     job.builder.version = call->command->version;
     job.is_set = search.many;
     if (there == 0)
-        return end_search(call, &job, 0);
-    begin_search(&job, (*job.link)->list, &search);
+        return end_lpos(call, &job, 0);
+    begin_lpos(&job, (*job.link)->list, &search);
     return kv_job_run(call, &job);
 }

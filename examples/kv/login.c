@@ -20,7 +20,7 @@ static bool is_password(domus_slice bytes)
 
 /* Returns whether this user may enter with this password. If no password is configured, every one
  * is right. */
-static bool may_enter(domus_slice user, domus_slice password)
+static bool may_user_enter(domus_slice user, domus_slice password)
 {
     return domus_slice_equals(user, "default", 7) &&
            (kv_settings.password[0] == '\0' || is_password(password));
@@ -39,17 +39,17 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
     if (kv_settings.password[0] == '\0' && command->count == 2)
         return kv_error(stack, "ERR AUTH <password> called without any password configured for the "
                                "default user. Are you sure your configuration is correct?");
-    if (command->count == 3 ? !may_enter(user, last) : !is_password(last))
+    if (command->count == 3 ? !may_user_enter(user, last) : !is_password(last))
         return kv_error(stack, WRONG_PASSWORD);
     session->admitted = true;
     kv_session_settle(session);
-    if (kv_is_gathering()) /* a client that has not given the password has no transaction */
+    if (kv_is_gathering()) /* AUTH in a transaction comes from a client that is admitted already. */
         return kv_ok(stack);
     (void)domus_resp_add_simple(&builder, "OK");
     return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
-static void add_text(domus_resp_builder *builder, const char *name, const char *value)
+static void add_text_pair(domus_resp_builder *builder, const char *name, const char *value)
 {
     (void)domus_resp_add_bulk(builder, name, strlen(name));
     (void)domus_resp_add_bulk(builder, value, strlen(value));
@@ -60,14 +60,14 @@ static int answer_hello(domus_stack *stack, const struct kv_session *session)
     domus_resp_builder builder = {.version = session->version};
 
     (void)domus_resp_add_map(&builder, 7);
-    add_text(&builder, "server", "kv");
-    add_text(&builder, "version", KV_VERSION);
+    add_text_pair(&builder, "server", "kv");
+    add_text_pair(&builder, "version", KV_VERSION);
     (void)domus_resp_add_bulk(&builder, "proto", 5);
     (void)domus_resp_add_integer(&builder, session->version);
     (void)domus_resp_add_bulk(&builder, "id", 2);
     (void)domus_resp_add_integer(&builder, (int64_t)session->id);
-    add_text(&builder, "mode", "standalone");
-    add_text(&builder, "role", "master");
+    add_text_pair(&builder, "mode", "standalone");
+    add_text_pair(&builder, "role", "master");
     (void)domus_resp_add_bulk(&builder, "modules", 7);
     (void)domus_resp_add_array(&builder, 0);
     return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
@@ -99,8 +99,8 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
     for (uint32_t i = 2; i < command->count; i++) {
         domus_slice word = domus_resp_argument(command, i);
         if (domus_resp_is(word, "AUTH") && i + 2 < command->count) {
-            if (!may_enter(domus_resp_argument(command, i + 1),
-                           domus_resp_argument(command, i + 2)))
+            if (!may_user_enter(domus_resp_argument(command, i + 1),
+                                domus_resp_argument(command, i + 2)))
                 return kv_error(stack, WRONG_PASSWORD);
             session->admitted = true;
             kv_session_settle(session);

@@ -19,12 +19,13 @@
 static const domus_cluster_options options = {
     .picklers = kv_picklers, .exports = kv_exports, .grains = kv_grains};
 
-static int check_node(const domus_cluster_setup *setup, char *error, size_t error_size)
+static int check_node_settings(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
     return domus_cluster_front.check(setup, error, error_size);
 }
 
-/* Open the node. Without kv.cluster there is none, not even a cluster of this machine alone. */
+/* Open the program's node of a cluster. Without kv.cluster there is no node, not even a cluster of
+ * this machine alone. */
 static int open_node(domus_system *system, const domus_cluster_setup *setup, char *error,
                      size_t error_size, domus_cluster **ret_cluster)
 {
@@ -56,7 +57,7 @@ static void close_node(domus_cluster *cluster)
     domus_cluster_front.close(cluster);
 }
 
-static const domus_joiner joiner = {check_node, open_node, leave_node, close_node};
+static const domus_joiner joiner = {check_node_settings, open_node, leave_node, close_node};
 static const domus_cluster_member member = {&joiner, &options, &kv_cluster};
 
 /* --- the program ------------------------------------------------------------------------------ */

@@ -8,16 +8,16 @@
 /* A value that is moved or copied from one key to another. */
 struct value {
     uint8_t kind;
-    bool is_large; /* a hash that is stored as a table (hash.h) */
+    bool is_large; /* whether the value is a hash that Redis would keep as a table (hash.h) */
     uint64_t expires_ms;
     union {
-        domus_slice slice; /* the string, for both kinds of strings */
+        domus_slice slice; /* the bytes of a string, for both kinds of strings */
         struct kv_list *list;
         struct kv_table *fields;
     };
 };
 
-static void drop_value(struct kv_memory *memory, struct value *value)
+static void free_value(struct kv_memory *memory, struct value *value)
 {
     struct kv_item item = {.kind = value->kind, .slice = value->slice};
 
@@ -29,7 +29,7 @@ static void drop_value(struct kv_memory *memory, struct value *value)
 
 /* Set the key that is argument `i` to this value. Returns 0; -ENOMEM, and the value still belongs
  * to the caller. */
-static int put_value(struct kv_call *call, uint32_t i, const struct value *value)
+static int put_value_at_key(struct kv_call *call, uint32_t i, const struct value *value)
 {
     struct kv_memory *memory = &call->store->memory;
 
@@ -43,7 +43,8 @@ static int put_value(struct kv_call *call, uint32_t i, const struct value *value
         if (error != 0)
             return error;
     } else {
-        /* the slice is the largest member of the union, so this copies any value */
+        /* copy the value: the slice is the largest member of the union, so this copies any of
+         * them */
         (*link)->slice = value->slice;
         (*link)->kind = value->kind;
         (*link)->size = value->is_large;
@@ -52,7 +53,7 @@ static int put_value(struct kv_call *call, uint32_t i, const struct value *value
     return 0;
 }
 
-static bool are_same(const struct kv_call *call, uint32_t i, uint32_t j)
+static bool are_same_arguments(const struct kv_call *call, uint32_t i, uint32_t j)
 {
     domus_slice other = domus_resp_argument(call->command, j);
 
@@ -78,13 +79,14 @@ static int move_value(struct kv_call *call)
         value.slice = item->slice;
     if (error != 0)
         return error;
-    error = put_value(call, 2, &value);
+    error = put_value_at_key(call, 2, &value);
     if (error != 0)
         return error;
     kv_turn_to(call, 1);
     struct kv_item **link = kv_find(call);
     if (!is_string)
-        (*link)->kind = KV_SHORT, (*link)->size = 0; /* the old item no longer owns the value */
+        /* take the value away from the old item, which becomes an empty string */
+        (*link)->kind = KV_SHORT, (*link)->size = 0;
     kv_store_remove(call->store, link);
     return 0;
 }
@@ -93,7 +95,7 @@ static int rename_key(struct kv_call *call, bool only_new)
 {
     if (kv_find(call) == NULL)
         return kv_error(call->stack, "ERR no such key");
-    if (are_same(call, 1, 2))
+    if (are_same_arguments(call, 1, 2))
         return only_new ? kv_integer(call->stack, 0) : kv_ok(call->stack);
     kv_turn_to(call, 2);
     if (only_new && kv_find(call) != NULL)
@@ -117,7 +119,7 @@ int kv_run_renamenx(struct kv_call *call)
 
 /* --- copying ---------------------------------------------------------------------------------- */
 
-/* Copy elements of a list. Returns 1 if there are more; 0; -ENOMEM. */
+/* Do a piece of COPY: copy elements of a list. Returns 1 if there are more; 0; -ENOMEM. */
 static int copy_elements(struct kv_memory *memory, struct kv_job *job)
 {
     int error = 0;
@@ -159,7 +161,7 @@ static int copy_fields(struct kv_memory *memory, const struct kv_table *from, st
     return 0;
 }
 
-static int copy_part(struct kv_call *call, struct kv_job *job)
+static int copy_part_of_value(struct kv_call *call, struct kv_job *job)
 {
     const struct kv_item *item = *job->link;
 
@@ -171,7 +173,7 @@ static int copy_part(struct kv_call *call, struct kv_job *job)
                                  : copy_fields(&call->store->memory, item->fields, job);
 }
 
-static int put_copy(struct kv_call *call, struct kv_job *job, int error)
+static int end_copy(struct kv_call *call, struct kv_job *job, int error)
 {
     const struct kv_item *item = *job->link;
     struct kv_memory *memory = &call->store->memory;
@@ -184,21 +186,21 @@ static int put_copy(struct kv_call *call, struct kv_job *job, int error)
         value.fields = job->copy;
     else if (error == 0)
         error = kv_item_slice(item, &value.slice);
-    /* the copy changes memory->changes, but not the key that is copied */
+    /* Making the copy has counted as a change, but the key that is copied has not changed. */
     call->store->noted = memory->changes;
     if (error == 0)
-        error = put_value(call, 2, &value);
+        error = put_value_at_key(call, 2, &value);
     if (error == 0)
         return kv_integer(call->stack, 1);
     if (job->copy != NULL || kv_is_string(item))
-        drop_value(memory, &value);
+        free_value(memory, &value);
     return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
 }
 
 /* Copy the value of the item at `link` to the second key. */
 static int copy_value(struct kv_call *call, struct kv_item **link)
 {
-    struct kv_job job = {.piece = copy_part, .finish = put_copy, .link = link};
+    struct kv_job job = {.piece = copy_part_of_value, .finish = end_copy, .link = link};
     struct kv_memory *memory = &call->store->memory;
     struct kv_table *fields;
 
@@ -213,8 +215,8 @@ static int copy_value(struct kv_call *call, struct kv_item **link)
     return kv_job_run(call, &job);
 }
 
-/* Read the options DB and REPLACE. Returns NULL, or the text of the error. */
-static const char *read_copy(const struct kv_call *call, bool *ret_replaces)
+/* Read the options DB and REPLACE of COPY. Returns NULL, or the text of the error. */
+static const char *read_copy_options(const struct kv_call *call, bool *ret_replaces)
 {
     int64_t database;
 
@@ -235,9 +237,9 @@ static const char *read_copy(const struct kv_call *call, bool *ret_replaces)
 int kv_run_copy(struct kv_call *call)
 {
     bool replaces = false;
-    const char *wrong = read_copy(call, &replaces);
+    const char *wrong = read_copy_options(call, &replaces);
 
-    if (wrong == NULL && are_same(call, 1, 2))
+    if (wrong == NULL && are_same_arguments(call, 1, 2))
         wrong = "ERR source and destination objects are the same";
     if (wrong != NULL)
         return kv_error(call->stack, wrong);

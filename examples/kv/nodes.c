@@ -1,4 +1,5 @@
-/* A node of the store: its cluster, its doors, and what INFO prints of them. */
+/* A node of a store that is spread over a cluster: its doors (door.h), and the lines that INFO
+ * prints of nodes. */
 #include "nodes.h"
 
 #include "desk.h"
@@ -16,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_TOLD 64u /* the most nodes that INFO counts */
+#define NODES_TOLD 64u /* most nodes that INFO tells of */
 
-/* time that the keys of this node have to go to other nodes when it stops */
+/* longest time for which a node that stops brings its keys to other nodes */
 #define EVACUATE_NS UINT64_C(10000000000)
 
 domus_cluster *kv_cluster;
@@ -28,7 +29,8 @@ const domus_type kv_here_type = {.name = "here", .size = sizeof(struct kv_here)}
 
 static domus_grains shards;
 static domus_address returner;
-/* relaxed: a client that comes at the same time may be admitted or not */
+/* whether this node is ending; relaxed: a client that comes at the same time may begin to wait, or
+ * not */
 static _Atomic bool is_ending;
 
 /* --- the shards ------------------------------------------------------------------------------- */
@@ -41,13 +43,14 @@ static int make_shard(void *context, const char *key, void *self)
 
     (void)context;
     if (*end != '\0' || index >= kv_shard_count)
-        return -EINVAL; /* another node is configured with more shards than this one */
+        /* no shard has this number here: another node is configured with more shards */
+        return -EINVAL;
     store->index = (uint32_t)index;
     store->memory.bytes_max = kv_memory_max_of_shard();
     return 0;
 }
 
-/* A shard is never passivated: its keys would be lost. */
+/* The kinds of grains: a shard, which is never passivated, because its keys would be lost. */
 const domus_grain_kind kv_grains[] = {
     {
         .name = "kv_shard",
@@ -103,7 +106,7 @@ int kv_nodes_begin(domus_system *system)
     return error;
 }
 
-static bool has_others(void)
+static bool has_other_nodes_up(void)
 {
     domus_node_info nodes[NODES_TOLD];
     uint32_t count = domus_cluster_nodes(kv_cluster, nodes, NODES_TOLD);
@@ -120,7 +123,7 @@ void kv_nodes_stop(domus_system *system)
     atomic_store_explicit(&is_ending, true, memory_order_relaxed);
     for (uint32_t i = 0; i < kv_clerk_count; i++)
         (void)domus_outside_notice(system, kv_clerks[i], &kv_wait_end_type, NULL);
-    if (has_others())
+    if (has_other_nodes_up())
         (void)domus_outside_ask(system, returner, &kv_evacuate_type, NULL, EVACUATE_NS, NULL);
 }
 

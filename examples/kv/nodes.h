@@ -19,20 +19,24 @@
  * from then on. Its options have kv_picklers (travel.h), kv_exports and kv_grains. */
 extern domus_cluster *kv_cluster;
 
-/* Name of an actor that other nodes spawn on this one, for their exchanges (exchange.c). */
+/* Name of the export by which other nodes spawn an envoy on this node, for their exchanges
+ * (exchange.c). */
 #define KV_ENVOY "kv.envoy"
 extern const domus_behaviour kv_envoy;
-/* A notice to that actor: it works for the sender, and ends when the sender ends. */
+/* The type of a notice to an envoy: it works for the sender, an exchange, and ends when that
+ * ends. */
 extern const domus_type kv_greeting_type;
 
 /* The kinds of grains of the program: the shards. */
 extern const domus_grain_kind kv_grains[];
 
-/* The first ask of a door. Nodes that are configured differently would look for the same key in
- * different shards, so a shard refuses a door whose values differ from its own. */
+/* The first ask of a door (door.h) to its shard. Nodes that are configured differently would look
+ * for the same key in different shards, so a shard refuses a door whose values differ from its
+ * own. */
 struct kv_lookup {
     uint32_t shards;
-    /* a hash of kv.hashKey, by which the shard sees whether the other node has the same one */
+    /* a check value made of kv.hashKey, by which the shard sees whether the other node has the same
+     * one */
     uint64_t check;
 };
 extern const domus_type kv_lookup_type;
@@ -45,10 +49,10 @@ extern const domus_type kv_here_type;
 
 void kv_lookup_fill(struct kv_lookup *lookup);
 
-/* Handler of a shard for a kv_lookup. */
+/* The handler of a shard for a kv_lookup. */
 domus_handler kv_answer_lookup;
 
-/* The behaviours that other nodes spawn here. */
+/* The behaviours that other nodes may spawn on this node. */
 extern const domus_cluster_export kv_exports[];
 
 /* Make the doors and the other actors of a node. Returns 0; a negative errno. */
@@ -67,11 +71,12 @@ void kv_nodes_describe(domus_appender *text);
 
 /* --- elements that come back ------------------------------------------------------------------ */
 
-/* An actor that sends elements back to their shards on other nodes, if the clients on this node
- * that should get them have ended (gift.h). */
+/* The behaviour of the returner, an actor that sends elements of lists back to their shards on
+ * other nodes, if the clients on this node that should get them have ended (gift.h). */
 extern const domus_behaviour kv_returner;
 
-/* Handler of a shard: put elements that come back where they were. */
+/* The handler of a shard for elements that come back from a returner: it puts them where they
+ * were. */
 domus_handler kv_take_back;
 
 #endif

@@ -5,7 +5,7 @@
 
 #define DIGITS_MAX 20u
 
-static int add_to_value(struct kv_call *call, int64_t by)
+static int add_to_string_number(struct kv_call *call, int64_t by)
 {
     struct kv_item **link = kv_find(call);
     int64_t value = 0;
@@ -29,19 +29,19 @@ static int add_to_value(struct kv_call *call, int64_t by)
 
 int kv_run_incr(struct kv_call *call)
 {
-    return add_to_value(call, 1);
+    return add_to_string_number(call, 1);
 }
 
 int kv_run_decr(struct kv_call *call)
 {
-    return add_to_value(call, -1);
+    return add_to_string_number(call, -1);
 }
 
 int kv_run_incrby(struct kv_call *call)
 {
     int64_t by;
 
-    return kv_argument_integer(call, 2, &by) ? add_to_value(call, by)
+    return kv_argument_integer(call, 2, &by) ? add_to_string_number(call, by)
                                              : kv_error(call->stack, KV_NO_INTEGER);
 }
 
@@ -52,7 +52,7 @@ int kv_run_decrby(struct kv_call *call)
     if (!kv_argument_integer(call, 2, &by))
         return kv_error(call->stack, KV_NO_INTEGER);
     return by == INT64_MIN ? kv_error(call->stack, "ERR decrement would overflow")
-                           : add_to_value(call, -by);
+                           : add_to_string_number(call, -by);
 }
 
 int kv_run_strlen(struct kv_call *call)

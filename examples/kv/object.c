@@ -1,4 +1,5 @@
-/* OBJECT and MEMORY: how a value is stored, and how much memory it takes. */
+/* The commands OBJECT and MEMORY, which tell how a value is stored, and how much memory it
+ * takes. */
 #include "hash.h"
 #include "list.h"
 #include "subcommand.h"
@@ -6,14 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EMBEDDED_MAX 44u /* the most bytes of a string that Redis stores together with its key */
-/* number of nodes or fields that MEMORY USAGE looks at, unless SAMPLES says another */
+/* most bytes of a string that Redis stores together with its key (encoding embstr) */
+#define EMBEDDED_MAX 44u
+/* The number of nodes or fields that MEMORY USAGE looks at, unless its option SAMPLES says another
+ * number. */
 #define SAMPLES_GIVEN 5
-#define SAMPLES_MOST  65536 /* the most nodes or fields that MEMORY USAGE looks at */
+#define SAMPLES_MOST  65536 /* most nodes or fields that MEMORY USAGE looks at */
 
 /* --- OBJECT ----------------------------------------------------------------------------------- */
 
-static const char *encoding_of(const struct kv_item *item)
+static const char *encoding_of_value(const struct kv_item *item)
 {
     domus_resp_bytes bytes;
     int64_t number;
@@ -29,7 +32,7 @@ static const char *encoding_of(const struct kv_item *item)
 }
 
 /* Returns whether Redis would store a string as one of its shared integers, 0 to 9999. */
-static bool is_shared(const struct kv_item *item)
+static bool is_shared_integer(const struct kv_item *item)
 {
     int64_t number;
 
@@ -67,26 +70,27 @@ int kv_run_object(struct kv_call *call)
     if (strcmp(row->name, "idletime") == 0)
         return kv_integer(call->stack, 0);
     if (strcmp(row->name, "refcount") == 0)
-        return kv_integer(call->stack, is_shared(*link) ? INT32_MAX : 1);
-    const char *name = encoding_of(*link);
+        return kv_integer(call->stack, is_shared_integer(*link) ? INT32_MAX : 1);
+    const char *name = encoding_of_value(*link);
     return kv_bytes(call->stack, (domus_resp_bytes){name, strlen(name)});
 }
 
 /* --- MEMORY ----------------------------------------------------------------------------------- */
 
-static uint64_t weigh_item(const struct kv_item *item)
+static uint64_t memory_of_item(const struct kv_item *item)
 {
     return sizeof *item + item->key_size + item->room +
            (item->kind == KV_LONG ? item->slice.size : 0);
 }
 
-/* Returns the bytes of all `count` things, estimated from `seen` of them, which take `bytes`. */
-static uint64_t scale_to_all(uint64_t bytes, uint64_t seen, uint64_t count)
+/* Returns an estimate of the bytes of all `count` elements, from the `seen` ones, which take
+ * `bytes`. */
+static uint64_t estimate_bytes_of_all(uint64_t bytes, uint64_t seen, uint64_t count)
 {
     return seen != 0 ? (uint64_t)((double)bytes / (double)seen * (double)count) : 0;
 }
 
-static uint64_t weigh_list(const struct kv_list *list, int64_t samples)
+static uint64_t memory_of_list(const struct kv_list *list, int64_t samples)
 {
     uint64_t bytes = 0, seen = 0;
 
@@ -95,10 +99,10 @@ static uint64_t weigh_list(const struct kv_list *list, int64_t samples)
         bytes += sizeof *node + node->room;
         seen += node->count;
     }
-    return sizeof *list + scale_to_all(bytes, seen, list->count);
+    return sizeof *list + estimate_bytes_of_all(bytes, seen, list->count);
 }
 
-static uint64_t weigh_fields(const struct kv_table *fields, int64_t samples)
+static uint64_t memory_of_fields(const struct kv_table *fields, int64_t samples)
 {
     uint64_t bytes = 0, seen = 0;
     uint64_t buckets = kv_table_buckets(fields);
@@ -106,10 +110,10 @@ static uint64_t weigh_fields(const struct kv_table *fields, int64_t samples)
     for (uint64_t at = 0; at < buckets && (int64_t)seen < samples; at++) {
         for (const struct kv_item *item = kv_table_bucket(fields, at); item != NULL;
              item = item->next, seen++)
-            bytes += weigh_item(item);
+            bytes += memory_of_item(item);
     }
     return sizeof *fields + buckets * sizeof(struct kv_item *) +
-           scale_to_all(bytes, seen, fields->count);
+           estimate_bytes_of_all(bytes, seen, fields->count);
 }
 
 static const struct kv_subcommand of_memory[] = {
@@ -133,15 +137,16 @@ int kv_run_memory(struct kv_call *call)
         if (samples < 0)
             return kv_error(call->stack, KV_SYNTAX);
     }
-    if (samples == 0 || samples > SAMPLES_MOST) /* SAMPLES 0 asks for all */
+    /* SAMPLES 0 means that all elements are looked at */
+    if (samples == 0 || samples > SAMPLES_MOST)
         samples = SAMPLES_MOST;
     struct kv_item **link = kv_find(call);
     if (link == NULL)
         return kv_null(call->stack);
-    uint64_t bytes = weigh_item(*link);
+    uint64_t bytes = memory_of_item(*link);
     if ((*link)->kind == KV_LIST)
-        bytes += weigh_list((*link)->list, samples);
+        bytes += memory_of_list((*link)->list, samples);
     else if ((*link)->kind == KV_HASH)
-        bytes += weigh_fields((*link)->fields, samples);
+        bytes += memory_of_fields((*link)->fields, samples);
     return kv_integer(call->stack, (int64_t)bytes);
 }

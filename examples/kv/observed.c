@@ -1,5 +1,6 @@
-/* Chains of marks, found by key, and clients, found by the address of their connection. Both are in
- * tables like that of the keys; the short strings of these tables hold pointers. */
+/* Keys that are observed (observed.h): chains of marks, found by key, and clients, found by the
+ * address of their connection. Both are in tables like that of the keys; the short strings of these
+ * tables hold pointers. */
 #include "observed.h"
 
 #include "kv.h"
@@ -11,7 +12,7 @@
 
 #define ADDRESS_BYTES 12u
 
-static void *pointer_of(const struct kv_item *item)
+static void *pointer_in_item(const struct kv_item *item)
 {
     void *pointer;
 
@@ -19,7 +20,7 @@ static void *pointer_of(const struct kv_item *item)
     return pointer;
 }
 
-/* Add a pointer under a name that is not in the table. Returns 0; -ENOMEM. */
+/* Put a pointer into a table, under a name that is not in it. Returns 0; -ENOMEM. */
 static int put_pointer(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
                        domus_slice name, void *pointer)
 {
@@ -35,7 +36,7 @@ static void *get_pointer(struct kv_table *table, uint64_t hash, domus_slice name
 {
     struct kv_item **link = kv_table_find(table, hash, name);
 
-    return link != NULL ? pointer_of(*link) : NULL;
+    return link != NULL ? pointer_in_item(*link) : NULL;
 }
 
 static void drop_pointer(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
@@ -44,7 +45,7 @@ static void drop_pointer(struct kv_observed *observed, struct kv_table *table, u
     kv_table_remove(table, &observed->memory, kv_table_find(table, hash, name));
 }
 
-static struct kv_observed *begin_observing(struct kv_store *store)
+static struct kv_observed *begin_observing_keys(struct kv_store *store)
 {
     if (store->observed != NULL)
         return store->observed;
@@ -65,7 +66,7 @@ struct name {
     uint64_t hash;
 };
 
-static domus_slice name_of(domus_address address, struct name *name)
+static domus_slice name_of_address(domus_address address, struct name *name)
 {
     memcpy(name->bytes, &address.house, sizeof address.house);
     memcpy(name->bytes + sizeof address.house, &address.lease, sizeof address.lease);
@@ -77,7 +78,7 @@ static domus_slice name_of(domus_address address, struct name *name)
 struct kv_client *kv_client_find(struct kv_store *store, domus_address address)
 {
     struct name name;
-    domus_slice bytes = name_of(address, &name);
+    domus_slice bytes = name_of_address(address, &name);
 
     return store->observed != NULL ? get_pointer(&store->observed->clients, name.hash, bytes)
                                    : NULL;
@@ -87,13 +88,13 @@ int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_addr
                           struct kv_client **ret_client)
 {
     struct kv_client *client = kv_client_find(store, address);
-    struct kv_observed *observed = begin_observing(store);
+    struct kv_observed *observed = begin_observing_keys(store);
     struct name name;
 
     if (observed == NULL)
         return -ENOMEM;
     if (client == NULL) {
-        domus_slice bytes = name_of(address, &name);
+        domus_slice bytes = name_of_address(address, &name);
         client = kv_allocate(&observed->memory, sizeof *client);
         if (client == NULL)
             return -ENOMEM;
@@ -120,7 +121,7 @@ void kv_client_settle(domus_stack *stack, struct kv_store *store, struct kv_clie
 
     if (client->marks[KV_WATCHES] != NULL || client->waiter != NULL)
         return;
-    domus_slice bytes = name_of(client->address, &name);
+    domus_slice bytes = name_of_address(client->address, &name);
     drop_pointer(observed, &observed->clients, name.hash, bytes);
     (void)domus_unwatch(stack, client->down);
     kv_free(&observed->memory, client);
@@ -136,8 +137,8 @@ void kv_observed_settle(struct kv_store *store)
 
 /* --- chains ----------------------------------------------------------------------------------- */
 
-static struct kv_chain *add_chain(struct kv_observed *observed, enum kv_observing what,
-                                  uint64_t hash, domus_slice key)
+static struct kv_chain *add_chain_of_key(struct kv_observed *observed, enum kv_observing what,
+                                         uint64_t hash, domus_slice key)
 {
     struct kv_chain *chain = kv_allocate(&observed->memory, sizeof *chain + key.size);
 
@@ -171,7 +172,7 @@ int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observ
     struct kv_mark *mark = kv_allocate(memory, sizeof *mark);
     if (mark == NULL)
         return -ENOMEM;
-    if (chain == NULL && (chain = add_chain(observed, what, hash, key)) == NULL) {
+    if (chain == NULL && (chain = add_chain_of_key(observed, what, hash, key)) == NULL) {
         kv_free(memory, mark);
         return -ENOMEM;
     }
@@ -237,7 +238,7 @@ void kv_observed_flush(struct kv_store *store)
 
     for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
         for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next) {
-            const struct kv_chain *chain = pointer_of(item);
+            const struct kv_chain *chain = pointer_in_item(item);
             if (kv_store_find(store, chain->hash, kv_chain_key(chain)) != NULL)
                 kv_observed_change(store, chain->hash, kv_chain_key(chain));
         }
@@ -251,7 +252,8 @@ struct kv_chain *kv_chain_take_ready(struct kv_store *store)
     if (chain != NULL) {
         store->observed->ready = chain->next_ready;
         chain->next_ready = NULL;
-        chain->is_ready = false; /* when a client is served, the chain may become ready again */
+        /* false before clients are served, because that may make the chain ready again */
+        chain->is_ready = false;
     }
     return chain;
 }
@@ -272,7 +274,7 @@ void kv_clients_visit(struct kv_store *store, domus_stack *stack,
 
     for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
         for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next)
-            visit(stack, store, pointer_of(item));
+            visit(stack, store, pointer_in_item(item));
     }
 }
 

@@ -20,56 +20,58 @@ struct kv_client;
 struct kv_chain;
 struct kv_waiter;
 
-/* A key that a client watches, or waits for. */
+/* A mark: one key that a client watches, or waits for. */
 struct kv_mark {
-    struct kv_mark *next, *before; /* neighbours in the chain of the key */
+    struct kv_mark *next, *before; /* neighbours of the mark in the chain of its key */
     struct kv_mark *next_of_client;
     struct kv_chain *chain;
     struct kv_client *client;
 };
 
-/* The marks of one key. */
+/* The chain of the marks of one key. */
 struct kv_chain {
     struct kv_mark *first, *last;
     struct kv_chain *next_ready;
-    bool is_ready;  /* its key may have elements for clients that wait */
-    bool is_served; /* clients are being served, so the chain stays even if it has no mark */
+    bool is_ready; /* whether the chain's key may have elements for clients that wait */
+    /* whether clients of the chain are being served, so that it stays even without a mark */
+    bool is_served;
     uint64_t hash;
-    domus_page page; /* the bytes of the key */
+    domus_page page; /* page with the bytes of the key behind it */
     uint32_t key_size;
     char key[];
 };
 
 enum kv_observing { KV_WATCHES, KV_WAITS };
 
-/* A client of this shard. */
+/* A client that watches keys of this shard, or waits for them. */
 struct kv_client {
     domus_address address; /* the address of the connection's actor */
     domus_watch down;
     struct kv_mark *marks[2]; /* the client's marks, by enum kv_observing */
-    bool is_dirty;            /* a key that the client watches has changed */
+    bool is_dirty;            /* whether a key that the client watches has changed */
     struct kv_waiter *waiter; /* the client's command that waits (wait.c); NULL: none */
 };
 
 struct kv_observed {
-    struct kv_table chains[2]; /* the chain of each key, by enum kv_observing */
-    struct kv_table clients;   /* the clients, by address */
-    struct kv_memory memory;   /* the memory that the clients, marks and chains take */
+    /* the chain of each observed key, one table for each of enum kv_observing */
+    struct kv_table chains[2];
+    struct kv_table clients; /* the clients that observe keys, by address */
+    struct kv_memory memory; /* the memory that the clients, marks and chains take */
     struct kv_chain *ready, *ready_last;
 };
 
-/* Find the client of a connection; NULL: no client of this shard has that address. */
+/* Find the client that a connection is; NULL: no client of this shard has its address. */
 struct kv_client *kv_client_find(struct kv_store *store, domus_address address);
-/* Find the client of a connection, or add it. Returns 0; -ENOMEM. */
+/* Find the client that a connection is, or add it. Returns 0; -ENOMEM. */
 int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_address address,
                           struct kv_client **ret_client);
-/* Forget a client if it neither watches nor waits. */
+/* Forget a client if it neither watches nor waits for any key. */
 void kv_client_settle(domus_stack *stack, struct kv_store *store, struct kv_client *client);
 
 /* Add a mark of a client for a key. Returns 0; -ENOMEM, also if kv.observedMemory is used up. */
 int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observing what,
                 uint64_t hash, domus_slice key);
-/* Remove all marks of a client. */
+/* Remove all marks of a client that watch, or all that wait. */
 void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_observing what);
 
 static inline domus_slice kv_chain_key(const struct kv_chain *chain)
@@ -80,9 +82,10 @@ static inline domus_slice kv_chain_key(const struct kv_chain *chain)
 /* Mark the clients that watch a key as dirty, and its chain as ready, because the key has
  * changed. */
 void kv_observed_change(struct kv_store *store, uint64_t hash, domus_slice key);
-/* Note that a key was changed, if the store has changed since the last call of this function. */
+/* Note that the key of the running command was changed, if the store has changed since the last
+ * call of this function. */
 void kv_observed_note(struct kv_store *store, uint64_t hash, domus_slice key);
-/* Do as kv_observed_change() for all keys, which are about to be removed. */
+/* Do what kv_observed_change() does, for all keys, which are about to be removed. */
 void kv_observed_flush(struct kv_store *store);
 
 /* Take the next key that may have elements for clients that wait; NULL: none. A chain that has no
@@ -90,13 +93,13 @@ void kv_observed_flush(struct kv_store *store);
 struct kv_chain *kv_chain_take_ready(struct kv_store *store);
 void kv_chain_settle(struct kv_store *store, struct kv_chain *chain);
 
-/* Call `visit` for each client. */
+/* Call `visit` for each client that observes keys. */
 void kv_clients_visit(struct kv_store *store, domus_stack *stack,
                       void (*visit)(domus_stack *stack, struct kv_store *store,
                                     struct kv_client *client));
 
-/* Free the store's part for observed keys if it has no client. No other function of this file may
- * be running. */
+/* Free all that the store has for observed keys, if it has no client. No other function of
+ * observed.c may be running. */
 void kv_observed_settle(struct kv_store *store);
 
 /* Free all clients, marks and chains when the shard ends. */

@@ -18,11 +18,11 @@
 
 enum kv_named { KV_CHANNEL, KV_PATTERN };
 
-/* The subscriptions of a connection. */
+/* The subscriptions of one connection. */
 struct kv_subscriber {
-    struct kv_table names[2]; /* indexed by enum kv_named */
+    struct kv_table names[2]; /* names of channels and patterns, indexed by enum kv_named */
     struct kv_memory memory;
-    uint64_t seen; /* number of the last publication that the connection got */
+    uint64_t seen; /* number of the last publication that the connection has passed on */
 };
 
 static inline uint64_t kv_subscriptions(const struct kv_subscriber *subscriber)
@@ -35,22 +35,23 @@ struct kv_publication {
     domus_resp_reply push; /* the message as a push of RESP 3; it owns the bytes */
     domus_slice name;      /* name of the channel, a part of the bytes of `push` */
     uint64_t hash;
-    /* number of the publication; they are numbered in the order in which they were made */
+    /* number of the publication: publications are numbered in the order in which they were made */
     uint64_t number;
     enum kv_named kind;
 };
 extern const domus_type kv_publication_type;
 
-/* The switchboard, and the group of all connections that have subscribed to something. */
+/* The address of the switchboard, and the group of all connections that have a subscription. */
 extern domus_address kv_switchboard;
 extern domus_group kv_subscribers;
 extern const domus_behaviour kv_switchboard_behaviour;
 
-/* In a cluster, the actor by which all PUBLISH go (exchange.c); otherwise nobody. */
+/* The address of the exchange, the actor through which all PUBLISH go in a cluster (exchange.c);
+ * otherwise nobody. */
 extern domus_address kv_exchange;
 extern const domus_behaviour kv_exchange_behaviour;
 
-/* Returns the actor that must be asked to publish. */
+/* Returns the actor that must be asked to publish a message: the exchange or the switchboard. */
 static inline domus_address kv_publisher(void)
 {
     return kv_exchange.house != NULL ? kv_exchange : kv_switchboard;
@@ -58,27 +59,29 @@ static inline domus_address kv_publisher(void)
 
 /* Types of asks to the switchboard, beside the commands that clients are forwarded with. The
  * payload of each is a command. */
-extern const domus_type kv_subscribe_type; /* remember the names, or refuse them */
-/* forget these names, or, without names, all of the kind */
+/* ask to the switchboard: remember the names of the command, or refuse them */
+extern const domus_type kv_subscribe_type;
+/* ask to the switchboard: forget the names of the command, or, without names, all of the kind */
 extern const domus_type kv_unsubscribe_type;
-extern const domus_type kv_publish_type; /* publish a message; the answer is a kv_published */
+/* ask to the switchboard: publish a message; the answer is a kv_published */
+extern const domus_type kv_publish_type;
 
 struct kv_published {
     int64_t receivers;
-    uint64_t number; /* number of the last publication; 0: there was none */
+    uint64_t number; /* number of the publication that was made last; 0: there was none */
 };
 extern const domus_type kv_published_type;
 
-/* Handlers of the commands on the channel. */
+/* Handlers of a session for the commands of subscriptions and publications. */
 domus_handler kv_serve_subscribe, kv_serve_unsubscribe, kv_serve_publish, kv_serve_pubsub,
     kv_serve_reset;
-/* Handler of a session for a publication. */
+/* The handler of a session for a publication, which it passes on to its client. */
 domus_handler kv_take_publication;
 /* Answer the PING of a client of RESP 2 that has subscriptions. */
 int kv_pong(domus_stack *stack, const domus_resp_command *command);
 void kv_subscriber_free(struct kv_session *session);
 
-/* Returns what a command subscribes to: channels for SUBSCRIBE and UNSUBSCRIBE, patterns for
+/* Returns what the names of a command are: channels for SUBSCRIBE and UNSUBSCRIBE, patterns for
  * PSUBSCRIBE and PUNSUBSCRIBE. */
 static inline enum kv_named kv_kind_of(const domus_resp_command *command)
 {

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
-#define SLICE_LEAST 4096u /* the least bytes of a part that is sent by reference */
+/* least bytes of a part of a string that is sent by reference, without a copy */
+#define SLICE_LEAST 4096u
 
 static const char too_long[] = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
 /* Answer with a part of the string of an item that exists. */
-static int answer_part(struct kv_call *call, const struct kv_item *item, size_t from, size_t size)
+static int answer_part_of_string(struct kv_call *call, const struct kv_item *item, size_t from,
+                                 size_t size)
 {
     domus_resp_bytes bytes = kv_item_string(item);
     domus_slice part;
@@ -45,13 +47,13 @@ int kv_run_getrange(struct kv_call *call)
     to = to >= size ? size - 1 : to;
     if (is_none || size == 0 || from > to)
         return kv_bytes(call->stack, (domus_resp_bytes){"", 0});
-    return answer_part(call, *link, (size_t)from, (size_t)(to - from + 1));
+    return answer_part_of_string(call, *link, (size_t)from, (size_t)(to - from + 1));
 }
 
 /* Write bytes `from` to `to` of the new string of a job. The new string has the argument from byte
  * job->at on; if the old string ends before that byte, there are zeros between. */
-static void write_part(const struct kv_job *job, domus_resp_bytes old, domus_slice more,
-                       uint64_t from, uint64_t to)
+static void write_part_of_string(const struct kv_job *job, domus_resp_bytes old, domus_slice more,
+                                 uint64_t from, uint64_t to)
 {
     uint64_t old_to = to < old.size ? to : old.size;
     uint64_t more_from = from > job->at ? from : job->at;
@@ -68,7 +70,7 @@ static void write_part(const struct kv_job *job, domus_resp_bytes old, domus_sli
                (size_t)(more_to - more_from));
 }
 
-static int copy_part(struct kv_call *call, struct kv_job *job)
+static int copy_piece_of_string(struct kv_call *call, struct kv_job *job)
 {
     uint64_t from = job->written;
     uint64_t to = job->end - from > KV_JOB_COST ? from + KV_JOB_COST : job->end;
@@ -78,12 +80,12 @@ static int copy_part(struct kv_call *call, struct kv_job *job)
     domus_page page = {&job->byte};
     domus_slice more = job->argument != 0 ? domus_resp_argument(call->command, job->argument)
                                           : (domus_slice){&page, 0, 1};
-    write_part(job, kv_item_string(*job->link), more, from, to);
+    write_part_of_string(job, kv_item_string(*job->link), more, from, to);
     job->written = to;
     return to < job->end;
 }
 
-/* Set the item to its new string. Returns 0; a negative errno. */
+/* Set the item of a job to its new string. Returns 0; a negative errno. */
 static int replace_string(struct kv_call *call, struct kv_job *job)
 {
     domus_slice slice;
@@ -108,12 +110,12 @@ static int end_overwrite(struct kv_call *call, struct kv_job *job, int error)
 }
 
 /* Write an argument, or the byte of a job, into the string of an item from job->at on. */
-static int put_bytes(struct kv_call *call, struct kv_job *job, uint32_t size)
+static int begin_overwrite(struct kv_call *call, struct kv_job *job, uint32_t size)
 {
     uint64_t end = job->at + size;
     size_t old = kv_item_string(*job->link).size;
 
-    job->piece = copy_part;
+    job->piece = copy_piece_of_string;
     job->finish = end_overwrite;
     job->end = end > old ? end : old;
     job->room = domus_append_room(&job->bytes, (size_t)job->end);
@@ -125,11 +127,11 @@ static int overwrite_range(struct kv_call *call, struct kv_item **link, size_t a
 {
     struct kv_job job = {.link = link, .at = at, .argument = argument};
 
-    return put_bytes(call, &job, domus_resp_argument(call->command, argument).size);
+    return begin_overwrite(call, &job, domus_resp_argument(call->command, argument).size);
 }
 
-/* Find the string of the key of a call, or add an empty one. */
-static int find_string(struct kv_call *call, struct kv_item ***ret_link)
+/* Find the string that is the value of the key of a call, or add an empty one. */
+static int find_or_add_string(struct kv_call *call, struct kv_item ***ret_link)
 {
     *ret_link = kv_find_or_add(call, 0);
     return *ret_link == NULL ? -ENOMEM : 0;
@@ -153,7 +155,7 @@ int kv_run_setrange(struct kv_call *call)
         return kv_error(call->stack, too_long);
     if (!kv_has_room(call->store, (uint64_t)at + more.size))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
-    int error = find_string(call, &link);
+    int error = find_or_add_string(call, &link);
     return error != 0 ? error : overwrite_range(call, link, (size_t)at, 3);
 }
 
@@ -166,14 +168,14 @@ int kv_run_append(struct kv_call *call)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (link != NULL && (int64_t)kv_item_string(*link).size + more.size > kv_limit(KV_VALUE))
         return kv_error(call->stack, too_long);
-    int error = find_string(call, &link);
+    int error = find_or_add_string(call, &link);
     return error != 0 ? error : overwrite_range(call, link, kv_item_string(*link).size, 2);
 }
 
 /* --- bits ------------------------------------------------------------------------------------- */
 
-/* Read argument 2 as the place of a bit. Bit 0 of a byte is its highest. */
-static bool read_place(const struct kv_call *call, int64_t *ret_byte, unsigned *ret_shift)
+/* Read argument 2 of GETBIT and SETBIT as the place of a bit. Bit 0 of a byte is its highest. */
+static bool read_bit_place(const struct kv_call *call, int64_t *ret_byte, unsigned *ret_shift)
 {
     int64_t place;
 
@@ -201,7 +203,7 @@ int kv_run_getbit(struct kv_call *call)
     unsigned shift;
     int64_t at;
 
-    if (!read_place(call, &at, &shift))
+    if (!read_bit_place(call, &at, &shift))
         return kv_error(call->stack, bad_place);
     if (link != NULL && !kv_is_string(*link))
         return kv_error(call->stack, KV_WRONG_TYPE);
@@ -214,7 +216,7 @@ int kv_run_setbit(struct kv_call *call)
     unsigned shift;
     int64_t at, bit;
 
-    if (!read_place(call, &at, &shift))
+    if (!read_bit_place(call, &at, &shift))
         return kv_error(call->stack, bad_place);
     if (!kv_argument_integer(call, 3, &bit) || bit < 0 || bit > 1)
         return kv_error(call->stack, "ERR bit is not an integer or out of range");
@@ -226,6 +228,6 @@ int kv_run_setbit(struct kv_call *call)
     struct kv_job job = {.at = (uint64_t)at,
                          .byte = (char)((old & ~(1u << shift)) | (unsigned)bit << shift),
                          .found = old >> shift & 1};
-    int error = find_string(call, &job.link);
-    return error != 0 ? error : put_bytes(call, &job, 1);
+    int error = find_or_add_string(call, &job.link);
+    return error != 0 ? error : begin_overwrite(call, &job, 1);
 }

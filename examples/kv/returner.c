@@ -11,14 +11,15 @@
 
 static const domus_type look_type = {.name = "look"};
 
-static int return_gifts(domus_stack *stack, void *self, const void *payload)
+static int send_gifts_to_shards(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         struct kv_gift *next;
         for (struct kv_gift *gift = kv_gifts_returned(i); gift != NULL; gift = next) {
             next = gift->next;
-            /* Nobody waits for the answer. An ask that fails gives the gift back once more. */
+            /* Send the gift back to its shard; nobody waits for the answer. If the ask cannot be
+             * made, the gift is given back once more. */
             if (domus_ask_add(stack, kv_shards[i], &kv_gift_type, &gift, 0, 0) != 0)
                 kv_gift_type.release(&gift);
         }
@@ -35,7 +36,7 @@ static int mount_returner(domus_stack *stack, void *self)
 
 const domus_behaviour kv_returner = {
     .name = "returner",
-    .on = (const domus_on[]){{&look_type, return_gifts, 0},
+    .on = (const domus_on[]){{&look_type, send_gifts_to_shards, 0},
                              {&kv_evacuate_type, kv_evacuate_all, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_returner,

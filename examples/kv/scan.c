@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SHARD_BITS  8
-#define SMALL_HASH  128u /* a hash with at most so many fields is returned as a whole */
+#define SMALL_HASH  128u /* fields up to which HSCAN returns a hash as a whole */
 #define COUNT_GIVEN 10
 
 _Static_assert(KV_SHARDS_MAX == 1u << SHARD_BITS, "a cursor has room for the shard");
@@ -21,15 +21,15 @@ struct scan {
     struct kv_store *store;
     domus_resp_builder found;
     uint64_t cursor;
-    domus_slice pattern; /* pattern that names must match; empty: all match */
-    domus_slice type;    /* type that values must have; empty: any type */
+    domus_slice pattern; /* pattern that the names of elements must match; empty: all match */
+    domus_slice type;    /* word of the type that values must have; empty: any type */
     bool has_pattern, of_keys;
     int64_t count;
     int64_t elements;
 };
 
-/* Read a cursor. Returns NULL, or the text of the error. */
-static const char *read_cursor(domus_slice text, uint64_t *ret_cursor)
+/* Read the cursor of a SCAN from its argument. Returns NULL, or the text of the error. */
+static const char *read_scan_cursor(domus_slice text, uint64_t *ret_cursor)
 {
     uint64_t cursor = 0;
 
@@ -43,7 +43,7 @@ static const char *read_cursor(domus_slice text, uint64_t *ret_cursor)
     return text.size != 0 ? NULL : "ERR invalid cursor";
 }
 
-static const char *read_options(const struct kv_call *call, uint32_t first, struct scan *scan)
+static const char *read_scan_options(const struct kv_call *call, uint32_t first, struct scan *scan)
 {
     for (uint32_t i = first; i < call->command->count; i += 2) {
         domus_slice word = domus_resp_argument(call->command, i);
@@ -101,7 +101,7 @@ static uint64_t reverse_bits(uint64_t bits)
     return (bits >> 1 & UINT64_C(0x5555555555555555)) | (bits & UINT64_C(0x5555555555555555)) << 1;
 }
 
-static uint64_t next_of(uint64_t cursor, uint64_t mask)
+static uint64_t next_cursor(uint64_t cursor, uint64_t mask)
 {
     return reverse_bits(reverse_bits(cursor | ~mask) + 1);
 }
@@ -112,7 +112,7 @@ static void visit_next_bucket(struct scan *scan, const struct kv_table *table)
 {
     if (table->old == NULL) {
         visit_bucket(scan, table->buckets[scan->cursor & table->mask]);
-        scan->cursor = next_of(scan->cursor, table->mask);
+        scan->cursor = next_cursor(scan->cursor, table->mask);
         return;
     }
     bool grows = table->old_mask < table->mask;
@@ -123,7 +123,7 @@ static void visit_next_bucket(struct scan *scan, const struct kv_table *table)
     visit_bucket(scan, small[scan->cursor & small_mask]);
     do {
         visit_bucket(scan, large[scan->cursor & large_mask]);
-        scan->cursor = next_of(scan->cursor, large_mask);
+        scan->cursor = next_cursor(scan->cursor, large_mask);
     } while ((scan->cursor & (small_mask ^ large_mask)) != 0);
 }
 
@@ -147,7 +147,8 @@ static int answer_scan(struct kv_call *call, struct scan *scan)
     return kv_reply(call->stack, &builder);
 }
 
-/* Visit buckets until there are enough elements, or until many buckets were empty. */
+/* Visit buckets of a table from the cursor on, until there are enough elements, or until many
+ * buckets were empty. */
 static void scan_table(struct scan *scan, const struct kv_table *table)
 {
     uint64_t mask =
@@ -167,10 +168,10 @@ int kv_run_scan(struct kv_call *call)
 {
     struct scan scan = {.store = call->store, .count = COUNT_GIVEN, .of_keys = true};
     uint64_t cursor = 0;
-    const char *wrong = read_cursor(domus_resp_argument(call->command, 1), &cursor);
+    const char *wrong = read_scan_cursor(domus_resp_argument(call->command, 1), &cursor);
 
     if (wrong == NULL)
-        wrong = read_options(call, 2, &scan);
+        wrong = read_scan_options(call, 2, &scan);
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
     uint64_t shard = cursor % KV_SHARDS_MAX;
@@ -185,19 +186,20 @@ int kv_run_scan(struct kv_call *call)
 int kv_serve_scan(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t cursor = 0;
-    const char *wrong = read_cursor(domus_resp_argument(payload, 1), &cursor);
+    const char *wrong = read_scan_cursor(domus_resp_argument(payload, 1), &cursor);
 
     (void)self;
     if (wrong != NULL)
         return kv_error(stack, wrong);
-    /* a cursor that this server has not given may name any shard, so its number is made valid */
+    /* The client may send a cursor that this server has not given, so the number of its shard is
+     * made valid. */
     return domus_forward(stack, kv_shards[cursor % KV_SHARDS_MAX % kv_shard_count]);
 }
 
 int kv_run_hscan(struct kv_call *call)
 {
     struct scan scan = {.store = call->store, .count = COUNT_GIVEN};
-    const char *wrong = read_cursor(domus_resp_argument(call->command, 2), &scan.cursor);
+    const char *wrong = read_scan_cursor(domus_resp_argument(call->command, 2), &scan.cursor);
     struct kv_item **link;
 
     if (wrong != NULL)
@@ -205,7 +207,7 @@ int kv_run_hscan(struct kv_call *call)
     int there = kv_hash_find(call, &link);
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    wrong = there != 0 ? read_options(call, 3, &scan) : NULL;
+    wrong = there != 0 ? read_scan_options(call, 3, &scan) : NULL;
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
     if (there == 0) {

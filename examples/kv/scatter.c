@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGUMENTS_MAX 4u /* the most arguments of a command that all shards run */
+#define ARGUMENTS_MAX 4u /* most arguments of a command that all shards run */
 
 /* --- the answers ------------------------------------------------------------------------------ */
 
 /* Returns the integer that an answer carries; 0 if the answer has another type. */
-static int64_t integer_of(const domus_answer *answer)
+static int64_t integer_of_answer(const domus_answer *answer)
 {
     return answer->type == &domus_resp_integer_type
                ? ((const domus_resp_integer *)answer->payload)->value
@@ -32,8 +32,8 @@ int kv_pass_on(domus_stack *stack, const domus_answer *answer)
     return error;
 }
 
-/* Read the first value of an answer. Returns false if the answer has none, or is an error. An
- * answer that could not be pickled for the way has become an error (travel.c). */
+/* Read the first value in the answer of a shard. Returns false if the answer has none, or is an
+ * error. An answer that could not be pickled for the way has become an error (travel.c). */
 static bool read_first_value(const domus_answer *answer, domus_resp_reader *ret_reader,
                              domus_resp_value *ret_value)
 {
@@ -41,8 +41,8 @@ static bool read_first_value(const domus_answer *answer, domus_resp_reader *ret_
     return domus_resp_read(ret_reader, ret_value) == 1 && ret_value->kind != DOMUS_RESP_ERROR;
 }
 
-/* Reply with the elements for the keys, in the order of the keys. Each element comes from the shard
- * of its key. */
+/* Reply to a command with the elements that the shards have found for its keys, in the order of the
+ * keys. Each element comes from the shard of its key. */
 static int reply_with_gathered(domus_stack *stack, const domus_resp_command *command,
                                const domus_answer *answer)
 {
@@ -52,7 +52,7 @@ static int reply_with_gathered(domus_stack *stack, const domus_resp_command *com
 
     for (; answer != NULL; answer = answer->next) {
         if (answer->type != &domus_resp_reply_type ||
-            /* the value is the head of the array */
+            /* this value is the head of the shard's array; the elements follow */
             !read_first_value(answer, &readers[answer->tag], &value))
             return kv_pass_on(stack, answer);
     }
@@ -67,7 +67,7 @@ static int reply_with_gathered(domus_stack *stack, const domus_resp_command *com
     return kv_reply(stack, &builder);
 }
 
-/* Reply with one array that has the elements of all answers. */
+/* Reply to a command with one array that has the elements of all shards' answers. */
 static int reply_with_joined(domus_stack *stack, const domus_resp_command *command,
                              const domus_answer *answers)
 {
@@ -81,7 +81,7 @@ static int reply_with_joined(domus_stack *stack, const domus_resp_command *comma
             each->type == &domus_resp_reply_type && read_first_value(each, &reader, &value);
         if (is_list)
             count += ((const domus_resp_reply *)each->payload)->values;
-        else if (each->type != &domus_resp_null_type) /* the answer is an error */
+        else if (each->type != &domus_resp_null_type) /* the answer of a shard is an error */
             return kv_pass_on(stack, each);
     }
     (void)domus_resp_add_array(&builder, count);
@@ -92,8 +92,8 @@ static int reply_with_joined(domus_stack *stack, const domus_resp_command *comma
     return kv_reply(stack, &builder);
 }
 
-/* Reply with one of the answers that are not null. */
-static int choose_answer(domus_stack *stack, const domus_answer *answers)
+/* Reply to a command with one of the shards' answers that are not null, chosen at random. */
+static int reply_with_one_answer(domus_stack *stack, const domus_answer *answers)
 {
     const domus_answer *chosen = answers;
     uint64_t count = 0;
@@ -105,7 +105,7 @@ static int choose_answer(domus_stack *stack, const domus_answer *answers)
     return kv_pass_on(stack, chosen);
 }
 
-static int take_answers(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_shard_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct kv_scatter *scatter = domus_frame(stack);
     bool is_integer = true;
@@ -116,25 +116,25 @@ static int take_answers(domus_stack *stack, void *self, const domus_answer *answ
         if (each->error != 0)
             return each->error;
         is_integer = is_integer && each->type == &domus_resp_integer_type;
-        sum += integer_of(each);
+        sum += integer_of_answer(each);
     }
     if (scatter->row->where == KV_GATHER)
         return reply_with_gathered(stack, scatter->command, answer);
     if (scatter->row->where == KV_JOIN)
         return reply_with_joined(stack, scatter->command, answer);
     if (scatter->row->where == KV_ANY)
-        return choose_answer(stack, answer);
+        return reply_with_one_answer(stack, answer);
     if (is_integer)
         return kv_integer(stack, sum);
     while (answer->type == &domus_resp_integer_type)
         answer = answer->next;
-    return kv_pass_on(stack, answer); /* the answer is OK, or an error */
+    return kv_pass_on(stack, answer); /* the answer of the shard is OK, or an error */
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */
 
-static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_bytes *arguments,
-                     uint32_t count)
+static int ask_shard_for_part(domus_stack *stack, uint32_t shard, const domus_resp_bytes *arguments,
+                              uint32_t count)
 {
     domus_resp_command part;
     int error = domus_resp_command_make(arguments, count, &part);
@@ -147,13 +147,13 @@ static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_bytes 
     return error;
 }
 
-static domus_resp_bytes bytes_of(domus_slice slice)
+static domus_resp_bytes bytes_of_slice(domus_slice slice)
 {
     return (domus_resp_bytes){domus_slice_data(slice), slice.size};
 }
 
 /* Ask each shard that has keys of the command, with its keys in the order of the command. */
-static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
+static int ask_shards_for_keys(domus_stack *stack, const domus_resp_command *command)
 {
     /* index in `sorted` at which the keys of each shard begin */
     uint32_t begins[KV_SHARDS_MAX + 1] = {0};
@@ -161,7 +161,8 @@ static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
     uint32_t keys = command->count - 1;
     int error = 0;
 
-    /* A place for the name stands before the keys of each shard. */
+    /* The keys sorted by their shard. Before those of each shard there is a place for the name of
+     * the command. */
     domus_resp_bytes *sorted = malloc((keys + (size_t)kv_shard_count) * sizeof *sorted);
     if (sorted == NULL)
         return -ENOMEM;
@@ -169,17 +170,17 @@ static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
         begins[kv_shard_of(domus_resp_argument(command, i)) + 1]++;
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         begins[i + 1] += begins[i] + 1;
-        sorted[begins[i]] = bytes_of(domus_resp_argument(command, 0));
+        sorted[begins[i]] = bytes_of_slice(domus_resp_argument(command, 0));
         ends[i] = begins[i] + 1;
     }
     for (uint32_t i = 1; i <= keys; i++) {
         domus_slice key = domus_resp_argument(command, i);
-        sorted[ends[kv_shard_of(key)]++] = bytes_of(key);
+        sorted[ends[kv_shard_of(key)]++] = bytes_of_slice(key);
     }
     for (uint32_t i = 0; i < kv_shard_count && error == 0; i++) {
         uint32_t count = ends[i] - begins[i];
         if (count > 1)
-            error = ask_shard(stack, i, &sorted[begins[i]], count);
+            error = ask_shard_for_part(stack, i, &sorted[begins[i]], count);
     }
     free(sorted);
     return error;
@@ -195,10 +196,10 @@ int kv_scatter(domus_stack *stack, const domus_resp_command *command, const stru
     scatter->row = row;
     scatter->command = command;
     for (uint32_t i = 0; i < count; i++)
-        arguments[i] = bytes_of(domus_resp_argument(command, i));
+        arguments[i] = bytes_of_slice(domus_resp_argument(command, i));
     if (row->where < KV_EVERYWHERE)
-        error = ask_for_keys(stack, command);
+        error = ask_shards_for_keys(stack, command);
     for (uint32_t i = 0; row->where >= KV_EVERYWHERE && i < kv_shard_count && error == 0; i++)
-        error = ask_shard(stack, i, arguments, count);
-    return error != 0 ? error : domus_wait_all(stack, take_answers);
+        error = ask_shard_for_part(stack, i, arguments, count);
+    return error != 0 ? error : domus_wait_all(stack, handle_shard_answers);
 }

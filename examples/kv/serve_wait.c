@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-/* Ask a shard to run the command of the turn. */
-static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_command *command,
-                     domus_resumed *then)
+/* Ask a shard to run the command that is handled. */
+static int ask_shard_to_run(domus_stack *stack, uint32_t shard, const domus_resp_command *command,
+                            domus_resumed *then)
 {
     domus_resp_command kept;
     int error = kv_command_keep(command, &kept);
@@ -23,9 +23,10 @@ static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_comman
 
 /* --- commands that wait ----------------------------------------------------------------------- */
 
-/* Answer with the key and the elements of a gift. If that fails, the elements stay in the message,
- * and go back to their list when it is released. */
-static int pass_on_gift(domus_stack *stack, const struct kv_session *session, struct kv_gift *gift)
+/* Answer a command that waited with the key and the elements of a gift (gift.h). If that fails, the
+ * elements stay in the message, and go back to their list when it is released. */
+static int answer_with_gift(domus_stack *stack, const struct kv_session *session,
+                            struct kv_gift *gift)
 {
     domus_resp_builder builder = {.version = session->version, .bytes.size_max = kv_answer_max()};
     const domus_resp_reply array = {.bytes = gift->elements, .values = 1};
@@ -44,10 +45,10 @@ static int pass_on_gift(domus_stack *stack, const struct kv_session *session, st
     return error;
 }
 
-/* Returns whether an answer is too late: the client has ended, and had to wait for elements.
- * Elements that were there when the command came still go to the client, as do answers to its later
- * commands. */
-static bool is_late(const struct kv_session *session, const domus_answer *answer)
+/* Returns whether an answer of a shard is too late: the client has ended, and had to wait for
+ * elements. Elements that were there when the command came still go to the client, as do answers to
+ * its later commands. */
+static bool is_answer_late(const struct kv_session *session, const domus_answer *answer)
 {
     if (!session->is_gone)
         return false;
@@ -56,7 +57,7 @@ static bool is_late(const struct kv_session *session, const domus_answer *answer
             (*(struct kv_gift *const *)answer->payload)->was_waited_for);
 }
 
-static int take_element(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_waited_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_channel *channel = domus_channel_running(stack);
     struct kv_session *session = self;
@@ -65,14 +66,14 @@ static int take_element(domus_stack *stack, void *self, const domus_answer *answ
         return -ENOTCONN;
     (void)domus_become(stack, NULL);
     session->waiting_shard = KV_NO_SHARD;
-    /* the commands behind it are dropped, too, as redis-server does */
-    if (is_late(session, answer)) {
+    /* Drop the commands behind this one, too, as redis-server does when a client has ended. */
+    if (is_answer_late(session, answer)) {
         int error = domus_reply(stack, &domus_resp_null_array_type, NULL);
         (void)domus_channel_close(stack, channel);
         return error;
     }
     if (answer->error == 0 && answer->type == &kv_gift_type)
-        return pass_on_gift(stack, session, *(struct kv_gift *const *)answer->payload);
+        return answer_with_gift(stack, session, *(struct kv_gift *const *)answer->payload);
     return kv_pass_on(stack, answer);
 }
 
@@ -95,15 +96,16 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     if (error != 0)
         return error;
     session->waiting_shard = shard;
-    error = ask_shard(stack, shard, command, take_element);
+    error = ask_shard_to_run(stack, shard, command, handle_waited_answer);
     if (error != DOMUS_PARKED) {
         session->waiting_shard = KV_NO_SHARD;
-        (void)domus_become(stack, NULL); /* no command waits any more */
+        /* the session handles commands as usual, because no command waits any more */
+        (void)domus_become(stack, NULL);
     }
     return error;
 }
 
-/* Handle the end of what the client sends, while its command waits in the shard. The client has
+/* Handle that a client has finished sending while its command waits in the shard. The client has
  * probably ended, and an element that it gets later would be lost with it. Only the shard knows
  * whether the command has to wait, so it is told. */
 int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
@@ -120,7 +122,7 @@ int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
 
 /* --- WATCH ------------------------------------------------------------------------------------ */
 
-static int take_watched(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_watch_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     return kv_pass_on(stack, answer);
@@ -139,15 +141,16 @@ int kv_serve_watch(domus_stack *stack, void *self, const void *payload)
         (session->watched_shard != KV_NO_SHARD && session->watched_shard != shard))
         return kv_error(stack, KV_CROSS_SLOT);
     session->watched_shard = shard;
-    return ask_shard(stack, shard, command, take_watched);
+    return ask_shard_to_run(stack, shard, command, handle_watch_answer);
 }
 
 void kv_watch_leave(domus_stack *stack, struct kv_session *session)
 {
     if (session->watched_shard == KV_NO_SHARD)
         return;
-    /* An ask keeps its order among other asks; a notice would not. The answer is ignored. If the
-     * ask fails, the next transaction fails, too. */
+    /* Tell the shard that its watch ends, by an ask, which keeps its order among other asks as a
+     * notice would not. The answer is ignored. If the ask fails, the next transaction fails,
+     * too. */
     (void)domus_ask_add(stack, kv_shards[session->watched_shard], &kv_unwatch_type, NULL, 0, 0);
     session->watched_shard = KV_NO_SHARD;
 }

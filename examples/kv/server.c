@@ -1,4 +1,4 @@
-/* Commands about the server: its time, and saving, which it does not do. */
+/* Commands about the server: TIME, and those about saving, which this server does not do. */
 #include "kv.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ int kv_serve_time(domus_stack *stack, void *self, const void *payload)
     return kv_reply(stack, &builder);
 }
 
-/* Nothing is ever saved: the keys were last the same as on disk when the program began. */
+/* Answer LASTSAVE with the time when the program began: nothing is ever saved, and only then the
+ * keys were as on disk. */
 int kv_serve_lastsave(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;

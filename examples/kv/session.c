@@ -1,4 +1,5 @@
-/* A connection: it receives commands, checks them, and forwards them to the shards. */
+/* A session: a client's connection, which receives commands, checks them, and forwards them to the
+ * shards. */
 #include "desk.h"
 #include "pubsub.h"
 #include "transaction.h"
@@ -8,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* First letters of the commands that are KV_ALONE, as bits: one set for names of four letters, and
- * one for others. */
+/* The first letters of the commands that are KV_ALONE, as sets of bits: one set for names of four
+ * letters, and one for others. */
 #define LETTER(c) (UINT32_C(1) << ((unsigned char)(c) % 32))
 #define FOUR      (LETTER('a') | LETTER('q'))
 #define SOME      (LETTER('b') | LETTER('c') | LETTER('d') | LETTER('h') | LETTER('p'))
@@ -18,7 +19,7 @@
 /* Returns the marks of a command. A command that waits, or that changes how later ones are handled,
  * gets DOMUS_ALONE. The test of the first letter spares most other commands a second search of
  * their row. */
-static uint32_t marks_of(const void *payload)
+static uint32_t marks_of_command(const void *payload)
 {
     domus_slice name = domus_resp_argument(payload, 0);
 
@@ -30,8 +31,9 @@ static uint32_t marks_of(const void *payload)
     return (row->flags & KV_BLOCKS) != 0 ? DOMUS_ALONE | DOMUS_HEARS_END : DOMUS_ALONE;
 }
 
-/* Append an argument to `text` without its unprintable bytes. At most `most` bytes are appended. */
-static size_t put_argument(char *text, domus_slice argument, size_t most)
+/* Append an argument of a command to `text`, for an error, without its unprintable bytes. At most
+ * `most` bytes are appended. */
+static size_t copy_printable_argument(char *text, domus_slice argument, size_t most)
 {
     size_t size = argument.size < most ? argument.size : most;
 
@@ -43,17 +45,18 @@ static size_t put_argument(char *text, domus_slice argument, size_t most)
     return size;
 }
 
-static int refuse_unknown(domus_stack *stack, const domus_resp_command *command)
+static int refuse_unknown_command(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     char name[129], arguments[300];
     size_t size = 0;
 
-    put_argument(name, domus_resp_argument(command, 0), sizeof name - 1);
+    copy_printable_argument(name, domus_resp_argument(command, 0), sizeof name - 1);
     arguments[0] = '\0';
     for (uint32_t i = 1; i < command->count && size < 128; i++) {
         arguments[size++] = '\'';
-        size += put_argument(arguments + size, domus_resp_argument(command, i), 128 - size);
+        size +=
+            copy_printable_argument(arguments + size, domus_resp_argument(command, i), 128 - size);
         size += (size_t)snprintf(arguments + size, sizeof arguments - size, "' ");
     }
     (void)domus_resp_add_error(&builder, "ERR unknown command '%s', with args beginning with: %s",
@@ -140,7 +143,7 @@ static int refuse_command(domus_stack *stack, struct kv_session *session,
                                "arguments for 'exec' command");
     }
     kv_transaction_spoil(session);
-    return row != NULL ? kv_refuse_count(stack, row) : refuse_unknown(stack, command);
+    return row != NULL ? kv_refuse_count(stack, row) : refuse_unknown_command(stack, command);
 }
 
 /* Handle a command of a client of RESP 2 that has subscriptions. Returns whether it was handled
@@ -166,9 +169,9 @@ static bool handle_subscribed_client(domus_stack *stack, const domus_resp_comman
 }
 
 /* Handle a command in a session that is not plain. Returns whether it was handled here. */
-static bool handle_if_special(domus_stack *stack, struct kv_session *session,
-                              const domus_resp_command *command, const struct kv_command *row,
-                              int *ret_result)
+static bool handle_in_special_session(domus_stack *stack, struct kv_session *session,
+                                      const domus_resp_command *command,
+                                      const struct kv_command *row, int *ret_result)
 {
     if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
         row->serve != kv_serve_quit && row->serve != kv_serve_http) {
@@ -197,7 +200,7 @@ static int handle_command(domus_stack *stack, void *self, const void *payload)
         (row->step == 2 && command->count % 2 == 0))
         return refuse_command(stack, session, command, row);
     if (__builtin_expect(!session->plain, false) &&
-        handle_if_special(stack, session, command, row, &result))
+        handle_in_special_session(stack, session, command, row, &result))
         return result;
     if (row->serve != NULL)
         return row->serve(stack, self, payload);
@@ -247,7 +250,8 @@ static void stop_session(domus_stack *stack, void *self)
 }
 
 static domus_budget incomplete;
-static domus_resp_options resp; /* the limits that sessions give the protocol */
+/* options of the stage of RESP, with the limits that sessions set */
+static domus_resp_options resp;
 static const domus_pipeline commands = {
     .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &resp}, {NULL, NULL}}};
 
@@ -268,7 +272,7 @@ void kv_sessions_begin(void)
 static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
                                       .handle = handle_command,
                                       .peer_frame_size = KV_FRAME,
-                                      .marks_of = marks_of},
+                                      .marks_of = marks_of_command},
                                      {.type = NULL}};
 
 static const domus_on mail[] = {{&kv_publication_type, kv_take_publication, 0}, {NULL, NULL, 0}};

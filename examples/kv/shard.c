@@ -83,12 +83,12 @@ void kv_store_begin(domus_stack *stack, struct kv_store *store)
         store->ticks = domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
 }
 
-static inline int run_if_room(struct kv_call *call, const struct kv_command *row)
+static inline int run_command_if_room(struct kv_call *call, const struct kv_command *row)
 {
     const struct kv_memory *memory = &call->store->memory;
     uint32_t size = call->command->bytes.size;
 
-    /* The channel has checked everything else. */
+    /* Only the memory is checked here: the channel has checked everything else. */
     if ((row->flags & KV_GROWS) != 0 && memory->used_bytes + size > memory->bytes_max &&
         !kv_has_room(call->store, size))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
@@ -99,7 +99,7 @@ static inline int run_if_room(struct kv_call *call, const struct kv_command *row
 
 /* Run a command while clients watch keys or wait for keys. The answer frees the command, whose key
  * is needed afterwards, so the command is copied. */
-static int run_observed(struct kv_call *call, const struct kv_command *row)
+static int run_observed_command(struct kv_call *call, const struct kv_command *row)
 {
     struct kv_store *store = call->store;
     domus_resp_command kept;
@@ -109,7 +109,7 @@ static int run_observed(struct kv_call *call, const struct kv_command *row)
         return error;
     call->command = &kept;
     store->noted = store->memory.changes;
-    int result = run_if_room(call, row);
+    int result = run_command_if_room(call, row);
     if (store->observed != NULL)
         kv_observed_note(store, call->hash, call->key);
     domus_resp_command_type.release(&kept);
@@ -121,7 +121,8 @@ int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_comm
 {
     struct kv_call call = {.stack = stack, .store = store, .command = command};
 
-    return store->observed != NULL ? run_observed(&call, row) : run_if_room(&call, row);
+    return store->observed != NULL ? run_observed_command(&call, row)
+                                   : run_command_if_room(&call, row);
 }
 
 static int run_command(domus_stack *stack, void *self, const void *payload)
@@ -133,8 +134,8 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
 
     kv_store_begin(stack, store);
     if (__builtin_expect(store->observed == NULL, true))
-        return run_if_room(&call, row);
-    int result = run_observed(&call, row);
+        return run_command_if_room(&call, row);
+    int result = run_observed_command(&call, row);
     kv_wait_serve(stack, store);
     return result;
 }
@@ -152,12 +153,12 @@ static void maintain_store(domus_stack *stack, struct kv_store *store)
         store->frees = domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
 }
 
-/* The timer of a store. If no client uses the store, and nothing in it can expire or come back, the
- * timer is not armed again; the next command arms it. */
-static int tick_store(domus_stack *stack, void *self, const void *payload)
+/* Handle the timer of a store. If no client uses the store, and nothing in it can expire or come
+ * back, the timer is not armed again; the next command arms it. */
+static int handle_store_timer(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
-    /* a command that is done in pieces needs the store unchanged between them */
+    /* while a command is done in pieces, the store must not change between them */
     bool is_held = store->walk != NULL || store->job != NULL;
 
     (void)payload;
@@ -169,7 +170,7 @@ static int tick_store(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int free_trash(domus_stack *stack, void *self, const void *payload)
+static int free_piece_of_trash(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
 
@@ -220,8 +221,8 @@ const domus_behaviour kv_shard = {
                              {&kv_lookup_type, kv_answer_lookup, 0},
                              {&kv_gift_type, kv_take_back, 0},
                              {&kv_evacuate_type, kv_evacuate, 0},
-                             {&kv_expire_type, tick_store, 0},
-                             {&trash_type, free_trash, 0},
+                             {&kv_expire_type, handle_store_timer, 0},
+                             {&trash_type, free_piece_of_trash, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_shard,
     .on_stop = stop_shard,

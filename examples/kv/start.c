@@ -44,7 +44,7 @@ int kv_start(domus_system *system)
     else
         kv_hash_seed();
     if (kv_settings.cluster && kv_cluster == NULL)
-        return -EOPNOTSUPP; /* the program is part of no cluster */
+        return -EOPNOTSUPP; /* kv.cluster is set, but the program is part of no cluster */
     kv_info_begin();
     kv_config_begin(domus_system_config(system));
     kv_commands_begin();
@@ -62,7 +62,8 @@ int kv_start(domus_system *system)
     return error;
 }
 
-/* Clients that wait for elements end first, because they would delay the drain. */
+/* Stop the store before the drain: clients that wait for elements are answered first, because they
+ * would delay it. */
 void kv_stop(domus_system *system)
 {
     if (kv_settings.cluster)

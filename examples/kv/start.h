@@ -9,7 +9,7 @@
 
 #include <domus/section.h>
 
-/* The rows of the configuration that set kv_settings. The last row has no path. */
+/* The keys of the configuration that fill kv_settings. The last row has no path. */
 extern const domus_config_key kv_keys[];
 
 /* Start the store: make the shards and all other actors, by kv_settings. kv_sessions then serves a

@@ -1,4 +1,4 @@
-/* Strings of items, and expiry of items. */
+/* Items of a store: their strings, and their expiry. */
 #include "observed.h"
 #include "trash.h"
 
@@ -22,8 +22,8 @@ int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice)
                                   : domus_slice_keep(item->slice, ret_slice);
 }
 
-/* Give the item at `link` room for a short string of `room` bytes. */
-static int make_room(struct kv_memory *memory, struct kv_item **link, uint32_t room)
+/* Let the item at `link` have memory for a short string of `room` bytes. */
+static int make_room_for_string(struct kv_memory *memory, struct kv_item **link, uint32_t room)
 {
     struct kv_item *item = *link;
     size_t head = sizeof *item + item->key_size;
@@ -40,7 +40,7 @@ static int make_room(struct kv_memory *memory, struct kv_item **link, uint32_t r
     return 0;
 }
 
-static void set_long(struct kv_memory *memory, struct kv_item *item, domus_slice slice)
+static void set_long_string(struct kv_memory *memory, struct kv_item *item, domus_slice slice)
 {
     memory->used_bytes += slice.size;
     kv_item_clear(memory, item);
@@ -52,7 +52,7 @@ int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_sli
 {
     if (value.size > DOMUS_RESP_SHORT_MAX) {
         memory->changes++;
-        set_long(memory, *link, value);
+        set_long_string(memory, *link, value);
         return 0;
     }
     int error = kv_item_set(memory, link, domus_slice_data(value), value.size);
@@ -67,15 +67,15 @@ int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *byt
 
     memory->changes++;
     if (size > DOMUS_RESP_SHORT_MAX) {
-        /* a slice that owns exactly these bytes */
+        /* copy to a slice that owns exactly these bytes */
         int error = domus_slice_copy(bytes, size, &slice);
         if (error == 0)
-            set_long(memory, *link, slice);
+            set_long_string(memory, *link, slice);
         return error;
     }
     if ((*link)->kind != KV_SHORT)
         kv_item_clear(memory, *link);
-    int error = make_room(memory, link, size);
+    int error = make_room_for_string(memory, link, size);
     if (error != 0)
         return error;
     memcpy((*link)->bytes + (*link)->key_size, bytes, size);
@@ -143,7 +143,8 @@ static uint32_t expire_bucket(struct kv_store *store, uint64_t at)
         domus_slice key = {&(domus_page){item->bytes}, 0, item->key_size};
         kv_store_remove(store, kv_table_find(&store->table, item->hash, key));
         expired++;
-        /* the removal may have moved items; the rest of the bucket expires in the next walk */
+        /* Leave the bucket, because the removal may have moved its items; the rest of it expires in
+         * the next walk. */
         break;
     }
     return expired;

@@ -12,56 +12,56 @@
 #include <domus/resp.h>
 
 enum kv_kind {
-    KV_SHORT, /* a string of up to DOMUS_RESP_SHORT_MAX bytes; they follow the key in the item */
-    KV_LONG,  /* a string that is a slice */
+    KV_SHORT, /* a string of up to DOMUS_RESP_SHORT_MAX bytes, which follow the key in the item */
+    KV_LONG,  /* a longer string, which is a slice */
     KV_LIST,
     KV_HASH,
 };
 
 struct kv_item {
-    struct kv_item *next; /* next item of its bucket */
+    struct kv_item *next; /* next item in the bucket of the table */
     uint64_t hash;
     /* time at which the item expires, on the clock of domus_now_ns(); 0: never */
     uint64_t expires_ms;
     uint32_t key_size;
-    uint8_t kind;  /* one of enum kv_kind */
-    uint8_t size;  /* size of a short string */
-    uint16_t room; /* number of bytes for a short string behind the key */
+    uint8_t kind;  /* kind of the item's value, one of enum kv_kind */
+    uint8_t size;  /* number of bytes in a short string */
+    uint16_t room; /* number of bytes behind the key that a short string may take */
     union {
         domus_slice slice;
         struct kv_list *list;
         struct kv_table *fields;
     };
-    char bytes[]; /* the key, and behind it the short string */
+    char bytes[]; /* bytes of the key, and behind them those of the short string */
 };
 
 struct kv_table {
-    struct kv_item **buckets; /* the table; NULL: none yet */
-    struct kv_item **old;     /* the table from which items move to `buckets`; NULL: none */
-    uint64_t mask, old_mask;  /* number of buckets minus one, of each table */
+    struct kv_item **buckets; /* buckets of the table; NULL: the table has none yet */
+    struct kv_item **old;     /* buckets from which items move to `buckets`; NULL: none */
+    uint64_t mask, old_mask;  /* number of buckets minus one, of `buckets` and of `old` */
     uint64_t moved;           /* number of buckets of `old` whose items have moved */
-    uint64_t count;           /* number of items */
+    uint64_t count;           /* number of items in the table */
 };
 
 /* Count of the bytes in use. All tables of a shard share one. */
 struct kv_memory {
     uint64_t used_bytes;
     uint64_t bytes_max;
-    struct kv_trash *trash; /* values that are being freed in pieces (trash.h) */
-    uint64_t changes;       /* counter of changes: it grows each time a key or value is changed */
+    struct kv_trash *trash; /* values that are being freed in pieces (trash.h); NULL: none */
+    uint64_t changes;       /* number of changes: it grows each time a key or a value is changed */
 };
 
 struct kv_store {
     struct kv_table table;
     struct kv_memory memory;
-    /* time of the command that runs, on the clock of domus_now_ns() */
+    /* time in ms of the command that runs, on the clock of domus_now_ns() */
     uint64_t now_ms;
     /* offset of the wall clock to domus_now_ns() when the shard began */
     int64_t wall_ms;
     uint64_t expiring; /* number of items that have a time at which they expire */
-    uint64_t expired;  /* number of items that have expired since the start */
-    bool ticks;        /* the timer for the work between commands is armed */
-    bool frees;        /* the timer that frees trash is armed */
+    uint64_t expired;  /* number of items that have expired since the shard began */
+    bool ticks;        /* whether the timer for the work between commands is armed */
+    bool frees;        /* whether the timer that frees trash is armed */
     /* the command that is walking the table in pieces (walk.h); NULL: none */
     struct kv_walk *walk;
     /* the command that is changing a large value in pieces (job.h); NULL: none */
@@ -72,25 +72,26 @@ struct kv_store {
     struct kv_fetching *fetching;
     /* fence of this life in a cluster; 0: the shard leaves no legacy */
     uint64_t fence;
-    bool is_partial; /* not everything was fetched, so the store must not be left as a legacy */
+    /* whether not all was fetched, so that the store must not be left as a legacy */
+    bool is_partial;
     struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
-    /* value of memory.changes up to which `observed` was told of changes */
+    /* value of memory.changes up to which the observed keys were told of changes */
     uint64_t noted;
-    uint32_t index;   /* number of the shard */
-    bool is_ending;   /* the program ends: no client may begin to wait */
+    uint32_t index;   /* number of the shard that owns the store */
+    bool is_ending;   /* whether the program ends, so that no client may begin to wait */
     uint64_t hits;    /* number of strings that were asked for and found */
     uint64_t misses;  /* number of strings that were asked for and not found */
-    uint64_t waiting; /* number of commands that wait */
+    uint64_t waiting; /* number of commands that wait for elements of lists */
 };
 
-/* Choose the seed of the hash at random, so that clients cannot foresee hashes. */
+/* Choose the seed of the hash of keys at random, so that clients cannot foresee hashes. */
 void kv_hash_seed(void);
-/* Set the seed of the hash from a text, so that several programs have the same hash. */
+/* Set the seed of the hash of keys from a text, so that several programs have the same hash. */
 void kv_hash_seed_by(const char *text);
 uint64_t kv_hash(const char *bytes, uint32_t size);
 
-/* Find the item of a key. Returns the link to it, which is valid until the table changes; NULL:
- * there is none. */
+/* Find the item of a key in a table. Returns the link to it, which is valid until the table
+ * changes; NULL: there is none. */
 struct kv_item **kv_table_find(struct kv_table *table, uint64_t hash, domus_slice key);
 
 /* Add an item for a key that is not in the table. Its value is a short string without bytes, with
@@ -101,11 +102,11 @@ struct kv_item *kv_table_add(struct kv_table *table, struct kv_memory *memory, u
 /* Take an item out of the table, and free it and its value. */
 void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv_item **link);
 
-/* Free all items. */
+/* Free all items of a table. */
 void kv_table_clear(struct kv_table *table, struct kv_memory *memory);
 
-/* Take the first item out of bucket `at`, which must not be empty, and free it. The table does not
- * shrink. */
+/* Take the first item out of bucket `at` of a table, which must not be empty, and free it. The
+ * table does not shrink. */
 void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at);
 
 /* kv_table_buckets() returns the number of buckets, and kv_table_bucket() the first item of bucket
@@ -113,7 +114,7 @@ void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at)
 uint64_t kv_table_buckets(const struct kv_table *table);
 struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at);
 
-/* Returns an item at random; NULL: there is none. */
+/* Returns an item of a table, chosen at random; NULL: the table has no item. */
 struct kv_item *kv_table_any(const struct kv_table *table);
 
 /* Returns a random number that need not be secret. */
@@ -128,31 +129,31 @@ static inline const char *kv_item_text(const struct kv_item *item)
 /* Free the value of an item, which becomes a short string without bytes. */
 void kv_item_clear(struct kv_memory *memory, struct kv_item *item);
 
-/* Returns the bytes of a string. */
+/* Returns the bytes of the string that is the value of an item. */
 domus_resp_bytes kv_item_string(const struct kv_item *item);
 
 /* Copy the string of an item into a new slice. Returns 0; -ENOMEM. */
 int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice);
 
-/* Set the item at `link` to a string. `value` is an argument of a command; the item must not keep
- * the whole command alive, so it copies the bytes. Returns 0; -ENOMEM. */
+/* Set the value of the item at `link` to a string. `value` is an argument of a command; the item
+ * must not keep the whole command alive, so it copies the bytes. Returns 0; -ENOMEM. */
 int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *bytes, uint32_t size);
 
-/* Set the item at `link` to a slice, which it then owns. On an error the slice still belongs to the
- * caller. */
+/* Set the value of the item at `link` to a slice, which it then owns. On an error the slice still
+ * belongs to the caller. */
 int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_slice value);
 
-/* Find the item of a key. Returns NULL if there is none, or if it has expired. */
+/* Find the item of a key in a store. Returns NULL if there is none, or if it has expired. */
 struct kv_item **kv_store_find(struct kv_store *store, uint64_t hash, domus_slice key);
 void kv_store_remove(struct kv_store *store, struct kv_item **link);
 /* Remove all items of a store. They become trash. */
 void kv_store_clear(struct kv_store *store);
 void kv_store_set_expiry(struct kv_store *store, struct kv_item *item, uint64_t expires_ms);
 
-/* Remove expired items from a limited number of buckets. */
+/* Remove expired items from a store, in a limited number of buckets. */
 void kv_store_expire(struct kv_store *store);
 
-/* Allocate memory that counts as memory of the store. NULL: none left. */
+/* Allocate memory that counts as memory of the store. NULL: no memory is left. */
 void *kv_allocate(struct kv_memory *memory, size_t size);
 void kv_free(struct kv_memory *memory, void *bytes);
 

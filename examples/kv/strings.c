@@ -1,9 +1,9 @@
-/* Strings: GET, SET and MSET. */
+/* Commands of strings: GET, SET, MSET and their like. */
 #include "kv.h"
 
 #include <errno.h>
 
-#define LARGE 65536u /* the least bytes of a string that may be kept without a copy */
+#define LARGE 65536u /* least bytes of a string that may be kept without a copy */
 
 int kv_run_get(struct kv_call *call)
 {
@@ -20,7 +20,7 @@ int kv_run_get(struct kv_call *call)
 
 /* Set an item to a large string without a copy, if that keeps hardly any other memory alive.
  * Returns 1; 0: the string must be copied; -ENOMEM. */
-static int set_large(struct kv_call *call, struct kv_item **link, domus_slice value)
+static int set_string_without_copy(struct kv_call *call, struct kv_item **link, domus_slice value)
 {
     domus_slice kept;
 
@@ -41,13 +41,13 @@ int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
 
     if (link == NULL)
         return -ENOMEM;
-    int error = value.size >= LARGE ? set_large(call, link, value) : 0;
+    int error = value.size >= LARGE ? set_string_without_copy(call, link, value) : 0;
     if (error == 0)
         error = kv_item_set(&store->memory, link, domus_slice_data(value), value.size);
     else if (error == 1)
         error = 0;
     if (error != 0 && store->table.count > count)
-        kv_store_remove(store, link); /* a key that got no value is removed */
+        kv_store_remove(store, link); /* remove the key again, because it got no value */
     else if (error == 0 && !keeps_expiry)
         kv_store_set_expiry(store, *link, 0);
     return error;
@@ -56,11 +56,12 @@ int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
 /* Options of a SET, which follow the value. */
 struct options {
     bool if_new, if_there, keeps_expiry, gets;
-    uint64_t expires_ms; /* time at which the key expires; 0: never */
+    /* time at which the key expires, in ms on the clock of domus_now_ns(); 0: never */
+    uint64_t expires_ms;
 };
 
-static const char *read_expiry(struct kv_call *call, uint32_t i, enum kv_time time,
-                               struct options *options)
+static const char *read_set_expiry(struct kv_call *call, uint32_t i, enum kv_time time,
+                                   struct options *options)
 {
     static const char invalid[] = "ERR invalid expire time in 'set' command";
     int64_t value = 1;
@@ -70,9 +71,9 @@ static const char *read_expiry(struct kv_call *call, uint32_t i, enum kv_time ti
     return kv_read_time(call, i, time, invalid, &options->expires_ms);
 }
 
-/* Read the option at `*i`, and advance `*i` past its value. Returns NULL, or the text of the
- * error. */
-static const char *read_option(struct kv_call *call, uint32_t *i, struct options *options)
+/* Read the option of SET at argument `*i`, and advance `*i` past its value. Returns NULL, or the
+ * text of the error. */
+static const char *read_set_option(struct kv_call *call, uint32_t *i, struct options *options)
 {
     domus_slice word = domus_resp_argument(call->command, *i);
     enum kv_time time = kv_time_named(word);
@@ -88,14 +89,14 @@ static const char *read_option(struct kv_call *call, uint32_t *i, struct options
     else if (time == KV_NO_TIME || options->expires_ms != 0 || ++*i == call->command->count)
         return KV_SYNTAX;
     else
-        return read_expiry(call, *i, time, options);
+        return read_set_expiry(call, *i, time, options);
     return NULL;
 }
 
 /* Set the key of a call. `link` is the link to its item, or NULL. Returns -EEXIST or -ENOENT if the
  * options forbid it. */
-static int set_by_options(struct kv_call *call, struct kv_item *const *link,
-                          const struct options *options)
+static int set_key_by_options(struct kv_call *call, struct kv_item *const *link,
+                              const struct options *options)
 {
     if (options->if_new && link != NULL)
         return -EEXIST;
@@ -107,9 +108,9 @@ static int set_by_options(struct kv_call *call, struct kv_item *const *link,
     return error;
 }
 
-/* Set the key, and answer with its old string. The answer frees the command, so it comes last, and
- * the old string is kept until then. */
-static int exchange_string(struct kv_call *call, const struct options *options)
+/* Run SET with GET: set the key, and answer with its old string. The answer frees the command, so
+ * it comes last, and the old string is kept until then. */
+static int set_and_answer_old_string(struct kv_call *call, const struct options *options)
 {
     struct kv_item **link = kv_find(call);
     domus_slice old = {NULL, 0, 0};
@@ -120,7 +121,7 @@ static int exchange_string(struct kv_call *call, const struct options *options)
     int error = there ? kv_item_slice(*link, &old) : 0;
     if (error != 0)
         return error;
-    error = set_by_options(call, link, options);
+    error = set_key_by_options(call, link, options);
     if (error == 0 || error == -EEXIST || error == -ENOENT)
         error = there ? kv_answer(call->stack, &domus_slice_type, &old) : kv_null(call->stack);
     if (error != 0)
@@ -134,15 +135,15 @@ int kv_run_set(struct kv_call *call)
     const char *wrong = NULL;
 
     for (uint32_t i = 3; i < call->command->count && wrong == NULL; i++)
-        wrong = read_option(call, &i, &options);
+        wrong = read_set_option(call, &i, &options);
     if ((options.if_new && options.if_there) || (options.keeps_expiry && options.expires_ms != 0))
         wrong = KV_SYNTAX;
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
     if (options.gets)
-        return exchange_string(call, &options);
-    int error =
-        set_by_options(call, options.if_new || options.if_there ? kv_find(call) : NULL, &options);
+        return set_and_answer_old_string(call, &options);
+    int error = set_key_by_options(call, options.if_new || options.if_there ? kv_find(call) : NULL,
+                                   &options);
     if (error == -EEXIST || error == -ENOENT)
         return kv_null(call->stack);
     return error != 0 ? error : kv_ok(call->stack);
@@ -150,12 +151,12 @@ int kv_run_set(struct kv_call *call)
 
 int kv_run_getset(struct kv_call *call)
 {
-    return exchange_string(call, &(struct options){0});
+    return set_and_answer_old_string(call, &(struct options){0});
 }
 
 int kv_run_setnx(struct kv_call *call)
 {
-    int error = set_by_options(call, kv_find(call), &(struct options){.if_new = true});
+    int error = set_key_by_options(call, kv_find(call), &(struct options){.if_new = true});
 
     return error != 0 && error != -EEXIST ? error : kv_integer(call->stack, error == 0);
 }

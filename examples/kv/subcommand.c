@@ -1,12 +1,12 @@
-/* Searches subcommands, and answers HELP. */
+/* The search for subcommands (subcommand.h), and the answer to HELP. */
 #include "subcommand.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define WORD_MOST 64u /* the most bytes of a wrong word that an error repeats */
+#define WORD_MOST 64u /* most bytes of a wrong word that an error repeats */
 
-static bool is_word(domus_slice bytes, const char *word)
+static bool equals_word(domus_slice bytes, const char *word)
 {
     uint32_t i = 0;
 
@@ -18,7 +18,7 @@ static bool is_word(domus_slice bytes, const char *word)
 }
 
 /* Copy the name of a command in capitals. */
-static void in_capitals(const char *name, char capitals[KV_NAME_MAX + 1])
+static void copy_in_capitals(const char *name, char capitals[KV_NAME_MAX + 1])
 {
     size_t size = 0;
 
@@ -50,7 +50,7 @@ static int answer_help(domus_stack *stack, const domus_resp_command *command, co
     return kv_reply(stack, &builder);
 }
 
-static int refuse_count(domus_stack *stack, const char *command, const char *name)
+static int refuse_argument_count(domus_stack *stack, const char *command, const char *name)
 {
     domus_resp_error error =
         domus_resp_error_text("ERR wrong number of arguments for '%s|%s' command", command, name);
@@ -66,16 +66,16 @@ const struct kv_subcommand *kv_subcommand(domus_stack *stack, const domus_resp_c
     const struct kv_subcommand *row = table;
     char capitals[KV_NAME_MAX + 1];
 
-    while (row->name != NULL && !is_word(word, row->name))
+    while (row->name != NULL && !equals_word(word, row->name))
         row++;
     if (row->name != NULL && command->count >= row->least && command->count <= row->most)
         return row;
-    in_capitals(name, capitals);
+    copy_in_capitals(name, capitals);
     if (row->name != NULL) {
-        *ret_result = refuse_count(stack, name, row->name);
-    } else if (is_word(word, "help")) {
+        *ret_result = refuse_argument_count(stack, name, row->name);
+    } else if (equals_word(word, "help")) {
         *ret_result = command->count == 2 ? answer_help(stack, command, capitals, table)
-                                          : refuse_count(stack, name, "help");
+                                          : refuse_argument_count(stack, name, "help");
     } else {
         domus_resp_error error = domus_resp_error_text(
             "ERR unknown subcommand '%.*s'. Try %s HELP.",
@@ -90,7 +90,7 @@ int kv_refuse_form(domus_stack *stack, const domus_resp_command *command)
     domus_slice word = domus_resp_argument(command, 1);
     char capitals[KV_NAME_MAX + 1];
 
-    in_capitals(kv_command_find(domus_resp_argument(command, 0))->name, capitals);
+    copy_in_capitals(kv_command_find(domus_resp_argument(command, 0))->name, capitals);
     domus_resp_error error = domus_resp_error_text(
         "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
         (int)(word.size < WORD_MOST ? word.size : WORD_MOST), domus_slice_data(word), capitals);

@@ -7,9 +7,10 @@
 #include "kv.h"
 
 struct kv_subcommand {
-    const char *name;     /* name of the subcommand in small letters; NULL ends a table */
-    uint32_t least, most; /* number of arguments, the names of command and subcommand included */
-    const char *usage;    /* text that HELP prints; NULL: none */
+    const char *name; /* name of the subcommand in small letters; NULL ends a table */
+    /* least and most arguments, the names of command and subcommand included */
+    uint32_t least, most;
+    const char *usage; /* text that HELP prints for the subcommand; NULL: none */
     const char *about;
 };
 
@@ -22,7 +23,7 @@ struct kv_subcommand {
 const struct kv_subcommand *kv_subcommand(domus_stack *stack, const domus_resp_command *command,
                                           const struct kv_subcommand *table, int *ret_result);
 
-/* Answer that the form of a subcommand is wrong. */
+/* Answer that a subcommand has wrong arguments. */
 int kv_refuse_form(domus_stack *stack, const domus_resp_command *command);
 
 #endif

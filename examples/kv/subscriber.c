@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_NS UINT64_C(1000000000) /* time that a connection waits for its own publication */
+/* longest time that a connection waits for its own publication */
+#define OWN_NS UINT64_C(1000000000)
 
-static uint64_t hash_of(domus_slice name)
+static uint64_t hash_of_name(domus_slice name)
 {
     return kv_hash(domus_slice_data(name), name.size);
 }
@@ -33,13 +34,14 @@ static int ask_switchboard(domus_stack *stack, domus_address to, const domus_typ
 
 /* --- confirmations ---------------------------------------------------------------------------- */
 
-/* State of the confirmations of a command. The last confirmation is the answer of the command. */
+/* The state of the confirmations that answer one SUBSCRIBE or UNSUBSCRIBE. The last confirmation is
+ * the answer of the command. */
 struct confirming {
     domus_stack *stack;
     const struct kv_session *session;
     const char *word;
-    uint64_t count; /* number of all subscriptions of the connection */
-    bool has_one;   /* `push` is built; it is sent when another one follows */
+    uint64_t count; /* number of all subscriptions that the connection has */
+    bool has_one;   /* whether `push` is built; it is sent when another one follows */
     domus_resp_reply push;
 };
 
@@ -53,7 +55,7 @@ static int send_confirmations(struct confirming *confirming)
     return domus_channel_write_slice(confirming->stack, channel, confirming->push.bytes);
 }
 
-/* Confirm one name; NULL: the command had no name to confirm. */
+/* Add the confirmation of one name to the answer; NULL: the command had no name to confirm. */
 static int confirm_name(struct confirming *confirming, const domus_slice *name)
 {
     domus_resp_builder builder = {.version = confirming->session->version};
@@ -73,7 +75,7 @@ static int confirm_name(struct confirming *confirming, const domus_slice *name)
     return error;
 }
 
-static int end_confirming(struct confirming *confirming, int error)
+static int end_confirmations(struct confirming *confirming, int error)
 {
     if (error == 0)
         return kv_answer(confirming->stack, &domus_resp_push_type, &confirming->push);
@@ -109,7 +111,7 @@ static void end_subscriber(domus_stack *stack, struct kv_session *session)
     kv_session_settle(session);
 }
 
-static int take_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_subscribed_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_resp_command *command = *(const domus_resp_command *const *)domus_frame(stack);
     struct kv_session *session = self;
@@ -120,7 +122,8 @@ static int take_subscribed(domus_stack *stack, void *self, const domus_answer *a
 
     if (domus_channel_running(stack) == NULL)
         return -ENOTCONN;
-    if (error != 0) { /* it is not known what the connection has subscribed to */
+    /* the ask has failed, so nobody knows what the connection has subscribed to: it ends */
+    if (error != 0) {
         (void)domus_channel_reset(stack, domus_channel_running(stack), error);
         return error;
     }
@@ -130,16 +133,16 @@ static int take_subscribed(domus_stack *stack, void *self, const domus_answer *a
     }
     for (uint32_t i = 1; i < command->count && error == 0; i++) {
         domus_slice name = domus_resp_argument(command, i);
-        if (kv_table_find(&subscriber->names[kind], hash_of(name), name) == NULL &&
-            kv_table_add(&subscriber->names[kind], &subscriber->memory, hash_of(name), name, 0) ==
-                NULL)
+        if (kv_table_find(&subscriber->names[kind], hash_of_name(name), name) == NULL &&
+            kv_table_add(&subscriber->names[kind], &subscriber->memory, hash_of_name(name), name,
+                         0) == NULL)
             error = -ENOMEM;
         confirming.count = kv_subscriptions(subscriber);
         if (error == 0)
             error = confirm_name(&confirming, &name);
     }
     end_subscriber(stack, session);
-    return end_confirming(&confirming, error);
+    return end_confirmations(&confirming, error);
 }
 
 int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
@@ -158,24 +161,26 @@ int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
         end_subscriber(stack, session);
         return kv_error(stack, "ERR too many subscriptions");
     }
-    /* The connection joins the group before the switchboard learns of it, so that no later message
-     * is missed. */
+    /* Join the group before the switchboard learns of the connection, so that no later message is
+     * missed. */
     int error = domus_group_join(stack, kv_subscribers);
     if (error != 0) {
         end_subscriber(stack, session);
         return error == -ENOSPC ? kv_error(stack, "ERR too many subscribers") : error;
     }
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask_switchboard(stack, kv_switchboard, &kv_subscribe_type, command, take_subscribed);
+    return ask_switchboard(stack, kv_switchboard, &kv_subscribe_type, command,
+                           handle_subscribed_answer);
 }
 
 /* --- unsubscribing ---------------------------------------------------------------------------- */
 
-static int confirm_removal(struct confirming *confirming, struct kv_subscriber *subscriber,
-                           enum kv_named kind, domus_slice name)
+static int confirm_removed_name(struct confirming *confirming, struct kv_subscriber *subscriber,
+                                enum kv_named kind, domus_slice name)
 {
-    struct kv_item **link =
-        subscriber != NULL ? kv_table_find(&subscriber->names[kind], hash_of(name), name) : NULL;
+    struct kv_item **link = subscriber != NULL
+                                ? kv_table_find(&subscriber->names[kind], hash_of_name(name), name)
+                                : NULL;
     domus_slice copy;
     int error = domus_slice_copy(domus_slice_data(name), name.size, &copy);
 
@@ -189,7 +194,7 @@ static int confirm_removal(struct confirming *confirming, struct kv_subscriber *
     return error;
 }
 
-/* Remove all names of a kind, and confirm each. */
+/* Remove all channels, or all patterns, of a connection, and confirm each. */
 static int confirm_removal_of_names(struct confirming *confirming, struct kv_subscriber *subscriber,
                                     enum kv_named kind)
 {
@@ -200,12 +205,13 @@ static int confirm_removal_of_names(struct confirming *confirming, struct kv_sub
         confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
         return confirm_name(confirming, NULL);
     }
-    while (table->count != 0 && error == 0) { /* a removal may move all other names */
+    /* take the first name each time, because a removal may move all other names */
+    while (table->count != 0 && error == 0) {
         struct kv_item *item = NULL;
         for (uint64_t at = 0; item == NULL; at++)
             item = kv_table_bucket(table, at);
-        error = confirm_removal(confirming, subscriber, kind,
-                                (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
+        error = confirm_removed_name(confirming, subscriber, kind,
+                                     (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
     }
     return error;
 }
@@ -218,15 +224,15 @@ static int end_unsubscribe(domus_stack *stack, struct kv_session *session,
     int error = 0;
 
     for (uint32_t i = 1; i < command->count && error == 0; i++)
-        error = confirm_removal(&confirming, session->subscriber, kind,
-                                domus_resp_argument(command, i));
+        error = confirm_removed_name(&confirming, session->subscriber, kind,
+                                     domus_resp_argument(command, i));
     if (command->count == 1)
         error = confirm_removal_of_names(&confirming, session->subscriber, kind);
     end_subscriber(stack, session);
-    return end_confirming(&confirming, error);
+    return end_confirmations(&confirming, error);
 }
 
-static int take_unsubscribed(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_unsubscribed_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0 || domus_channel_running(stack) == NULL)
         return answer->error != 0 ? answer->error : -ENOTCONN;
@@ -242,19 +248,20 @@ int kv_serve_unsubscribe(domus_stack *stack, void *self, const void *payload)
     if (session->subscriber == NULL)
         return end_unsubscribe(stack, session, command);
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask_switchboard(stack, kv_switchboard, &kv_unsubscribe_type, command, take_unsubscribed);
+    return ask_switchboard(stack, kv_switchboard, &kv_unsubscribe_type, command,
+                           handle_unsubscribed_answer);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Send a push. If it cannot be sent as a whole, the connection ends. */
+/* Send a push to the client. If it cannot be sent as a whole, the connection ends. */
 static void send_push(domus_stack *stack, const struct kv_session *session, domus_channel *channel,
                       domus_slice push)
 {
     domus_slice bytes;
     int error = domus_slice_keep(push, &bytes);
 
-    /* in RESP 2 a push is an array, whose first byte is another one */
+    /* In RESP 2 a push is sent as an array: only its first byte differs. */
     if (error == 0 && session->version == 2) {
         error = domus_channel_append(stack, channel, "*", 1);
         bytes.offset++;
@@ -286,8 +293,8 @@ int kv_take_publication(domus_stack *stack, void *self, const void *payload)
 
 /* --- PUBLISH ---------------------------------------------------------------------------------- */
 
-/* A client that publishes and also gets that message waits until the message has come, because it
- * comes before the answer. */
+/* A client that publishes a message, and also gets it as a subscriber, waits until the message has
+ * come, because it comes before the answer. */
 struct own {
     uint64_t number;
     int64_t receivers;
@@ -297,7 +304,7 @@ static_assert(sizeof(struct own) <= KV_FRAME, "it is in the frame of a command")
 static const domus_pattern publications = {
     .types = (const domus_type *const[]){&kv_publication_type, NULL}};
 
-static int answer_own(domus_stack *stack, void *self, const domus_answer *answer)
+static int wait_for_own_publication(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct kv_session *session = self;
     struct own own;
@@ -305,14 +312,14 @@ static int answer_own(domus_stack *stack, void *self, const domus_answer *answer
     memcpy(&own, domus_frame(stack), sizeof own);
     if (answer->error == 0 && answer->type == &kv_publication_type)
         (void)kv_take_publication(stack, self, answer->payload);
-    /* If the publication has not come in time, the group has passed the connection over, because
-     * too much waits for it. */
+    /* Wait until the connection has got its own publication. If it has not come in time, the group
+     * has passed the connection over, because too much waits for it. */
     if (answer->error == 0 && session->subscriber != NULL && session->subscriber->seen < own.number)
-        return domus_receive_within(stack, &publications, OWN_NS, answer_own);
+        return domus_receive_within(stack, &publications, OWN_NS, wait_for_own_publication);
     return kv_integer(stack, own.receivers);
 }
 
-static int take_published(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_published_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const domus_answer none;
     const struct kv_published *published = answer->payload;
@@ -321,7 +328,7 @@ static int take_published(domus_stack *stack, void *self, const domus_answer *an
         return answer->error;
     struct own own = {published->number, published->receivers};
     memcpy(domus_frame(stack), &own, sizeof own);
-    return answer_own(stack, self, &none);
+    return wait_for_own_publication(stack, self, &none);
 }
 
 int kv_serve_publish(domus_stack *stack, void *self, const void *payload)
@@ -330,7 +337,8 @@ int kv_serve_publish(domus_stack *stack, void *self, const void *payload)
 
     if (session->subscriber == NULL)
         return domus_forward(stack, kv_publisher());
-    return ask_switchboard(stack, kv_publisher(), &kv_publish_type, payload, take_published);
+    return ask_switchboard(stack, kv_publisher(), &kv_publish_type, payload,
+                           handle_published_answer);
 }
 
 int kv_serve_pubsub(domus_stack *stack, void *self, const void *payload)
@@ -352,8 +360,9 @@ int kv_pong(domus_stack *stack, const domus_resp_command *command)
 
 /* --- RESET ------------------------------------------------------------------------------------ */
 
-/* Make the switchboard forget all names of a kind. The answer is ignored. */
-static void forget_names(domus_stack *stack, const char *word)
+/* Make the switchboard forget all channels, or all patterns, of the connection. The answer is
+ * ignored. */
+static void forget_names_of_kind(domus_stack *stack, const char *word)
 {
     const domus_resp_bytes name = {word, strlen(word)};
     domus_resp_command command;
@@ -370,8 +379,8 @@ int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (session->subscriber != NULL) {
-        forget_names(stack, "unsubscribe");
-        forget_names(stack, "punsubscribe");
+        forget_names_of_kind(stack, "unsubscribe");
+        forget_names_of_kind(stack, "punsubscribe");
         (void)domus_group_leave(stack, kv_subscribers);
         kv_subscriber_free(session);
     }

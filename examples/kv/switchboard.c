@@ -12,16 +12,16 @@
 domus_address kv_switchboard;
 domus_group kv_subscribers;
 
-/* All the state. The short string of an item in `counts` is its number of subscribers; that of one
- * in `records` a pointer. */
+/* The state of the switchboard. The short string of an item in `counts` is its number of
+ * subscribers; that of one in `records` a pointer. */
 struct switchboard {
     struct kv_table counts[2];
-    struct kv_table records; /* by address */
+    struct kv_table records; /* records of connections, by the address of the connection */
     struct kv_memory memory;
-    uint64_t number; /* the number of the last publication */
+    uint64_t number; /* number of the last publication */
 };
 
-/* A connection that has subscribed. */
+/* The record of a connection that has subscribed to something. */
 struct record {
     domus_address address;
     domus_watch down;
@@ -48,14 +48,14 @@ const domus_type kv_published_type = {.name = "published", .size = sizeof(struct
 const domus_type kv_publication_type = {
     .name = "publication", .size = sizeof(struct kv_publication), .release = release_publication};
 
-static uint64_t hash_of(domus_slice name)
+static uint64_t hash_of_name(domus_slice name)
 {
     return kv_hash(domus_slice_data(name), name.size);
 }
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-static int64_t count_of(const struct kv_item *item)
+static int64_t count_in_item(const struct kv_item *item)
 {
     int64_t count;
 
@@ -63,20 +63,20 @@ static int64_t count_of(const struct kv_item *item)
     return count;
 }
 
-/* Returns the number of subscribers of a name. */
+/* Returns the number of subscribers that a channel or a pattern has. */
 static int64_t subscribers_of_name(struct kv_table *table, domus_slice name)
 {
-    struct kv_item **link = kv_table_find(table, hash_of(name), name);
+    struct kv_item **link = kv_table_find(table, hash_of_name(name), name);
 
-    return link != NULL ? count_of(*link) : 0;
+    return link != NULL ? count_in_item(*link) : 0;
 }
 
-/* Let a name have one subscriber more (or less, by -1). Returns 0; -ENOMEM. */
+/* Count one subscriber more of a name (or less, with `by` -1). Returns 0; -ENOMEM. */
 static int change_subscriber_count(struct switchboard *board, enum kv_named kind, domus_slice name,
                                    int64_t by)
 {
     struct kv_table *table = &board->counts[kind];
-    uint64_t hash = hash_of(name);
+    uint64_t hash = hash_of_name(name);
     int64_t value = subscribers_of_name(table, name) + by;
 
     if (value == by && kv_table_add(table, &board->memory, hash, name, sizeof value) == NULL)
@@ -96,7 +96,7 @@ struct address_name {
     domus_page page;
 };
 
-static domus_slice name_of(domus_address address, struct address_name *name)
+static domus_slice name_of_address(domus_address address, struct address_name *name)
 {
     memcpy(name->bytes, &address.house, sizeof address.house);
     memcpy(name->bytes + sizeof address.house, &address.lease, sizeof address.lease);
@@ -104,7 +104,7 @@ static domus_slice name_of(domus_address address, struct address_name *name)
     return (domus_slice){&name->page, 0, ADDRESS_BYTES};
 }
 
-static struct record *record_of(const struct kv_item *item)
+static struct record *record_in_item(const struct kv_item *item)
 {
     struct record *record;
 
@@ -115,39 +115,39 @@ static struct record *record_of(const struct kv_item *item)
 static struct record *find_record(struct switchboard *board, domus_address address)
 {
     struct address_name name;
-    domus_slice bytes = name_of(address, &name);
-    struct kv_item **link = kv_table_find(&board->records, hash_of(bytes), bytes);
+    domus_slice bytes = name_of_address(address, &name);
+    struct kv_item **link = kv_table_find(&board->records, hash_of_name(bytes), bytes);
 
-    return link != NULL ? record_of(*link) : NULL;
+    return link != NULL ? record_in_item(*link) : NULL;
 }
 
 static struct record *add_record(domus_stack *stack, struct switchboard *board,
                                  domus_address address)
 {
     struct address_name name;
-    domus_slice bytes = name_of(address, &name);
+    domus_slice bytes = name_of_address(address, &name);
     struct record *record = kv_allocate(&board->memory, sizeof *record);
 
     if (record == NULL)
         return NULL;
     *record = (struct record){.address = address};
     if (domus_watch_actor(stack, address, &record->down) != 0 ||
-        kv_table_add(&board->records, &board->memory, hash_of(bytes), bytes, sizeof record) ==
+        kv_table_add(&board->records, &board->memory, hash_of_name(bytes), bytes, sizeof record) ==
             NULL) {
         (void)domus_unwatch(stack, record->down);
         kv_free(&board->memory, record);
         return NULL;
     }
-    (void)kv_item_set(&board->memory, kv_table_find(&board->records, hash_of(bytes), bytes),
+    (void)kv_item_set(&board->memory, kv_table_find(&board->records, hash_of_name(bytes), bytes),
                       (const char *)&record, sizeof record);
     return record;
 }
 
-/* Forget one name of a record. */
-static void forget_name(struct switchboard *board, struct record *record, enum kv_named kind,
-                        domus_slice name)
+/* Forget that the connection of a record has subscribed to a name. */
+static void forget_name_of_record(struct switchboard *board, struct record *record,
+                                  enum kv_named kind, domus_slice name)
 {
-    struct kv_item **link = kv_table_find(&record->names[kind], hash_of(name), name);
+    struct kv_item **link = kv_table_find(&record->names[kind], hash_of_name(name), name);
 
     if (link == NULL)
         return;
@@ -155,8 +155,9 @@ static void forget_name(struct switchboard *board, struct record *record, enum k
     kv_table_remove(&record->names[kind], &board->memory, link);
 }
 
-/* Forget all names of a kind. */
-static void forget_names(struct switchboard *board, struct record *record, enum kv_named kind)
+/* Forget all channels, or all patterns, that the connection of a record has subscribed to. */
+static void forget_names_of_kind(struct switchboard *board, struct record *record,
+                                 enum kv_named kind)
 {
     struct kv_table *table = &record->names[kind];
 
@@ -168,11 +169,11 @@ static void forget_names(struct switchboard *board, struct record *record, enum 
     kv_table_clear(table, &board->memory);
 }
 
-/* End a record that has no name any more. */
+/* Remove a record that has no name any more. */
 static void end_empty_record(domus_stack *stack, struct switchboard *board, struct record *record)
 {
     struct address_name name;
-    domus_slice bytes = name_of(record->address, &name);
+    domus_slice bytes = name_of_address(record->address, &name);
 
     if (record->names[KV_CHANNEL].count + record->names[KV_PATTERN].count != 0)
         return;
@@ -180,28 +181,28 @@ static void end_empty_record(domus_stack *stack, struct switchboard *board, stru
     kv_table_clear(&record->names[KV_CHANNEL], &board->memory);
     kv_table_clear(&record->names[KV_PATTERN], &board->memory);
     kv_table_remove(&board->records, &board->memory,
-                    kv_table_find(&board->records, hash_of(bytes), bytes));
+                    kv_table_find(&board->records, hash_of_name(bytes), bytes));
     kv_free(&board->memory, record);
 }
 
 /* --- subscribing ------------------------------------------------------------------------------ */
 
-static int add_name(struct switchboard *board, struct record *record, enum kv_named kind,
-                    domus_slice name)
+static int add_name_to_record(struct switchboard *board, struct record *record, enum kv_named kind,
+                              domus_slice name)
 {
     struct kv_table *table = &record->names[kind];
 
-    if (kv_table_find(table, hash_of(name), name) != NULL)
+    if (kv_table_find(table, hash_of_name(name), name) != NULL)
         return 0;
     if (change_subscriber_count(board, kind, name, 1) != 0)
         return -ENOMEM;
-    if (kv_table_add(table, &board->memory, hash_of(name), name, 0) != NULL)
+    if (kv_table_add(table, &board->memory, hash_of_name(name), name, 0) != NULL)
         return 0;
     (void)change_subscriber_count(board, kind, name, -1);
     return -ENOMEM;
 }
 
-static bool has_room(const struct switchboard *board, const domus_resp_command *command)
+static bool has_room_for_names(const struct switchboard *board, const domus_resp_command *command)
 {
     uint64_t bytes = sizeof(struct record);
 
@@ -210,7 +211,8 @@ static bool has_room(const struct switchboard *board, const domus_resp_command *
     return board->memory.used_bytes + bytes <= board->memory.bytes_max;
 }
 
-/* Without memory for all names the connection ends, and with it those that are there. */
+/* Subscribe a connection to the names of its command. Without memory for all names it is closed,
+ * and with it go its subscriptions. */
 static int subscribe_connection(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
@@ -218,12 +220,13 @@ static int subscribe_connection(domus_stack *stack, void *self, const void *payl
     struct record *record = find_record(board, domus_sender(stack));
     int error = 0;
 
-    if (!has_room(board, command))
+    if (!has_room_for_names(board, command))
         return kv_error(stack, "ERR too many subscriptions");
     if (record == NULL && (record = add_record(stack, board, domus_sender(stack))) == NULL)
         return -ENOMEM;
     for (uint32_t i = 1; i < command->count && error == 0; i++)
-        error = add_name(board, record, kv_kind_of(command), domus_resp_argument(command, i));
+        error =
+            add_name_to_record(board, record, kv_kind_of(command), domus_resp_argument(command, i));
     end_empty_record(stack, board, record);
     return error != 0 ? error : kv_ok(stack);
 }
@@ -238,9 +241,9 @@ static int unsubscribe_connection(domus_stack *stack, void *self, const void *pa
     if (record == NULL)
         return kv_ok(stack);
     for (uint32_t i = 1; i < command->count; i++)
-        forget_name(board, record, kind, domus_resp_argument(command, i));
+        forget_name_of_record(board, record, kind, domus_resp_argument(command, i));
     if (command->count == 1)
-        forget_names(board, record, kind);
+        forget_names_of_kind(board, record, kind);
     end_empty_record(stack, board, record);
     return kv_ok(stack);
 }
@@ -252,8 +255,8 @@ static int forget_ended_connection(domus_stack *stack, void *self, const void *p
 
     if (record == NULL)
         return 0;
-    forget_names(board, record, KV_CHANNEL);
-    forget_names(board, record, KV_PATTERN);
+    forget_names_of_kind(board, record, KV_CHANNEL);
+    forget_names_of_kind(board, record, KV_PATTERN);
     end_empty_record(stack, board, record);
     return 0;
 }
@@ -280,16 +283,18 @@ static void publish_to_pattern(domus_stack *stack, struct switchboard *board,
     if (domus_resp_end(&builder, &publication.push) != 0)
         return;
     domus_resp_reader reader = {publication.push.bytes, 0};
-    for (int i = 0; i < 3; i++) /* the third value is what the subscribers have named */
+    /* the third value of the push is the name that the subscribers have given: channel or
+     * pattern */
+    for (int i = 0; i < 3; i++)
         (void)domus_resp_read(&reader, &value);
     publication.name = value.text;
-    publication.hash = hash_of(publication.name);
+    publication.hash = hash_of_name(publication.name);
     publication.number = ++board->number;
     (void)domus_publish(stack, kv_subscribers, &kv_publication_type, &publication);
 }
 
-/* Returns the number of receivers: of those that have subscribed to the channel, and of those with
- * a pattern that it fits, once for each. */
+/* Publish a message. Returns the number of its receivers: one for each subscription to the channel,
+ * and one for each to a pattern that the channel fits. */
 static int64_t publish_message(domus_stack *stack, struct switchboard *board,
                                const domus_resp_command *command)
 {
@@ -304,14 +309,14 @@ static int64_t publish_message(domus_stack *stack, struct switchboard *board,
              item = item->next) {
             if (!kv_glob(item->bytes, item->key_size, domus_slice_data(channel), channel.size))
                 continue;
-            receivers += count_of(item);
+            receivers += count_in_item(item);
             publish_to_pattern(stack, board, command, item);
         }
     }
     return receivers;
 }
 
-static int publish_for_node(domus_stack *stack, void *self, const void *payload)
+static int handle_publish_ask(domus_stack *stack, void *self, const void *payload)
 {
     struct switchboard *board = self;
     struct kv_published published = {.receivers = publish_message(stack, board, payload)};
@@ -323,8 +328,8 @@ static int publish_for_node(domus_stack *stack, void *self, const void *payload)
 
 /* --- PUBSUB ----------------------------------------------------------------------------------- */
 
-static int list_channels(domus_stack *stack, struct switchboard *board,
-                         const domus_resp_command *command)
+static int answer_channels(domus_stack *stack, struct switchboard *board,
+                           const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
     domus_resp_builder list = {.version = command->version, .bytes.size_max = kv_answer_max()};
@@ -355,8 +360,8 @@ static int list_channels(domus_stack *stack, struct switchboard *board,
     return kv_reply(stack, &builder);
 }
 
-static int count_subscribers(domus_stack *stack, struct switchboard *board,
-                             const domus_resp_command *command)
+static int answer_subscriber_counts(domus_stack *stack, struct switchboard *board,
+                                    const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
 
@@ -388,10 +393,10 @@ static int answer_pubsub(domus_stack *stack, struct switchboard *board,
         if (command->count > 3)
             return kv_error(stack, "ERR unknown subcommand or wrong number of arguments for "
                                    "'CHANNELS'. Try PUBSUB HELP.");
-        return list_channels(stack, board, command);
+        return answer_channels(stack, board, command);
     }
     if (domus_resp_is(word, "NUMSUB"))
-        return count_subscribers(stack, board, command);
+        return answer_subscriber_counts(stack, board, command);
     if (!domus_resp_is(word, "NUMPAT"))
         return refuse_subcommand(stack, word);
     if (command->count != 2)
@@ -399,7 +404,7 @@ static int answer_pubsub(domus_stack *stack, struct switchboard *board,
     return kv_integer(stack, (int64_t)board->counts[KV_PATTERN].count);
 }
 
-/* A command that a connection has forwarded: PUBLISH or PUBSUB. */
+/* Run a command that a connection has forwarded to the switchboard: PUBLISH or PUBSUB. */
 static int run_forwarded_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
@@ -428,7 +433,7 @@ static void stop_switchboard(domus_stack *stack, void *self)
     for (uint64_t at = 0; at < kv_table_buckets(&board->records); at++) {
         for (struct kv_item *item = kv_table_bucket(&board->records, at); item != NULL;
              item = item->next) {
-            struct record *record = record_of(item);
+            struct record *record = record_in_item(item);
             kv_table_clear(&record->names[KV_CHANNEL], &board->memory);
             kv_table_clear(&record->names[KV_PATTERN], &board->memory);
             kv_free(&board->memory, record);
@@ -443,7 +448,7 @@ const domus_behaviour kv_switchboard_behaviour = {
     .name = "switchboard",
     .state_size = sizeof(struct switchboard),
     .on = (const domus_on[]){{&domus_resp_command_type, run_forwarded_command, 0},
-                             {&kv_publish_type, publish_for_node, 0},
+                             {&kv_publish_type, handle_publish_ask, 0},
                              {&kv_subscribe_type, subscribe_connection, 0},
                              {&kv_unsubscribe_type, unsubscribe_connection, 0},
                              {&domus_down_type, forget_ended_connection, 0},

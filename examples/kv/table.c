@@ -1,4 +1,4 @@
-/* Hash tables whose growth is spread over the commands that cause it. */
+/* Hash tables of items, whose growth is spread over the commands that cause it. */
 #include "trash.h"
 #include "wide.h"
 
@@ -8,8 +8,8 @@
 #include <sys/random.h>
 
 #define BUCKETS_LEAST 8u
-#define MOVED_AT_ONCE 4u /* buckets that one change moves */
-/* a table shrinks when it has fewer items than buckets, by this factor */
+#define MOVED_AT_ONCE 4u /* number of buckets whose items one change of a growing table moves */
+/* The factor by which a table must have fewer items than buckets before it shrinks. */
 #define SHRINK_SHARE 16u
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -43,12 +43,14 @@ void kv_hash_seed(void)
 
 void kv_hash_seed_by(const char *text)
 {
-    seed = UINT64_C(0x589965cc75374cc3); /* the hash of the text is the next seed */
+    /* the hash of the text under this constant becomes the seed */
+    seed = UINT64_C(0x589965cc75374cc3);
     seed = kv_hash(text, (uint32_t)strlen(text));
 }
 
-/* One product tells apart what differs in a few bits of one byte (f1, f2 ...) by eight bits of the
- * seed alone: with one seed in a hundred a dozen such keys share a bucket. So there are two. */
+/* Mix the bits of a hash by two products. With one product, keys that differ in a few bits of one
+ * byte (f1, f2 ...) are told apart by eight bits of the seed alone: with one seed in a hundred a
+ * dozen such keys share a bucket. */
 static inline uint64_t mix_hash(uint64_t hash)
 {
     return kv_fold_product(kv_fold_product(hash, 0xe7037ed1a0b428dbu ^ seed), 0x8ebc6af09c88c6e3u);
@@ -64,7 +66,8 @@ uint64_t kv_hash(const char *bytes, uint32_t size)
             word |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
         return mix_hash(hash ^ word);
     }
-    const char *last = bytes + size - sizeof word; /* may overlap the word before */
+    /* the last word of the bytes, which may overlap the word before */
+    const char *last = bytes + size - sizeof word;
     for (; bytes < last; bytes += sizeof word) {
         memcpy(&word, bytes, sizeof word);
         hash = kv_fold_product(hash ^ word, 0xa0761d6478bd642fu);
@@ -75,7 +78,7 @@ uint64_t kv_hash(const char *bytes, uint32_t size)
 
 /* --- growing and shrinking -------------------------------------------------------------------- */
 
-static void link_item(struct kv_table *table, struct kv_item *item)
+static void link_item_to_bucket(struct kv_table *table, struct kv_item *item)
 {
     struct kv_item **bucket = &table->buckets[item->hash & table->mask];
 
@@ -83,14 +86,14 @@ static void link_item(struct kv_table *table, struct kv_item *item)
     *bucket = item;
 }
 
-/* Move some items to the new buckets. */
-static void move_items(struct kv_table *table, struct kv_memory *memory)
+/* Move some items of a table that is being resized to its new buckets. */
+static void move_some_items(struct kv_table *table, struct kv_memory *memory)
 {
     for (uint32_t i = 0; i < MOVED_AT_ONCE && table->old != NULL; i++) {
         struct kv_item *item = table->old[table->moved];
         while (item != NULL) {
             struct kv_item *next = item->next;
-            link_item(table, item);
+            link_item_to_bucket(table, item);
             item = next;
         }
         table->old[table->moved] = NULL;
@@ -101,11 +104,13 @@ static void move_items(struct kv_table *table, struct kv_memory *memory)
     }
 }
 
-/* Begin to move all items to `size` buckets. Without memory the table stays as it is. */
+/* Begin to resize a table: to move all its items to `size` new buckets. Without memory the table
+ * stays as it is. */
 static void begin_resize(struct kv_table *table, struct kv_memory *memory, uint64_t size)
 {
     struct kv_item **buckets =
-        calloc((size_t)size, sizeof *buckets); /* large ones come as zero pages */
+        /* calloc(), because large memory comes as zero pages that cost nothing */
+        calloc((size_t)size, sizeof *buckets);
 
     if (buckets == NULL)
         return;
@@ -120,7 +125,7 @@ static void begin_resize(struct kv_table *table, struct kv_memory *memory, uint6
 static void resize_if_needed(struct kv_table *table, struct kv_memory *memory)
 {
     if (table->old != NULL)
-        move_items(table, memory);
+        move_some_items(table, memory);
     else if (table->buckets == NULL)
         begin_resize(table, memory, BUCKETS_LEAST);
     else if (table->count > table->mask)
@@ -169,7 +174,7 @@ struct kv_item *kv_table_add(struct kv_table *table, struct kv_memory *memory, u
     item->key_size = key.size;
     item->room = (uint16_t)(malloc_usable_size(item) - size + room);
     memcpy(item->bytes, domus_slice_data(key), key.size);
-    link_item(table, item);
+    link_item_to_bucket(table, item);
     table->count++;
     memory->changes++;
     return item;
@@ -243,13 +248,16 @@ struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at)
 uint64_t kv_chance(void)
 {
     chance += UINT64_C(0x9e3779b97f4a7c15);
-    /* Both factors change: with one that stays, numbers that follow each other would be alike. */
+    /* Returns a random number, as a product of which both factors change: if one stayed, numbers
+     * that follow each other would be alike. */
     return kv_fold_product(chance, chance ^ seed ^ UINT64_C(0xe7037ed1a0b428db));
 }
 
-#define CHAIN_USUAL 8u /* items of one bucket; of longer ones each has a smaller chance */
+/* up to so many items in a bucket have the same chance to be drawn; those of longer ones have
+ * less */
+#define CHAIN_USUAL 8u
 
-static uint32_t length_of(const struct kv_item *item)
+static uint32_t length_of_chain(const struct kv_item *item)
 {
     uint32_t length = 0;
 
@@ -265,21 +273,21 @@ struct kv_item *kv_table_any(const struct kv_table *table)
 
     if (table->count == 0)
         return NULL;
-    /* A bucket is taken as often as it has items, so that all of them have the same chance. A table
-     * has at least one item for SHRINK_SHARE buckets, except for a while after many were removed.
-     * In such a table the next item behind the bucket will do. */
+    /* Draw an item: a bucket is taken as often as it has items, so that all items have the same
+     * chance. A table has at least one item for SHRINK_SHARE buckets, except for a while after many
+     * were removed. In such a table the next item behind the bucket will do. */
     uint64_t at = 0;
     uint32_t length = 0;
     for (uint32_t tries = 0; tries < 8 * CHAIN_USUAL * SHRINK_SHARE; tries++) {
         at = kv_chance() % buckets;
         item = kv_table_bucket(table, at);
-        length = length_of(item);
+        length = length_of_chain(item);
         if (length > kv_chance() % CHAIN_USUAL)
             break;
     }
     for (; item == NULL; item = kv_table_bucket(table, at))
         at = (at + 1) % buckets;
-    length = length_of(item);
+    length = length_of_chain(item);
     for (uint64_t steps = kv_chance() % length; steps > 0; steps--)
         item = item->next;
     return (struct kv_item *)(uintptr_t)item;

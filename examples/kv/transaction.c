@@ -37,13 +37,13 @@ void kv_transaction_spoil(struct kv_session *session)
         session->transaction->is_wrong = true;
 }
 
-static int refuse_transaction(domus_stack *stack, struct kv_session *session, const char *text)
+static int refuse_queued_command(domus_stack *stack, struct kv_session *session, const char *text)
 {
     kv_transaction_spoil(session);
     return kv_error(stack, text);
 }
 
-static int grow_transaction(struct kv_transaction *transaction)
+static int grow_queue(struct kv_transaction *transaction)
 {
     uint32_t room = transaction->room == 0 ? ROOM_LEAST : 2 * transaction->room;
     struct kv_queued *queue = realloc(transaction->queue, room * sizeof *queue);
@@ -60,7 +60,7 @@ int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_comm
 {
     struct kv_queued queued = {.row = row};
 
-    if (transaction->count == transaction->room && grow_transaction(transaction) != 0)
+    if (transaction->count == transaction->room && grow_queue(transaction) != 0)
         return -ENOMEM;
     int error = kv_command_keep(command, &queued.command);
     if (error != 0)
@@ -79,24 +79,29 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
     uint32_t shard = transaction->shard;
     uint64_t bytes = command->bytes.size + sizeof(struct kv_queued);
 
-    /* Some forms of CLIENT ask other actors, and a command of a transaction may not wait. */
+    /* Some forms of CLIENT ask other actors, which a command of a transaction may not, because it
+     * cannot wait. */
     if (row->run == NULL && ((row->flags & KV_QUEUES) == 0 || row->serve == kv_serve_client))
-        return refuse_transaction(stack, session, "ERR Command not allowed inside a transaction");
+        return refuse_queued_command(stack, session,
+                                     "ERR Command not allowed inside a transaction");
     if (row->run != NULL &&
         ((row->first == 0 && (row->flags & KV_COUNTED) == 0 && kv_shard_count > 1) ||
          !kv_find_shard(command, row, &shard) ||
          (transaction->shard != KV_NO_SHARD && transaction->shard != shard)))
-        return refuse_transaction(stack, session, KV_CROSS_SLOT);
-    if (!kv_had_room(shard, command->bytes.size)) /* also of those that do not grow, as Redis */
-        return refuse_transaction(stack, session, KV_OUT_OF_MEMORY);
+        return refuse_queued_command(stack, session, KV_CROSS_SLOT);
+    /* the memory limit holds for each command that is queued, also for one that does not grow, as
+     * in Redis */
+    if (!kv_had_room(shard, command->bytes.size))
+        return refuse_queued_command(stack, session, KV_OUT_OF_MEMORY);
     if (transaction->count >= kv_settings.transaction_commands ||
         transaction->bytes + bytes > kv_settings.transaction_bytes)
-        return refuse_transaction(stack, session, "ERR the transaction is too large");
-    if (transaction->is_wrong) /* a wrong transaction will not run, so nothing is kept */
+        return refuse_queued_command(stack, session, "ERR the transaction is too large");
+    /* a transaction that is wrong will not run, so it keeps no more commands */
+    if (transaction->is_wrong)
         return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
     if (!kv_transaction_charge(transaction, bytes))
-        return refuse_transaction(stack, session,
-                                  "ERR the transactions of all clients are too large");
+        return refuse_queued_command(stack, session,
+                                     "ERR the transactions of all clients are too large");
     int error = kv_transaction_put(transaction, command, row);
     if (error != 0) {
         transaction->is_wrong = true;
@@ -122,8 +127,8 @@ int kv_serve_discard(domus_stack *stack, void *self, const void *payload)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* Read the next element of the shard's array, as a part of its bytes. */
-static domus_resp_reply next_element(domus_resp_reader *from, uint8_t version)
+/* Read the next element of the array that the shard has answered, as a part of its bytes. */
+static domus_resp_reply next_element_of_array(domus_resp_reader *from, uint8_t version)
 {
     domus_resp_value value;
     uint32_t begin = from->at;
@@ -136,8 +141,8 @@ static domus_resp_reply next_element(domus_resp_reader *from, uint8_t version)
         .form = version == 3 ? DOMUS_RESP_ONLY_3 : DOMUS_RESP_EXACT};
 }
 
-static int add_answer(domus_stack *stack, struct kv_session *session, domus_resp_builder *builder,
-                      const struct kv_queued *queued)
+static int add_answer_of_channel(domus_stack *stack, struct kv_session *session,
+                                 domus_resp_builder *builder, const struct kv_queued *queued)
 {
     int error = 0;
 
@@ -154,7 +159,7 @@ static int add_answer(domus_stack *stack, struct kv_session *session, domus_resp
     return 0;
 }
 
-/* Run the commands of the channel, and put all answers together. */
+/* Run the transaction's commands without a key, and put all answers together to that of EXEC. */
 static int assemble_answers(domus_stack *stack, struct kv_session *session,
                             const struct kv_transaction *transaction)
 {
@@ -169,10 +174,10 @@ static int assemble_answers(domus_stack *stack, struct kv_session *session,
     for (uint32_t i = 0; i < transaction->count; i++) {
         const struct kv_queued *queued = &transaction->queue[i];
         if (queued->row->run != NULL) {
-            domus_resp_reply element = next_element(&reader, transaction->version);
+            domus_resp_reply element = next_element_of_array(&reader, transaction->version);
             (void)domus_resp_add_reply(&builder, &element);
         } else {
-            (void)add_answer(stack, session, &builder, queued);
+            (void)add_answer_of_channel(stack, session, &builder, queued);
         }
     }
     return kv_reply(stack, &builder);
@@ -180,8 +185,8 @@ static int assemble_answers(domus_stack *stack, struct kv_session *session,
 
 /* --- PUBLISH ---------------------------------------------------------------------------------- */
 
-/* The switchboard has published all messages. */
-static int take_receivers(domus_stack *stack, void *self, const domus_answer *answer)
+/* Handle the answers of the switchboard, which has published all messages of a transaction. */
+static int handle_receiver_counts(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_transaction *transaction;
 
@@ -198,7 +203,7 @@ static int take_receivers(domus_stack *stack, void *self, const domus_answer *an
     return error;
 }
 
-/* Ask the switchboard with all PUBLISH of a transaction, in their order. */
+/* Ask the switchboard to publish the messages of all PUBLISH of a transaction, in their order. */
 static int publish_messages(domus_stack *stack, struct kv_transaction *transaction)
 {
     for (uint32_t i = 0; i < transaction->count; i++) {
@@ -216,12 +221,12 @@ static int publish_messages(domus_stack *stack, struct kv_transaction *transacti
         }
     }
     memcpy(domus_frame(stack), &transaction, sizeof transaction);
-    return domus_wait_all(stack, take_receivers);
+    return domus_wait_all(stack, handle_receiver_counts);
 }
 
 /* --- EXEC ------------------------------------------------------------------------------------- */
 
-/* The shard has run its commands. The transaction is consumed. */
+/* Finish a transaction whose shard has run its commands. The transaction is consumed. */
 static int finish_transaction(domus_stack *stack, struct kv_session *session,
                               struct kv_transaction *transaction)
 {
@@ -242,11 +247,12 @@ static int finish_transaction(domus_stack *stack, struct kv_session *session,
     return error;
 }
 
-static int take_executed(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_executed_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
-    if (answer->type != &kv_executed_type) /* nothing has run: what it watched has changed */
+    /* the shard has run nothing: a watched key has changed, or the memory is full */
+    if (answer->type != &kv_executed_type)
         return kv_pass_on(stack, answer);
     (void)domus_take(stack);
     return finish_transaction(stack, self, *(struct kv_transaction *const *)answer->payload);
@@ -267,11 +273,12 @@ int kv_serve_exec(domus_stack *stack, void *self, const void *payload)
         kv_watch_leave(stack, session);
         return kv_error(stack, "EXECABORT Transaction discarded because of previous errors.");
     }
-    session->watched_shard = KV_NO_SHARD; /* the shard ends the watch */
+    /* forget the watch here: EXEC ends it in the shard, too */
+    session->watched_shard = KV_NO_SHARD;
     if (transaction->shard == KV_NO_SHARD)
         return finish_transaction(stack, session, transaction);
-    int error =
-        domus_ask(stack, kv_shards[transaction->shard], &kv_exec_type, &transaction, take_executed);
+    int error = domus_ask(stack, kv_shards[transaction->shard], &kv_exec_type, &transaction,
+                          handle_executed_answer);
     if (error != DOMUS_PARKED)
         kv_transaction_free(transaction);
     return error;

@@ -14,47 +14,55 @@
 
 struct kv_queued {
     const struct kv_command *row;
-    domus_resp_command command; /* an owner */
-    int64_t receivers;          /* receivers of a PUBLISH; negative: its error */
+    domus_resp_command command; /* the queued command, which owns its bytes */
+    /* number of receivers of the command, a PUBLISH; negative: its error */
+    int64_t receivers;
 };
 
 struct kv_transaction {
-    bool is_wrong;      /* a command was refused, so EXEC will be, too */
-    bool watches;       /* the commands run only if no watched key has changed */
-    uint8_t version;    /* the version of RESP */
-    uint32_t shard;     /* the shard of all keys; KV_NO_SHARD: there are no keys yet */
-    uint32_t keyed;     /* commands that run in the shard; the others run on the channel */
-    uint32_t publishes; /* commands among the others that the switchboard runs */
+    bool is_wrong;   /* whether a command was refused, so that EXEC will be refused, too */
+    bool watches;    /* whether the commands run only if no watched key has changed */
+    uint8_t version; /* version of RESP of the connection */
+    /* number of the shard that has all keys; KV_NO_SHARD: there are no keys yet */
+    uint32_t shard;
+    /* number of queued commands that run in the shard; the others run on the channel */
+    uint32_t keyed;
+    uint32_t publishes; /* number of queued commands, among the others, that the switchboard runs */
     uint32_t count, room;
-    uint64_t bytes;         /* bytes that were charged for the queued commands */
-    uint64_t growing_bytes; /* bytes of those commands that are refused when the memory is full */
+    /* bytes that were counted for the queued commands (kv_transaction_charge()) */
+    uint64_t bytes;
+    /* bytes of those queued commands that are refused when the memory is full */
+    uint64_t growing_bytes;
     struct kv_queued *queue;
-    domus_resp_reply array; /* the answers of the commands that have run in the shard */
+    domus_resp_reply array; /* array with the answers of the commands that have run in the shard */
 };
 
-/* Count bytes that a transaction is about to queue. Returns false if all transactions together have
- * no room for them. */
+/* Count the bytes of a command that a transaction is about to queue. Returns false if all
+ * transactions together have no room for them. */
 bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes);
-/* Put a command at the end of the queue, which keeps it. Returns 0; -ENOMEM. */
+/* Put a command at the end of the queue of a transaction, which keeps it. Returns 0; -ENOMEM. */
 int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_command *command,
                        const struct kv_command *row);
 void kv_transaction_free(struct kv_transaction *transaction);
 
-/* An ask of a shard; its payload is a pointer to a transaction, which it owns. */
+/* The type of an ask to a shard to run a transaction; its payload is a pointer to the transaction,
+ * which it owns. */
 extern const domus_type kv_exec_type;
-/* The answer, if it has run: the transaction, which has `array` now. */
+/* The type of the answer if the transaction has run: the payload is the transaction, which has its
+ * `array` now. */
 extern const domus_type kv_executed_type;
 
-/* The row of the shard. */
+/* The handler of a shard that runs a transaction. */
 domus_handler kv_exec;
 
-/* A command comes after MULTI. */
+/* Handle a command that comes after MULTI: queue it, refuse it or serve it. */
 int kv_transaction_take(domus_stack *stack, struct kv_session *session,
                         const domus_resp_command *command, const struct kv_command *row);
-/* A command was refused, so the transaction will fail. Outside of one this does nothing. */
+/* Note that a command of a transaction was refused, so EXEC will fail. Outside of a transaction
+ * this does nothing. */
 void kv_transaction_spoil(struct kv_session *session);
 
-/* On the channel. */
+/* The handlers of a session for MULTI, EXEC and DISCARD. */
 domus_handler kv_serve_multi, kv_serve_exec, kv_serve_discard;
 
 #endif

@@ -1,15 +1,16 @@
-/* Frees what is large, in pieces. */
+/* Frees large values in pieces (trash.h). */
 #include "trash.h"
 
 #include <stdlib.h>
 
-#define LEAST 256u /* elements from which on a value is not freed at once */
+#define LEAST 256u /* elements from which on a value becomes trash, and is not freed at once */
 
 struct kv_trash {
     struct kv_trash *next;
-    struct kv_list *list;   /* either the list or the table is set */
-    struct kv_table *table; /* fields, or keys */
-    uint64_t at;            /* buckets of the table that are empty */
+    struct kv_list *list; /* a list that is freed; either `list` or `table` is set */
+    /* a table that is freed, of the fields of a hash or of the keys of a store */
+    struct kv_table *table;
+    uint64_t at; /* number of buckets of the table that are empty already */
 };
 
 static bool put_into_trash(struct kv_memory *memory, struct kv_trash what)
@@ -34,8 +35,8 @@ bool kv_trash_table(struct kv_memory *memory, struct kv_table *table)
     return table->count >= LEAST && put_into_trash(memory, (struct kv_trash){.table = table});
 }
 
-/* Free up to `count` items of a table. Returns true when the table is gone. */
-static bool clear_some(struct kv_memory *memory, struct kv_trash *trash, uint32_t *count)
+/* Free up to `*count` items of a table in the trash. Returns true when the table is gone. */
+static bool clear_some_of_table(struct kv_memory *memory, struct kv_trash *trash, uint32_t *count)
 {
     struct kv_table *table = trash->table;
 
@@ -47,15 +48,17 @@ static bool clear_some(struct kv_memory *memory, struct kv_trash *trash, uint32_
             --*count;
             kv_table_pop(table, memory, trash->at);
         }
-        if (trash->at % 8 == 0 && *count > 0) /* an empty bucket costs some, too */
+        /* eight empty buckets count as one item, because they cost time, too */
+        if (trash->at % 8 == 0 && *count > 0)
             --*count;
     }
-    kv_table_clear(table, memory); /* the table has no items any more */
+    /* only the memory of the table is left, which has no items any more */
+    kv_table_clear(table, memory);
     kv_free(memory, table);
     return true;
 }
 
-static bool drop_some(struct kv_memory *memory, struct kv_trash *trash, uint32_t *count)
+static bool clear_some_of_list(struct kv_memory *memory, struct kv_trash *trash, uint32_t *count)
 {
     struct kv_list *list = trash->list;
 
@@ -73,9 +76,10 @@ bool kv_trash_step(struct kv_memory *memory)
 
     while (memory->trash != NULL && count > 0) {
         struct kv_trash *trash = memory->trash;
-        memory->trash = NULL; /* values of a table may come to be trash, too */
-        bool is_done = trash->list != NULL ? drop_some(memory, trash, &count)
-                                           : clear_some(memory, trash, &count);
+        /* take the trash out first, because values of a table may become trash, too */
+        memory->trash = NULL;
+        bool is_done = trash->list != NULL ? clear_some_of_list(memory, trash, &count)
+                                           : clear_some_of_table(memory, trash, &count);
         struct kv_trash **end = &memory->trash;
         while (*end != NULL)
             end = &(*end)->next;

@@ -1,5 +1,6 @@
-/* Trash: what was deleted and is so large that to free it at once would hold up the thread. It
- * counts as used memory until it is freed, which the shard does piece by piece, by a timer.
+/* Trash: values that were deleted and are so large that to free them at once would hold up the
+ * thread. They count as used memory until they are freed, which the shard does piece by piece, by a
+ * timer.
  *
  * Thread-safety: the shard that owns the store. */
 #ifndef KV_TRASH_H
@@ -7,14 +8,14 @@
 
 #include "list.h"
 
-#define KV_TRASH_PIECE 2048u /* items and nodes that are freed at once */
+#define KV_TRASH_PIECE 2048u /* number of items and nodes that one piece frees */
 
-/* Take a list, or a table that was allocated by itself. Returns false if it is small, or there is
- * no memory: then the caller frees it. */
+/* Put into the trash a list, or a table that was allocated by itself. Returns false if the value is
+ * small, or there is no memory: then the caller frees it. */
 bool kv_trash_list(struct kv_memory *memory, struct kv_list *list);
 bool kv_trash_table(struct kv_memory *memory, struct kv_table *table);
 
-/* Free a piece. Returns whether there is more. */
+/* Free a piece of the trash. Returns whether there is more trash. */
 bool kv_trash_step(struct kv_memory *memory);
 
 #endif

@@ -1,4 +1,4 @@
-/* The types that travel, and how answers do. */
+/* The types of messages that travel to other nodes, and the picklers of answers (travel.h). */
 #include "travel.h"
 
 #include "desk.h"
@@ -14,14 +14,14 @@
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static int write_short(domus_pickle_writer *writer, const void *payload)
+static int write_short_string(domus_pickle_writer *writer, const void *payload)
 {
     const domus_resp_short *text = payload;
 
     return domus_pickle_put_bytes(writer, text->bytes, text->size);
 }
 
-static int read_short(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_short_string(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domus_resp_short *text = payload;
     domus_slice bytes = {NULL, 0, 0};
@@ -37,28 +37,29 @@ static int read_short(domus_pickle_reader *reader, void *payload, uint32_t versi
     return 0;
 }
 
-static int write_slice(domus_pickle_writer *writer, const void *payload)
+static int write_slice_answer(domus_pickle_writer *writer, const void *payload)
 {
     const domus_slice *slice = payload;
 
     return domus_pickle_put_bytes(writer, domus_slice_data(*slice), slice->size);
 }
 
-static int read_slice(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_slice_answer(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
     return domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, payload);
 }
 
-/* Simple strings are constants of the program, so they are found again by their text. */
+/* The texts of simple strings in answers. They are constants of the program, so a reader finds them
+ * by their text. */
 static const char *const simple_texts[] = {"hash", "list", "none", "string"};
 
-static int write_simple(domus_pickle_writer *writer, const void *payload)
+static int write_simple_string(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_text(writer, ((const domus_resp_simple *)payload)->text);
 }
 
-static int read_simple(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_simple_string(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     char text[16] = "";
     int error = domus_pickle_get_text(reader, text, sizeof text);
@@ -74,14 +75,14 @@ static int read_simple(domus_pickle_reader *reader, void *payload, uint32_t vers
                       : domus_pickle_reject(reader, -EPROTO, "'%s' is no answer of a shard", text);
 }
 
-static int write_error(domus_pickle_writer *writer, const void *payload)
+static int write_error_answer(domus_pickle_writer *writer, const void *payload)
 {
     const domus_resp_error *error = payload;
 
     return domus_pickle_put_chars(writer, error->text, strnlen(error->text, sizeof error->text));
 }
 
-static int read_error(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_error_answer(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domus_resp_error *error = payload;
     char text[sizeof error->text + 1] = "";
@@ -96,8 +97,9 @@ static int read_error(domus_pickle_reader *reader, void *payload, uint32_t versi
     return result;
 }
 
-/* An answer that cannot travel becomes an error that says so. */
-static int write_reply(domus_pickle_writer *writer, const void *payload)
+/* Write an answer that was built. One that is too large for another node becomes an error that says
+ * so. */
+static int write_built_reply(domus_pickle_writer *writer, const void *payload)
 {
     static const char too_large[] = "-ERR the answer is larger than 500 KiB, and its keys are on "
                                     "another node of the cluster\r\n";
@@ -111,7 +113,7 @@ static int write_reply(domus_pickle_writer *writer, const void *payload)
     return domus_pickle_put_uint(writer, fits ? reply->form : DOMUS_RESP_EXACT);
 }
 
-static int read_reply(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_built_reply(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domus_resp_reply *reply = payload;
     uint64_t values = 0, form = 0;
@@ -229,11 +231,11 @@ const domus_pickler kv_picklers[] = {
     WITHOUT_PAYLOAD(kv_drop_type, "kv.drop"),
     BY_TABLE(kv_keep_type, "kv.keep", keep_table),
     BY_CODE(kv_gift_type, "kv.gift", kv_write_gift, kv_read_gift),
-    BY_CODE(domus_resp_short_type, "kv.short", write_short, read_short),
-    BY_CODE(domus_resp_simple_type, "kv.simple", write_simple, read_simple),
-    BY_CODE(domus_resp_error_type, "kv.error", write_error, read_error),
-    BY_CODE(domus_resp_reply_type, "kv.reply", write_reply, read_reply),
-    BY_CODE(domus_slice_type, "kv.bulk", write_slice, read_slice),
+    BY_CODE(domus_resp_short_type, "kv.short", write_short_string, read_short_string),
+    BY_CODE(domus_resp_simple_type, "kv.simple", write_simple_string, read_simple_string),
+    BY_CODE(domus_resp_error_type, "kv.error", write_error_answer, read_error_answer),
+    BY_CODE(domus_resp_reply_type, "kv.reply", write_built_reply, read_built_reply),
+    BY_CODE(domus_slice_type, "kv.bulk", write_slice_answer, read_slice_answer),
     BY_TABLE(domus_resp_integer_type, "kv.integer", integer_table),
     BY_TABLE(kv_question_type, "kv.question", question_table),
     BY_TABLE(kv_figures_type, "kv.figures", figures_table),

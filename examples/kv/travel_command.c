@@ -1,5 +1,5 @@
-/* How commands and transactions travel. A command is its bytes, and where its arguments lie in
- * them. */
+/* The picklers of commands and transactions (travel.h). A command is written as its bytes, and the
+ * places of its arguments in them. */
 #include "travel.h"
 
 #include "transaction.h"
@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FEW 16u /* arguments that need no memory while they are read */
+/* number of arguments up to which the places of arguments need no memory of their own */
+#define FEW 16u
 
 /* --- commands --------------------------------------------------------------------------------- */
 
@@ -28,7 +29,7 @@ struct span {
     uint32_t at, size;
 };
 
-static int get_spans(domus_pickle_reader *reader, struct span *spans, uint32_t count)
+static int read_argument_places(domus_pickle_reader *reader, struct span *spans, uint32_t count)
 {
     int error = 0;
 
@@ -41,10 +42,9 @@ static int get_spans(domus_pickle_reader *reader, struct span *spans, uint32_t c
     return error;
 }
 
-/* Make a command of the arguments that lie in `bytes`, one beside the other: it gets a copy of
- * each. */
-static int make_command(domus_pickle_reader *reader, const struct span *spans, uint32_t count,
-                        domus_slice bytes, domus_resp_command *ret_command)
+/* Make a command that was read: it gets a copy of each argument that lies in `bytes`. */
+static int make_read_command(domus_pickle_reader *reader, const struct span *spans, uint32_t count,
+                             domus_slice bytes, domus_resp_command *ret_command)
 {
     domus_resp_bytes few[FEW];
     domus_resp_bytes *arguments = count <= FEW ? few : calloc(count, sizeof *arguments);
@@ -87,11 +87,11 @@ int kv_get_command(domus_pickle_reader *reader, domus_resp_command *ret_command)
         error = error == 0 && spans == NULL ? -ENOMEM : error;
     }
     if (error == 0)
-        error = get_spans(reader, spans, numbers / 2);
+        error = read_argument_places(reader, spans, numbers / 2);
     if (error == 0)
         error = domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, &bytes);
     if (error == 0)
-        error = make_command(reader, spans, numbers / 2, bytes, &command);
+        error = make_read_command(reader, spans, numbers / 2, bytes, &command);
     if (spans != few)
         free(spans);
     domus_slice_free(bytes);
@@ -139,8 +139,8 @@ int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-/* A transaction goes to its shard and comes back, as on one node; on the way back the commands that
- * have run are only their names. */
+/* Write a transaction on its way to its shard, or back. On the way back the commands that have run
+ * are only their names. */
 
 int kv_write_exec(domus_pickle_writer *writer, const void *payload)
 {
@@ -155,8 +155,10 @@ int kv_write_exec(domus_pickle_writer *writer, const void *payload)
     return error;
 }
 
-/* Read a command into the queue. `ran`: it has run, and only its name counts. */
-static int get_queued(domus_pickle_reader *reader, struct kv_transaction *transaction, bool ran)
+/* Read a command into the queue of a transaction. `ran`: the command has run in the shard, and only
+ * its name counts. */
+static int read_queued_command(domus_pickle_reader *reader, struct kv_transaction *transaction,
+                               bool ran)
 {
     domus_resp_command command;
     int error = kv_get_command(reader, &command);
@@ -178,8 +180,8 @@ static int get_queued(domus_pickle_reader *reader, struct kv_transaction *transa
     return error;
 }
 
-/* Read a transaction into the payload, which owns it at once. */
-static int get_transaction(domus_pickle_reader *reader, void *payload, bool ran)
+/* Read a transaction into the payload of a message, which owns it at once. */
+static int read_transaction(domus_pickle_reader *reader, void *payload, bool ran)
 {
     struct kv_transaction *transaction = calloc(1, sizeof *transaction);
     uint32_t parts = 0, count = 0;
@@ -195,18 +197,18 @@ static int get_transaction(domus_pickle_reader *reader, void *payload, bool ran)
     int error = domus_pickle_get_array(reader, DOMUS_PICKLE_ELEMENTS_MAX, &count);
     transaction->version = (uint8_t)version;
     for (uint32_t i = 0; i < count && error == 0; i++)
-        error = get_queued(reader, transaction, ran);
+        error = read_queued_command(reader, transaction, ran);
     return error;
 }
 
 int kv_read_exec(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
-    return get_transaction(reader, payload, false);
+    return read_transaction(reader, payload, false);
 }
 
-/* Put a command without its arguments. */
-static int put_name(domus_pickle_writer *writer, const domus_resp_command *command)
+/* Write a command without its arguments: only its name. */
+static int write_command_name(domus_pickle_writer *writer, const domus_resp_command *command)
 {
     domus_slice name = domus_resp_argument(command, 0);
 
@@ -229,7 +231,7 @@ int kv_write_executed(domus_pickle_writer *writer, const void *payload)
     int error = domus_pickle_put_array(writer, transaction->count);
     for (uint32_t i = 0; i < transaction->count && error == 0; i++) {
         const struct kv_queued *queued = &transaction->queue[i];
-        error = queued->row->run != NULL ? put_name(writer, &queued->command)
+        error = queued->row->run != NULL ? write_command_name(writer, &queued->command)
                                          : kv_put_command(writer, &queued->command);
     }
     if (array.size > KV_TRAVEL_MAX)
@@ -239,7 +241,7 @@ int kv_write_executed(domus_pickle_writer *writer, const void *payload)
 
 int kv_read_executed(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
-    int error = get_transaction(reader, payload, true);
+    int error = read_transaction(reader, payload, true);
     struct kv_transaction *transaction = *(struct kv_transaction **)payload;
 
     (void)version;

@@ -1,5 +1,5 @@
-/* How gifts travel (gift.h). A gift that was written has left this node: whoever throws it away
- * afterwards must not give its elements back. */
+/* The pickler of gifts (gift.h). A gift that was written for another node has left this one:
+ * whoever throws it away afterwards must not give its elements back. */
 #include "gift.h"
 #include "travel.h"
 

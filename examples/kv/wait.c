@@ -1,6 +1,6 @@
 /* Clients that wait for elements of lists, in their shard.
  *
- * A command that finds nothing is kept, with a mark at each of its keys, until a push serves it,
+ * A command that finds no element is kept, with a mark at each of its keys, until a push serves it,
  * its time is over, its client ends, or the program does. Clients are served in the order in which
  * they came, after the command (or transaction) that has pushed. A client whose connection is gone
  * is passed over: domus_kept_reply() tells so. */
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOR_EVER_MS (UINT64_C(3650) * 86400 * 1000) /* ten years and more are for ever */
+/* time-out from which on a client waits for ever: ten years */
+#define FOR_EVER_MS (UINT64_C(3650) * 86400 * 1000)
 #define MS_NS       UINT64_C(1000000)
 #define BY_CLIENT   "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 
@@ -23,7 +24,7 @@ struct kv_waiter {
     domus_timer timer;
     bool has_timer;
     struct kv_wish wish;
-    domus_slice to; /* the key, an owner */
+    domus_slice to; /* for a move, the key to which the element goes; the slice is an owner */
 };
 
 struct over {
@@ -33,7 +34,7 @@ const domus_type kv_wait_over_type = {.name = "wait_over", .size = sizeof(struct
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-/* Read a time-out in seconds. Returns NULL; the text of an error. */
+/* Read the time-out of a command, in seconds. Returns NULL, or the text of an error. */
 static const char *read_timeout(domus_slice argument, uint64_t *ret_ms)
 {
     char text[64];
@@ -48,13 +49,13 @@ static const char *read_timeout(domus_slice argument, uint64_t *ret_ms)
         (size_t)(end - text) != argument.size || isnan(seconds))
         return "ERR timeout is not a float or out of range";
     if (seconds < 0 || seconds * 1000 >= (long double)INT64_MAX)
-        /* redis-server gives this error for large time-outs, too */
+        /* As redis-server does, give this error for time-outs that are too large, too. */
         return "ERR timeout is negative";
     *ret_ms = (uint64_t)ceill(seconds * 1000);
     return NULL;
 }
 
-static bool read_end(domus_slice word, enum kv_end *ret_end)
+static bool read_end_of_list(domus_slice word, enum kv_end *ret_end)
 {
     if (!domus_resp_is(word, "LEFT") && !domus_resp_is(word, "RIGHT"))
         return false;
@@ -77,8 +78,8 @@ void kv_waiter_free(struct kv_store *store, struct kv_client *client)
     store->waiting--;
 }
 
-/* The command of a client is over. */
-static void end_wait(domus_stack *stack, struct kv_store *store, struct kv_client *client)
+/* End the wait of a client whose command is over. */
+static void end_wait_of_client(domus_stack *stack, struct kv_store *store, struct kv_client *client)
 {
     if (client->waiter->has_timer)
         (void)domus_timer_cancel(stack, client->waiter->timer);
@@ -86,13 +87,13 @@ static void end_wait(domus_stack *stack, struct kv_store *store, struct kv_clien
     kv_client_settle(stack, store, client);
 }
 
-/* The keys among the arguments. */
+/* The places of the keys among the arguments of a command. */
 struct keys {
     uint32_t first, last;
 };
 
-/* Mark the keys of the command for the client. */
-static int mark_keys(struct kv_call *call, struct kv_client *client, struct keys keys)
+/* Put a mark of the client at each key of its command. */
+static int mark_keys_for_client(struct kv_call *call, struct kv_client *client, struct keys keys)
 {
     int error = 0;
 
@@ -137,12 +138,12 @@ static int wait_at_keys(struct kv_call *call, const struct kv_wish *wish, domus_
         store->waiting++;
         error = domus_slice_copy(domus_slice_data(to), to.size, &waiter->to);
         if (error == 0)
-            error = mark_keys(call, client, keys);
+            error = mark_keys_for_client(call, client, keys);
         if (error == 0)
             error = keep_waiting_command(call, waiter, client, timeout_ms);
         if (error == 0)
             return 0;
-        end_wait(call->stack, store, client);
+        end_wait_of_client(call->stack, store, client);
     } else {
         kv_client_settle(call->stack, store, client);
         error = -ENOMEM;
@@ -151,10 +152,10 @@ static int wait_at_keys(struct kv_call *call, const struct kv_wish *wish, domus_
                             : error;
 }
 
-/* Run a command that pops from the first of its keys that has an element, or waits as long as
- * argument `at` says. */
-static int run_or_wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
-                       struct keys keys, uint32_t at)
+/* Run a command that pops from the first of its keys that has an element, or else waits for as long
+ * as argument `at` says. */
+static int fulfil_or_wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
+                          struct keys keys, uint32_t at)
 {
     uint64_t timeout_ms = 0;
     const char *wrong = read_timeout(domus_resp_argument(call->command, at), &timeout_ms);
@@ -179,8 +180,8 @@ static int pop_from_any(struct kv_call *call, enum kv_end end)
 {
     uint32_t last = call->command->count - 1;
 
-    return run_or_wait(call, &(struct kv_wish){.from = end}, (domus_slice){0},
-                       (struct keys){1, last - 1}, last);
+    return fulfil_or_wait(call, &(struct kv_wish){.from = end}, (domus_slice){0},
+                          (struct keys){1, last - 1}, last);
 }
 
 int kv_run_blpop(struct kv_call *call)
@@ -195,8 +196,8 @@ int kv_run_brpop(struct kv_call *call)
 
 static int move_or_wait(struct kv_call *call, const struct kv_wish *wish)
 {
-    return run_or_wait(call, wish, domus_resp_argument(call->command, 2), (struct keys){1, 1},
-                       call->command->count - 1);
+    return fulfil_or_wait(call, wish, domus_resp_argument(call->command, 2), (struct keys){1, 1},
+                          call->command->count - 1);
 }
 
 int kv_run_brpoplpush(struct kv_call *call)
@@ -204,10 +205,10 @@ int kv_run_brpoplpush(struct kv_call *call)
     return move_or_wait(call, &(struct kv_wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
 }
 
-/* Read what stands behind the number of keys, argument `at`: the keys, an end, and a count. Returns
- * NULL, or the error. */
-static const char *read_pops(const struct kv_call *call, uint32_t at, struct keys *keys,
-                             struct kv_wish *wish)
+/* Read the arguments of LMPOP and BLMPOP from the number of keys, argument `at`, on: the keys, an
+ * end, and a count. Returns NULL, or the error. */
+static const char *read_pop_arguments(const struct kv_call *call, uint32_t at, struct keys *keys,
+                                      struct kv_wish *wish)
 {
     int64_t number, count = 0;
 
@@ -216,7 +217,7 @@ static const char *read_pops(const struct kv_call *call, uint32_t at, struct key
     if (number > (int64_t)call->command->count - at - 2)
         return KV_SYNTAX;
     *keys = (struct keys){at + 1, at + (uint32_t)number};
-    if (!read_end(domus_resp_argument(call->command, keys->last + 1), &wish->from))
+    if (!read_end_of_list(domus_resp_argument(call->command, keys->last + 1), &wish->from))
         return KV_SYNTAX;
     for (uint32_t i = keys->last + 2; i < call->command->count; i += 2) {
         if (!domus_resp_is(domus_resp_argument(call->command, i), "COUNT") || count != 0 ||
@@ -233,7 +234,7 @@ int kv_run_lmpop(struct kv_call *call)
 {
     struct kv_wish wish = {.is_direct = true};
     struct keys keys;
-    const char *wrong = read_pops(call, 1, &keys, &wish);
+    const char *wrong = read_pop_arguments(call, 1, &keys, &wish);
 
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
@@ -250,25 +251,25 @@ int kv_run_blmpop(struct kv_call *call)
 {
     struct kv_wish wish = {.count = 0};
     struct keys keys;
-    const char *wrong = read_pops(call, 2, &keys, &wish);
+    const char *wrong = read_pop_arguments(call, 2, &keys, &wish);
 
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
-    return run_or_wait(call, &wish, (domus_slice){0}, keys, 1);
+    return fulfil_or_wait(call, &wish, (domus_slice){0}, keys, 1);
 }
 
-/* Read the ends of an LMOVE. */
-static bool read_ends(const struct kv_call *call, struct kv_wish *wish)
+/* Read the ends of the two lists from the arguments of LMOVE and BLMOVE. */
+static bool read_move_ends(const struct kv_call *call, struct kv_wish *wish)
 {
-    return read_end(domus_resp_argument(call->command, 3), &wish->from) &&
-           read_end(domus_resp_argument(call->command, 4), &wish->to);
+    return read_end_of_list(domus_resp_argument(call->command, 3), &wish->from) &&
+           read_end_of_list(domus_resp_argument(call->command, 4), &wish->to);
 }
 
 int kv_run_blmove(struct kv_call *call)
 {
     struct kv_wish wish = {.moves = true};
 
-    if (!read_ends(call, &wish))
+    if (!read_move_ends(call, &wish))
         return kv_error(call->stack, KV_SYNTAX);
     return move_or_wait(call, &wish);
 }
@@ -284,8 +285,8 @@ int kv_run_lmove(struct kv_call *call)
 {
     struct kv_wish wish = {.moves = true};
 
-    return read_ends(call, &wish) ? move_without_wait(call, &wish)
-                                  : kv_error(call->stack, KV_SYNTAX);
+    return read_move_ends(call, &wish) ? move_without_wait(call, &wish)
+                                       : kv_error(call->stack, KV_SYNTAX);
 }
 
 int kv_run_rpoplpush(struct kv_call *call)
@@ -297,7 +298,8 @@ int kv_run_rpoplpush(struct kv_call *call)
 /* --- serving ---------------------------------------------------------------------------------- */
 
 /* Serve the clients that wait at a key, as long as it has elements. */
-static void serve_chain(domus_stack *stack, struct kv_store *store, struct kv_chain *chain)
+static void serve_clients_of_chain(domus_stack *stack, struct kv_store *store,
+                                   struct kv_chain *chain)
 {
     for (struct kv_mark *mark = chain->first; mark != NULL; mark = chain->first) {
         struct kv_client *client = mark->client;
@@ -310,7 +312,7 @@ static void serve_chain(domus_stack *stack, struct kv_store *store, struct kv_ch
             return;
         if (result != 0 && result != -ENOENT)
             (void)domus_kept_fail(stack, waiter->kept, result);
-        end_wait(stack, store, client);
+        end_wait_of_client(stack, store, client);
     }
 }
 
@@ -322,7 +324,7 @@ void kv_wait_serve(domus_stack *stack, struct kv_store *store)
         return;
     while ((chain = kv_chain_take_ready(store)) != NULL) {
         chain->is_served = true;
-        serve_chain(stack, store, chain);
+        serve_clients_of_chain(stack, store, chain);
         chain->is_served = false;
         kv_chain_settle(store, chain);
     }
@@ -338,7 +340,7 @@ int kv_wait_over(domus_stack *stack, void *self, const void *payload)
 
     (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
     client->waiter->has_timer = false;
-    end_wait(stack, store, client);
+    end_wait_of_client(stack, store, client);
     kv_observed_settle(store);
     return 0;
 }
@@ -359,7 +361,7 @@ int kv_unblock(domus_stack *stack, void *self, const void *payload)
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_error_type, &error);
     else
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
-    end_wait(stack, store, client);
+    end_wait_of_client(stack, store, client);
     kv_observed_settle(store);
     return kv_integer(stack, 1);
 }
@@ -374,7 +376,7 @@ int kv_leave(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (client != NULL && client->waiter != NULL) {
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
-        end_wait(stack, store, client);
+        end_wait_of_client(stack, store, client);
         kv_observed_settle(store);
     }
     return kv_ok(stack);
@@ -390,7 +392,7 @@ int kv_client_down(domus_stack *stack, void *self, const void *payload)
         return 0;
     kv_marks_remove(store, client, KV_WATCHES);
     if (client->waiter != NULL)
-        end_wait(stack, store, client);
+        end_wait_of_client(stack, store, client);
     else
         kv_client_settle(stack, store, client);
     kv_observed_settle(store);
@@ -416,7 +418,9 @@ int kv_wait_end(domus_stack *stack, void *self, const void *payload)
     store->is_ending = true;
     if (store->observed != NULL)
         kv_clients_visit(store, stack,
-                         end_refused_wait); /* the clients are forgotten as they end */
+                         /* the visit ends the wait of each client, and clients are forgotten as
+                          * they end */
+                         end_refused_wait);
     return 0;
 }
 

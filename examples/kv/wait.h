@@ -7,32 +7,33 @@
 #include "kv.h"
 #include "observed.h"
 
-/* The command of a client has ended: forget it, with its marks. */
+/* Forget the command of a client that waits, with its marks, because the command has ended. */
 void kv_waiter_free(struct kv_store *store, struct kv_client *client);
 
-/* Give the elements that a command has brought to clients that wait for them. */
+/* Give elements that the last command has brought to the clients that wait for them. */
 void kv_wait_serve(domus_stack *stack, struct kv_store *store);
 
-/* Put the elements of a gift back, which is consumed. */
+/* Put the elements of a gift (gift.h) back into their list. The gift is consumed. */
 void kv_wait_put_back(domus_stack *stack, struct kv_store *store, struct kv_gift *gift);
 
-/* Put the elements back that were on their way to clients that are gone (gift.h). */
+/* Put all elements back into their lists that were on their way to clients that are gone
+ * (gift.h). */
 void kv_wait_take_returned(domus_stack *stack, struct kv_store *store);
 
-/* Rows of the shard. An event: the time of a client is over. A notice: nobody may wait any more,
- * because the program ends. An event: a client has ended. */
+/* Handlers of a shard: for the event that the time of a waiting client is over; for the notice that
+ * nobody may wait any more, because the program ends; for the event that a client has ended. */
 extern const domus_type kv_wait_over_type, kv_wait_end_type;
 domus_handler kv_wait_over, kv_wait_end, kv_client_down;
 
-/* An ask: end the command of a client that waits. The answer is the integer 1, or 0 if none
- * waits. */
+/* An ask to a shard: end the command of a client that waits. The answer is the integer 1, or 0 if
+ * none waits. */
 enum kv_why {
-    KV_BY_TIME,  /* as if its time were over */
-    KV_BY_ERROR, /* by an error */
-    KV_BY_END,   /* because the program of the connection ends */
+    KV_BY_TIME,  /* the wait ends as if its time were over */
+    KV_BY_ERROR, /* the wait ends with an error */
+    KV_BY_END,   /* the wait ends because the program that has the connection ends */
 };
 struct kv_unblock {
-    domus_address who; /* the connection */
+    domus_address who; /* the address of the client's connection */
     enum kv_why why;
 };
 extern const domus_type kv_unblock_type;
@@ -43,7 +44,8 @@ domus_handler kv_unblock;
 extern const domus_type kv_leave_type;
 domus_handler kv_leave;
 
-/* On the channel: ask the shard, and wait for its answer. */
+/* The handler of a session for a command that may wait: it asks the shard, and waits for the
+ * answer. */
 domus_handler kv_serve_wait;
 
 #define KV_UNBLOCKED "UNBLOCKED force unblock from blocking operation, the server is shutting down"

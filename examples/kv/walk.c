@@ -1,4 +1,4 @@
-/* The pieces of a walk: after each of them its conversation sleeps for a moment,
+/* Runs the pieces of a walk (walk.h): after each of them its conversation sleeps for a moment,
  * behind a barrier. */
 #include "walk.h"
 
@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define MOMENT_NS UINT64_C(1000000)
-#define HEAD_GAP  16u /* bytes before elements that are counted at the end */
+/* bytes before elements, for the head of an array whose elements are counted at the end */
+#define HEAD_GAP 16u
 
 #define PIECES_OF_TRANSACTION 16u
 
@@ -23,7 +24,7 @@ static void free_walk(struct kv_walk *walk)
 }
 
 /* Write the head of an array into the gap before the elements. */
-static void put_head(domus_resp_reply *reply)
+static void write_head_of_array(domus_resp_reply *reply)
 {
     char head[HEAD_GAP + 1];
     uint32_t size = (uint32_t)snprintf(head, sizeof head, "*%u\r\n", reply->values);
@@ -31,12 +32,12 @@ static void put_head(domus_resp_reply *reply)
     reply->bytes.offset -= size;
     reply->bytes.size += size;
     reply->values = 1;
-    /* nobody else has seen these bytes yet */
+    /* the bytes may be written, because nobody else has seen them yet */
     memcpy((char *)(uintptr_t)domus_slice_data(reply->bytes), head, size);
 }
 
-/* Answer with elements that were not announced. */
-static int answer_counted(domus_stack *stack, struct kv_walk *walk)
+/* Answer with an array of elements whose number was not known before. */
+static int answer_with_counted_elements(domus_stack *stack, struct kv_walk *walk)
 {
     domus_resp_reply reply;
 
@@ -51,19 +52,20 @@ static int answer_counted(domus_stack *stack, struct kv_walk *walk)
     reply.bytes.offset += HEAD_GAP;
     reply.bytes.size -= HEAD_GAP;
     if (!walk->is_part)
-        put_head(&reply);
+        write_head_of_array(&reply);
     return kv_reply_with(stack, reply);
 }
 
-static int answer_walk(domus_stack *stack, struct kv_walk *walk, int error)
+static int answer_with_walk(domus_stack *stack, struct kv_walk *walk, int error)
 {
     if (error == 0)
-        error = walk->counts ? answer_counted(stack, walk) : kv_reply(stack, &walk->builder);
+        error = walk->counts ? answer_with_counted_elements(stack, walk)
+                             : kv_reply(stack, &walk->builder);
     free_walk(walk);
     return error == -EMSGSIZE ? kv_error(stack, KV_TOO_LONG) : error;
 }
 
-static int run_piece(struct kv_store *store, struct kv_walk *walk)
+static int run_piece_of_walk(struct kv_store *store, struct kv_walk *walk)
 {
     walk->visited = 0;
     walk->begin = walk->builder.bytes.size;
@@ -71,13 +73,13 @@ static int run_piece(struct kv_store *store, struct kv_walk *walk)
     return walk->builder.bytes.error != 0 ? walk->builder.bytes.error : result;
 }
 
-/* The walk is over. */
+/* End a walk: answer its command, and free it. */
 static int end_walk(domus_stack *stack, struct kv_store *store, int error)
 {
     struct kv_walk *walk = store->walk;
 
     store->walk = NULL;
-    error = answer_walk(stack, walk, error);
+    error = answer_with_walk(stack, walk, error);
     free(walk);
     return error;
 }
@@ -88,15 +90,15 @@ static int continue_walk(domus_stack *stack, void *self, const domus_answer *ans
     int result = answer->error;
 
     if (result == 0)
-        result = run_piece(store, store->walk);
+        result = run_piece_of_walk(store, store->walk);
     if (result > 0)
         result = domus_sleep(stack, MOMENT_NS, continue_walk);
     return result == DOMUS_PARKED ? result : end_walk(stack, store, result);
 }
 
 /* Make room for the whole answer, which is no longer than all that the store has and the heads of
- * its elements: to move what is there to more room would take the longer the more it is. Memory
- * that is not written to costs nothing. */
+ * its elements: moving the elements to a larger memory would take the longer the more they are.
+ * Memory that is not written to costs nothing. */
 static void reserve_answer_room(const struct kv_store *store, struct kv_walk *walk)
 {
     uint64_t most = store->memory.used_bytes * 2;
@@ -114,11 +116,12 @@ int kv_walk(struct kv_call *call, const struct kv_walk *begun)
     walk.builder.bytes.size_max = kv_answer_max();
     if (walk.counts)
         (void)domus_append(&walk.builder.bytes, gap, HEAD_GAP);
-    int result = run_piece(store, &walk);
-    for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++) /* a transaction is one turn */
-        result = i < PIECES_OF_TRANSACTION ? run_piece(store, &walk) : -EMSGSIZE;
+    int result = run_piece_of_walk(store, &walk);
+    /* in a transaction all pieces run now, because it is one turn */
+    for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++)
+        result = i < PIECES_OF_TRANSACTION ? run_piece_of_walk(store, &walk) : -EMSGSIZE;
     if (result <= 0)
-        return answer_walk(call->stack, &walk, result);
+        return answer_with_walk(call->stack, &walk, result);
     store->walk = malloc(sizeof walk);
     if (store->walk == NULL) {
         free_walk(&walk);

@@ -14,30 +14,33 @@
 
 struct kv_walk;
 
-/* Add elements to the builder until kv_walk_is_full(). Returns 1 if there are more; 0; or a
- * negative errno. */
+/* Do a piece of a walk: add elements to the builder until kv_walk_is_full(). Returns 1 if there are
+ * more; 0; or a negative errno. */
 typedef int kv_piece(struct kv_store *store, struct kv_walk *walk);
 
 struct kv_walk {
     kv_piece *piece;
     domus_resp_builder builder;
-    domus_slice pattern;          /* the pattern of KEYS; owned */
-    const struct kv_table *table; /* the table that is walked, at the bucket `at` */
+    domus_slice pattern;          /* the pattern of KEYS, which the walk owns */
+    const struct kv_table *table; /* the table that is walked, from the bucket `at` on */
     uint64_t at;
-    struct kv_place place; /* in a list, of which `left` elements follow */
+    /* place of the next element in a list that is walked, of which `left` elements follow */
+    struct kv_place place;
     uint64_t left;
-    unsigned parts; /* of the fields */
-    bool is_part;   /* the elements alone are the answer: others are put behind them */
-    bool counts; /* the number of elements is known at the end: `builder` has a gap for the head */
+    unsigned parts; /* which parts of the fields of a hash are added: names, values or both */
+    /* whether the answer is a part, of elements alone: the elements of other shards follow */
+    bool is_part;
+    /* whether the number of elements is known only at the end: `builder` has a gap for the head */
+    bool counts;
     uint32_t pieces;
-    uint64_t visited; /* in this piece */
-    uint32_t begin;   /* bytes of the builder at its start */
+    uint64_t visited; /* number of items that the current piece of the walk has visited */
+    uint32_t begin;   /* number of bytes that the builder had when the current piece began */
 };
 
-/* Walk, and answer the call. `walk` is copied. */
+/* Do a walk in pieces, and answer the call at its end. `walk` is copied. */
 int kv_walk(struct kv_call *call, const struct kv_walk *walk);
 
-/* Counts an element, and returns whether the piece is long enough. */
+/* Count an element of a walk. Returns whether the current piece is long enough, and ends. */
 static inline bool kv_walk_is_full(struct kv_walk *walk)
 {
     return ++walk->visited >= 4096 || walk->builder.bytes.size - walk->begin >= 256 * 1024;

@@ -1,4 +1,5 @@
-/* Watching in the shard: a mark at each key, and the client is dirty when one of them changes. */
+/* WATCH in the shard: the client gets a mark at each key, and is dirty when one of these keys
+ * changes. */
 #include "watch.h"
 
 #include "wait.h"
@@ -15,12 +16,14 @@ int kv_run_watch(struct kv_call *call)
         return error;
     for (uint32_t i = 1; i < call->command->count && error == 0; i++) {
         kv_turn_to(call, i);
-        (void)kv_find(call); /* a key that has expired is gone before it is watched */
+        /* remove the key now if it has expired, so that this is no change after the watch began */
+        (void)kv_find(call);
         kv_observed_note(store, call->hash, call->key);
         error = kv_mark_add(store, client, KV_WATCHES, call->hash, call->key);
     }
     if (error != 0)
-        client->is_dirty = true; /* the key cannot be watched, so its transaction has to fail */
+        /* a key cannot be watched, so the client's transaction has to fail */
+        client->is_dirty = true;
     kv_client_settle(call->stack, store, client);
     return error != 0 ? kv_error(call->stack, "ERR too many keys are watched and waited for")
                       : kv_ok(call->stack);

@@ -5,17 +5,17 @@
 #include "kv.h"
 #include "observed.h"
 
-/* End the watch of a client. Returns whether it has watched keys here, and none of them has
- * changed; to expire is a change. */
+/* End the watch of a client in a shard. Returns whether the client has watched keys here, and none
+ * of them has changed; an expiry is a change. */
 bool kv_watch_end(domus_stack *stack, struct kv_store *store, domus_address client);
 
 kv_run kv_run_watch;
-/* An ask of the shard without payload: the client watches no more. */
+/* The type of an ask to a shard without payload: the client that sends it watches no more keys. */
 extern const domus_type kv_unwatch_type;
 domus_handler kv_unwatch;
-/* On the channel. */
+/* The handlers of a session for WATCH and UNWATCH. */
 domus_handler kv_serve_watch, kv_serve_unwatch;
-/* The connection watches no more: tell the shard. */
+/* Tell the shard that the client of a session watches no more keys. */
 void kv_watch_leave(domus_stack *stack, struct kv_session *session);
 
 #endif

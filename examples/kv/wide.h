@@ -6,18 +6,19 @@
 
 #include <stdint.h>
 
-/* Returns the upper 64 bits of the product. */
+/* Returns the upper 64 bits of the product of two numbers. */
 static inline uint64_t kv_high_by_halves(uint64_t a, uint64_t b)
 {
     uint64_t a_low = a & UINT32_MAX, a_high = a >> 32;
     uint64_t b_low = b & UINT32_MAX, b_high = b >> 32;
-    uint64_t middle = a_high * b_low + (a_low * b_low >> 32); /* fits: (2^32 - 1) * 2^32 at most */
+    /* fits into 64 bits: at most (2^32 - 1) * 2^32 */
+    uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
     uint64_t other = a_low * b_high + (middle & UINT32_MAX);
 
     return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-/* Returns the two halves of the product, each bit of one with that of the other by exclusive or. */
+/* Returns the two halves of the product of two numbers, combined by exclusive or. */
 static inline uint64_t kv_fold_product(uint64_t a, uint64_t b)
 {
 #ifdef __SIZEOF_INT128__

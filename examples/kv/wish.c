@@ -1,5 +1,5 @@
-/* How a wish is fulfilled, and what is put back when its client is gone. An element leaves its list
- * only when the answer that has it is on its way. */
+/* The fulfilment of wishes (wish.h), and the return of elements whose client is gone. An element
+ * leaves its list only when the answer that has it is on its way. */
 #include "wish.h"
 
 #include "observed.h"
@@ -16,7 +16,8 @@ static void pop_element(struct kv_store *store, struct kv_item **link, enum kv_e
         kv_store_remove(store, link);
 }
 
-/* Returns 0; -EINVAL when the key has another kind of value; -ENOMEM. */
+/* Push an element to the list of the call's key. Returns 0; -EINVAL when the key has another kind
+ * of value; -ENOMEM. */
 static int push_element(struct kv_call *call, enum kv_end end, domus_slice element)
 {
     struct kv_item **link;
@@ -34,7 +35,7 @@ static int push_element(struct kv_call *call, enum kv_end end, domus_slice eleme
     return error;
 }
 
-static void select_key(struct kv_call *call, domus_slice key)
+static void turn_to_key(struct kv_call *call, domus_slice key)
 {
     if (call->store->observed != NULL)
         kv_observed_note(call->store, call->hash, call->key);
@@ -42,7 +43,7 @@ static void select_key(struct kv_call *call, domus_slice key)
     call->hash = kv_hash(domus_slice_data(key), key.size);
 }
 
-/* Push elements that were popped one after the other, the last one first. */
+/* Push the elements of a gift back to their list, the one that was popped last first. */
 static void push_elements_again(struct kv_call *call, const struct kv_gift *gift)
 {
     domus_resp_reader reader = {gift->elements, 0};
@@ -50,8 +51,8 @@ static void push_elements_again(struct kv_call *call, const struct kv_gift *gift
     domus_slice *elements = calloc(gift->count, sizeof *elements);
 
     if (elements == NULL)
-        return;                             /* without memory the elements are lost */
-    (void)domus_resp_read(&reader, &value); /* the head of the array */
+        return;                             /* without memory for the list the elements are lost */
+    (void)domus_resp_read(&reader, &value); /* read past the head of the gift's array */
     for (uint32_t i = 0; i < gift->count && domus_resp_read(&reader, &value) == 1; i++)
         elements[i] = value.text;
     for (uint32_t i = gift->count; i > 0; i--)
@@ -61,25 +62,25 @@ static void push_elements_again(struct kv_call *call, const struct kv_gift *gift
 
 void kv_put_back(struct kv_call *call, const struct kv_gift *gift)
 {
-    select_key(call, gift->key);
+    turn_to_key(call, gift->key);
     if (gift->count != 0)
         push_elements_again(call, gift);
     else
         (void)push_element(call, gift->end, gift->elements);
 }
 
-/* Answer the command that waited (`kept`), or (NULL) the one that runs. The answer owns what its
- * payload owns, unless this fails. */
-static int answer_command(struct kv_call *call, const domus_kept *kept, const domus_type *type,
-                          const void *payload)
+/* Answer the command that has waited (`kept`), or, if that is NULL, the command that runs. The
+ * answer owns what its payload owns, unless this fails. */
+static int answer_waited_or_running(struct kv_call *call, const domus_kept *kept,
+                                    const domus_type *type, const void *payload)
 {
     return kept != NULL ? domus_kept_reply(call->stack, *kept, type, payload)
                         : kv_answer(call->stack, type, payload);
 }
 
-/* Build an array of `count` elements from an end of a list. */
-static int build_array(const struct kv_list *list, enum kv_end end, uint64_t count,
-                       domus_resp_reply *ret_array)
+/* Build a reply that is an array of `count` elements, read from an end of a list. */
+static int build_array_of_elements(const struct kv_list *list, enum kv_end end, uint64_t count,
+                                   domus_resp_reply *ret_array)
 {
     domus_resp_builder builder = {.bytes.size_max = kv_answer_max()};
     struct kv_place place = end == KV_HEAD ? kv_list_seek(list, 0) : kv_list_last(list);
@@ -93,7 +94,7 @@ static int build_array(const struct kv_list *list, enum kv_end end, uint64_t cou
     return domus_resp_end(&builder, ret_array);
 }
 
-/* Answer with the key of the call and `elements`. */
+/* Answer the call with an array of its key and `elements`. */
 static int answer_with_elements(struct kv_call *call, const domus_resp_reply *elements)
 {
     domus_resp_builder builder = {.version = call->command->version,
@@ -106,7 +107,7 @@ static int answer_with_elements(struct kv_call *call, const domus_resp_reply *el
     return kv_reply(call->stack, &builder);
 }
 
-/* The first element from an end, as an answer of its own. */
+/* Build a reply of the first element from an end of a list. */
 static int build_first_element(const struct kv_list *list, enum kv_end end,
                                domus_resp_reply *ret_element)
 {
@@ -117,25 +118,26 @@ static int build_first_element(const struct kv_list *list, enum kv_end end,
     return domus_resp_end(&builder, ret_element);
 }
 
-/* Answer by a gift, which is made of the elements and owns them. */
-static int answer_gift(struct kv_call *call, const struct kv_wish *wish, domus_slice elements,
-                       uint32_t count, const domus_kept *kept)
+/* Answer with a gift (gift.h), which is made of the elements and owns them. */
+static int answer_with_gift(struct kv_call *call, const struct kv_wish *wish, domus_slice elements,
+                            uint32_t count, const domus_kept *kept)
 {
     struct kv_gift *gift = kv_gift_new(call->store->index, wish->from, call->key, elements, count);
 
     if (gift == NULL)
         return -ENOMEM;
     gift->was_waited_for = kept != NULL;
-    int error = answer_command(call, kept, &kv_gift_type, &gift);
+    int error = answer_waited_or_running(call, kept, &kv_gift_type, &gift);
 
     if (error != 0)
         kv_gift_free(gift);
     return error;
 }
 
-/* Answer with the key of the call and elements of its list. */
-static int give_elements(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
-                         const domus_kept *kept)
+/* Give elements of the list of the call's key to the client, with the key, and remove them from the
+ * list. */
+static int give_elements_to_client(struct kv_call *call, struct kv_item **link,
+                                   const struct kv_wish *wish, const domus_kept *kept)
 {
     struct kv_list *list = (*link)->list;
     uint64_t count = wish->count < list->count ? wish->count : list->count;
@@ -143,7 +145,7 @@ static int give_elements(struct kv_call *call, struct kv_item **link, const stru
     int error;
 
     if (count != 0)
-        error = build_array(list, wish->from, count, &shown);
+        error = build_array_of_elements(list, wish->from, count, &shown);
     else if (kv_is_gathering())
         error = build_first_element(list, wish->from, &shown);
     else
@@ -153,7 +155,7 @@ static int give_elements(struct kv_call *call, struct kv_item **link, const stru
         return error;
     error = kv_is_gathering() || wish->is_direct
                 ? answer_with_elements(call, &shown)
-                : answer_gift(call, wish, shown.bytes, (uint32_t)count, kept);
+                : answer_with_gift(call, wish, shown.bytes, (uint32_t)count, kept);
     if (error != 0)
         return error;
     kv_list_drop(&call->store->memory, list, wish->from, count != 0 ? count : 1);
@@ -173,22 +175,25 @@ static int move_element(struct kv_call *call, struct kv_item **link, const struc
     int error = domus_slice_copy(bytes.data, bytes.size, &element);
     if (error != 0)
         return error;
-    select_key(call, to);
+    turn_to_key(call, to);
     error = push_element(call, wish->to, element);
     if (error != 0) {
         domus_resp_error text = domus_resp_error_text("%s", KV_WRONG_TYPE);
         domus_slice_free(element);
-        return error == -EINVAL ? answer_command(call, kept, &domus_resp_error_type, &text) : error;
+        return error == -EINVAL
+                   ? answer_waited_or_running(call, kept, &domus_resp_error_type, &text)
+                   : error;
     }
-    select_key(call, from);
+    turn_to_key(call, from);
     pop_element(call->store, kv_find(call), wish->from);
-    select_key(call, to); /* what was changed is noted before the answer frees the command */
-    error = answer_command(call, kept, &domus_slice_type, &element);
+    turn_to_key(call,
+                to); /* note the change of the other key before the answer frees the command */
+    error = answer_waited_or_running(call, kept, &domus_slice_type, &element);
     if (error == 0)
         return 0;
-    select_key(call, from);
+    turn_to_key(call, from);
     (void)push_element(call, wish->from, element);
-    select_key(call, to);
+    turn_to_key(call, to);
     pop_element(call->store, kv_find(call), wish->to);
     domus_slice_free(element);
     return error;
@@ -205,5 +210,5 @@ int kv_fulfil(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     return wish->moves ? move_element(call, link, wish, to, kept)
-                       : give_elements(call, link, wish, kept);
+                       : give_elements_to_client(call, link, wish, kept);
 }

@@ -5,24 +5,27 @@
 #include "gift.h"
 #include "kv.h"
 
-/* Pop an element at `from` of the first key that has one; with `moves`, push it to another key at
- * `to`; with a count, pop up to so many, and answer with an array of them. */
+/* The wish of a command: pop an element at the end `from` of the first key that has one; with
+ * `moves`, push it to another key at `to`; with a count, pop up to so many, and answer with an
+ * array of them. */
 struct kv_wish {
     enum kv_end from, to;
     bool moves;
-    bool is_direct; /* the shard answers the peer itself, because the command never waits */
-    uint64_t count; /* 0: one element, which stands by itself */
+    bool is_direct; /* whether the shard answers the peer itself, because the command never waits */
+    /* most elements to be popped, as an array; 0: one element, which stands by itself */
+    uint64_t count;
 };
 
-/* Fulfil a wish from the key of the call, for the command that has waited (`kept`), or (NULL) for
- * the one that runs. `to` is the key that is moved to.
+/* Fulfil a wish from the key of the call, for the command that has waited (`kept`), or, if that is
+ * NULL, for the command that runs. `to` is the key to which an element is moved.
  *
  * Returns 0 if the command was answered; 1 if its key has no element; -ENOENT when its client is
  * gone; or another error. */
 int kv_fulfil(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
               const domus_kept *kept);
 
-/* Put back what was popped for a client that is gone. */
+/* Put the elements of a gift back into their list, because the client that they were for is
+ * gone. */
 void kv_put_back(struct kv_call *call, const struct kv_gift *gift);
 
 #endif

@@ -14,7 +14,7 @@ const domus_type rooms_said_type = {.name = "said", .size = sizeof(struct rooms_
 
 struct guest {
     domus_group room;
-    struct rooms_said line; /* the part of a line that has come */
+    struct rooms_said line; /* the part of a line of the guest that has come so far */
 };
 
 int rooms_find(domus_stack *stack, const char *name, domus_group *ret_room)
@@ -26,7 +26,7 @@ int rooms_find(domus_stack *stack, const char *name, domus_group *ret_room)
     return -ENOENT;
 }
 
-/* Go to the room of this name. */
+/* Let a guest go to the room of this name. */
 static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
 {
     domus_group room;
@@ -36,12 +36,12 @@ static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
         return domus_channel_append(stack, domus_channel_running(stack), "no such room\n", 13);
     if (error != 0)
         return error;
-    (void)domus_group_leave(stack, guest->room); /* if there is one */
+    (void)domus_group_leave(stack, guest->room); /* leave the old room, if the guest is in one */
     guest->room = room;
     return domus_group_join(stack, room);
 }
 
-static int guest_came(domus_stack *stack, void *self, const void *payload)
+static int welcome_guest(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     return enter_room(stack, self, rooms_settings.rooms[0]);
@@ -56,11 +56,12 @@ static int handle_line(domus_stack *stack, struct guest *guest)
         line.bytes[line.size - 1] = '\0';
         return enter_room(stack, guest, line.bytes + 6);
     }
-    (void)domus_publish(stack, guest->room, &rooms_said_type, &line); /* a full thread misses it */
+    /* if a thread has no room for the publication, its guests miss the line */
+    (void)domus_publish(stack, guest->room, &rooms_said_type, &line);
     return 0;
 }
 
-static int guest_wrote(domus_stack *stack, void *self, const void *payload)
+static int take_bytes_of_guest(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice text = ((const domus_packet *)payload)->bytes;
     const char *bytes = domus_slice_data(text);
@@ -72,25 +73,26 @@ static int guest_wrote(domus_stack *stack, void *self, const void *payload)
         if (bytes[i] == '\n')
             result = handle_line(stack, self);
         else if (line->size == sizeof line->bytes)
-            result = -EMSGSIZE; /* resets the connection */
+            result = -EMSGSIZE; /* the line is too long: this error resets the connection */
     }
     return result;
 }
 
-static int somebody_said(domus_stack *stack, void *self, const void *payload)
+static int send_line_to_guest(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = domus_channel_running(stack);
     const struct rooms_said *said = payload;
 
     (void)self;
     if (channel != NULL && domus_channel_queued(channel) > rooms_settings.slow_bytes)
-        return -ENOBUFS; /* resets the connection */
+        return -ENOBUFS; /* the guest reads too slowly: this error resets the connection */
     if (channel != NULL)
         (void)domus_channel_append(stack, channel, said->bytes, said->size);
     return 0;
 }
 
-/* Bytes as they come: an on_read would do the same, and could not stand behind TLS. */
+/* The pipeline of a guest's connection, which gives bytes as they come. An on_read would do the
+ * same, but could not stand behind TLS. */
 static const domus_pipeline bytes_of_guest = {
     .stages = (const domus_pipeline_stage[]){{&domus_bytes_stage, NULL}, {NULL, NULL}}};
 
@@ -98,10 +100,10 @@ static const domus_behaviour guest = {
     .name = "guest",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct guest),
-    .on = (const domus_on[]){{&rooms_said_type, somebody_said, 0}, {NULL, NULL, 0}},
-    .on_open = {guest_came, 0},
+    .on = (const domus_on[]){{&rooms_said_type, send_line_to_guest, 0}, {NULL, NULL, 0}},
+    .on_open = {welcome_guest, 0},
     .pipeline = &bytes_of_guest,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = guest_wrote},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_bytes_of_guest},
                                        {.type = NULL}}};
 const domus_behaviour rooms_behaviour = {
     .name = "rooms", .kind = DOMUS_CHANNELS, .channel = &guest};

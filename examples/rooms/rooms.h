@@ -6,21 +6,21 @@
 #include <domus/section.h>
 
 #define ROOMS_MAX      16u
-#define ROOMS_LINE_MAX 508u /* bytes of a line with its end */
+#define ROOMS_LINE_MAX 508u /* most bytes of a guest's line with its end */
 
 struct rooms_settings {
-    uint64_t slow_bytes; /* a guest for whom more bytes wait is dropped */
+    uint64_t slow_bytes; /* bytes that may wait for a guest; a guest with more is dropped */
     uint32_t room_count;
-    char rooms[ROOMS_MAX][32]; /* guests come to the first one */
+    char rooms[ROOMS_MAX][32]; /* names of the rooms; guests come to the first one */
 };
 
-/* Constant once the program has started. */
+/* The settings of the chat, constant once the program has started. */
 extern struct rooms_settings rooms_settings;
-/* The keys of these settings. The last row has no path. */
+/* The keys of the configuration that fill rooms_settings. The last row has no path. */
 extern const domus_config_key rooms_keys[];
 
-/* A line that a guest has said, as it is published to the room. Its bytes are those of a stranger,
- * and end with '\n'. */
+/* A line that a guest has said, as it is published to the room. The bytes of the line are those of
+ * a stranger, and end with '\n'. */
 struct rooms_said {
     uint32_t size;
     char bytes[ROOMS_LINE_MAX];
@@ -30,7 +30,7 @@ extern const domus_type rooms_said_type;
 /* Find the room of this name. Returns 0; -ENOENT; what domus_group_open() returned. */
 int rooms_find(domus_stack *stack, const char *name, domus_group *ret_room);
 
-/* The actors that serve the port for lines. */
+/* The behaviour of the actors that serve the port for guests' lines. */
 extern const domus_behaviour rooms_behaviour;
 
 #endif

@@ -3,7 +3,7 @@
 
 enum { SHRINK = 12, TURNS_MAX = 256 };
 
-/* How long a point takes to leave the Julia set of this number. */
+/* Returns the number of steps after which a point leaves the Julia set of this number. */
 static int brightness_of_point(double x, double y, long number)
 {
     int turns = 0;
@@ -16,7 +16,7 @@ static int brightness_of_point(double x, double y, long number)
     return turns;
 }
 
-/* Draw the picture, and give each letter the mean of 12 by 12 points. */
+/* Draw the picture of a thumbnail, and make each letter of the mean of 12 by 12 points. */
 int thumbnail_draw(void *thumbnail)
 {
     struct thumbnail *made = thumbnail;

@@ -18,14 +18,14 @@ enum { LOOP, BLOCKING, POOL };
 static const char *const places[] = {"loop", "blocking", "pool", NULL};
 static struct settings {
     uint32_t where;
-} settings; /* constant while the program runs */
+} settings; /* settings of the service, constant while the program runs */
 
 static const domus_type draw_type = {.name = "draw", .size = sizeof(struct thumbnail)};
-static domus_address artists; /* a router to actors of the pool */
+static domus_address artists; /* address of the router to the actors of the pool that draw */
 
 /* --- actors of the pool ----------------------------------------------------------------------- */
 
-static int on_draw(domus_stack *stack, void *self, const void *wanted)
+static int answer_with_thumbnail(domus_stack *stack, void *self, const void *wanted)
 {
     struct thumbnail made = *(const struct thumbnail *)wanted;
 
@@ -34,21 +34,23 @@ static int on_draw(domus_stack *stack, void *self, const void *wanted)
     return domus_reply(stack, &draw_type, &made);
 }
 
-static const domus_behaviour artist = {.name = "artist",
-                                       .on = (const domus_on[]){{&draw_type, on_draw, 0}, {0}}};
+static const domus_behaviour artist = {
+    .name = "artist", .on = (const domus_on[]){{&draw_type, answer_with_thumbnail, 0}, {0}}};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
 static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/", 0}, {DOMUS_HTTP_ON(GET), "/thumbnail/{number}", 1}, {0, NULL, 0}};
 
-/* Answer all but a request for a thumbnail. Returns true if it is one, with its number. */
+/* Returns true for a request of a thumbnail, with the number of the picture. Otherwise makes the
+ * answer to the request. */
 static bool is_for_thumbnail(const void *request, domus_http_response *response, long *number)
 {
     domus_http_match match = domus_http_find_route(routes, request);
 
     if (match.route == NULL)
-        (void)domus_http_unrouted(&match, response); /* 404 or 405 */
+        /* the answer is 404 or 405, because no route fits */
+        (void)domus_http_unrouted(&match, response);
     else if (match.route->id == 0)
         (void)domus_slice_copy("hello\n", 6, &response->body);
     if (match.route == NULL || match.route->id == 0)
@@ -99,7 +101,8 @@ static int start_service(domus_system *system, void *argument)
     const domus_spawn_options options = {.pool = domus_outside_pool_find(system, "work")};
     int error = 0;
 
-    if (settings.where == POOL) /* each draws one thumbnail at a time */
+    /* spawn the actors of the pool, each of which draws one thumbnail at a time */
+    if (settings.where == POOL)
         error = domus_outside_spawn_many(system, &artist, NULL, 16, NULL, &options, &artists);
     return error != 0 ? error : domus_main_serve(system, argument, &service, NULL);
 }

@@ -5,11 +5,13 @@
 enum { THUMBNAIL_WIDTH = 32, THUMBNAIL_HEIGHT = 16 };
 
 struct thumbnail {
-    long number;                                            /* of the picture */
-    char letters[THUMBNAIL_HEIGHT * (THUMBNAIL_WIDTH + 1)]; /* lines */
+    /* number of the picture, which says what is drawn */
+    long number;
+    char letters[THUMBNAIL_HEIGHT * (THUMBNAIL_WIDTH + 1)]; /* the thumbnail as lines of letters */
 };
 
-/* Draw the picture, which takes 20 ms, and shrink it. Returns 0. */
+/* Draw the picture of a struct thumbnail, which takes 20 ms, and shrink it to letters. Returns
+ * 0. */
 int thumbnail_draw(void *thumbnail);
 
 #endif

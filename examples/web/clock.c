@@ -15,12 +15,13 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 struct clock {
-    domus_kept *waiting; /* web_settings.events_max */
+    domus_kept *waiting; /* asks that wait for the next tick, at most web_settings.events_max */
     uint32_t waiting_count;
     bool ticks, is_ending;
-    uint64_t serial;              /* the number of the tick; 0: there was none */
-    uint64_t ticked_ns, requests; /* at the last tick */
-    domus_slice event;            /* the event of the last tick */
+    uint64_t serial; /* number of the last tick; 0: there was none */
+    /* time of the last tick, and number of requests counted until then */
+    uint64_t ticked_ns, requests;
+    domus_slice event; /* bytes of the event that tells the last tick */
 };
 
 static void release_tick(void *payload)
@@ -36,14 +37,15 @@ const domus_type web_end_type = {.name = "events end"};
 
 /* --- the event -------------------------------------------------------------------------------- */
 
-static void begin_counting(domus_stack *stack, struct clock *clock)
+static void begin_counting_requests(domus_stack *stack, struct clock *clock)
 {
     clock->requests = web_requests();
     clock->ticked_ns = domus_now_ns(stack);
 }
 
-/* Write how many requests there were in a second, since the last tick. */
-static int write_event(domus_stack *stack, const struct clock *clock, domus_slice *ret_event)
+/* Write the event of a tick: how many requests there were in a second, since the last tick. */
+static int write_event_of_tick(domus_stack *stack, const struct clock *clock,
+                               domus_slice *ret_event)
 {
     uint64_t time_ns = domus_now_ns(stack) - clock->ticked_ns;
     uint64_t requests = web_requests() - clock->requests;
@@ -58,31 +60,31 @@ static int write_event(domus_stack *stack, const struct clock *clock, domus_slic
 
 /* --- askers that wait ------------------------------------------------------------------------- */
 
-static void fail_waiting(domus_stack *stack, struct clock *clock, int error)
+static void fail_waiting_pages(domus_stack *stack, struct clock *clock, int error)
 {
     while (clock->waiting_count != 0)
         (void)domus_kept_fail(stack, clock->waiting[--clock->waiting_count], error);
 }
 
-static void answer_waiting(domus_stack *stack, struct clock *clock)
+static void answer_waiting_pages(domus_stack *stack, struct clock *clock)
 {
     struct web_tick tick = {.serial = clock->serial};
 
     while (clock->waiting_count != 0) {
         int error = domus_slice_keep(clock->event, &tick.event);
         if (error != 0) {
-            fail_waiting(stack, clock, error);
+            fail_waiting_pages(stack, clock, error);
             return;
         }
         if (domus_kept_reply(stack, clock->waiting[--clock->waiting_count], &web_tick_type,
                              &tick) != 0)
-            domus_slice_free(tick.event); /* its asker is gone */
+            domus_slice_free(tick.event); /* the asker is gone, so the event is freed here */
     }
 }
 
 /* --- ticks ------------------------------------------------------------------------------------ */
 
-static int begin_tick(domus_stack *stack, struct clock *clock)
+static int arm_tick_timer(domus_stack *stack, struct clock *clock)
 {
     if (clock->ticks)
         return 0;
@@ -91,24 +93,24 @@ static int begin_tick(domus_stack *stack, struct clock *clock)
     return error;
 }
 
-/* Make an event, and answer all asks that wait with it. */
-static void tell_waiting(domus_stack *stack, struct clock *clock)
+/* Make the event of a new tick, and answer all asks that wait with it. */
+static void tell_tick_to_pages(domus_stack *stack, struct clock *clock)
 {
     domus_slice event;
-    int error = write_event(stack, clock, &event);
+    int error = write_event_of_tick(stack, clock, &event);
 
     if (error != 0) {
-        fail_waiting(stack, clock, error);
+        fail_waiting_pages(stack, clock, error);
         return;
     }
-    begin_counting(stack, clock);
+    begin_counting_requests(stack, clock);
     clock->serial++;
     domus_slice_free(clock->event);
     clock->event = event;
-    answer_waiting(stack, clock);
+    answer_waiting_pages(stack, clock);
 }
 
-static int take_tick(domus_stack *stack, void *self, const void *payload)
+static int handle_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct clock *clock = self;
 
@@ -116,13 +118,13 @@ static int take_tick(domus_stack *stack, void *self, const void *payload)
     clock->ticks = false;
     if (clock->is_ending)
         return 0;
-    tell_waiting(stack, clock);
+    tell_tick_to_pages(stack, clock);
     return 0;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static int wait_for_tick(domus_stack *stack, void *self, const void *payload)
+static int handle_ask_for_tick(domus_stack *stack, void *self, const void *payload)
 {
     const struct web_next *next = payload;
     struct clock *clock = self;
@@ -137,23 +139,24 @@ static int wait_for_tick(domus_stack *stack, void *self, const void *payload)
     /* A page that has gone leaves its ask behind until the tick. When such asks have taken all
      * places, the others hear of a tick early. */
     if (clock->waiting_count == web_settings.events_max)
-        tell_waiting(stack, clock);
+        tell_tick_to_pages(stack, clock);
     int error = domus_keep(stack, &clock->waiting[clock->waiting_count]);
     if (error != 0)
         return error;
     clock->waiting_count++;
     if (!clock->ticks)
-        begin_counting(stack, clock); /* what was before nobody has waited for */
-    return begin_tick(stack, clock);
+        /* begin to count anew, because nobody has waited for the time before */
+        begin_counting_requests(stack, clock);
+    return arm_tick_timer(stack, clock);
 }
 
-static int end_events(domus_stack *stack, void *self, const void *payload)
+static int end_all_events(domus_stack *stack, void *self, const void *payload)
 {
     struct clock *clock = self;
 
     (void)payload;
     clock->is_ending = true;
-    fail_waiting(stack, clock, -ESHUTDOWN);
+    fail_waiting_pages(stack, clock, -ESHUTDOWN);
     return 0;
 }
 
@@ -178,9 +181,9 @@ static int mount_clock(domus_stack *stack, void *self)
 const domus_behaviour web_clock_behaviour = {
     .name = "clock",
     .state_size = sizeof(struct clock),
-    .on = (const domus_on[]){{&web_next_type, wait_for_tick, 0},
-                             {&tick_type, take_tick, 0},
-                             {&web_end_type, end_events, 0},
+    .on = (const domus_on[]){{&web_next_type, handle_ask_for_tick, 0},
+                             {&tick_type, handle_tick, 0},
+                             {&web_end_type, end_all_events, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_clock,
     .on_stop = stop_clock,

@@ -8,13 +8,13 @@
 
 struct echo {
     domus_body body;
-    uint64_t length;   /* length of the body; 0: not known */
-    domus_slice piece; /* the bytes that are sent back */
+    uint64_t length;   /* length of the body in bytes; 0: not known */
+    domus_slice piece; /* the bytes of the body that are sent back next */
     bool is_last;
 };
 
-/* Take the piece that was read. Trailers end the body, and are left away. */
-static int take_piece(domus_stack *stack, struct echo *echo, const domus_answer *answer)
+/* Take the piece of the body that was read. Trailers end the body, and are not sent back. */
+static int take_piece_of_body(domus_stack *stack, struct echo *echo, const domus_answer *answer)
 {
     echo->is_last = true;
     echo->piece = (domus_slice){0};
@@ -29,7 +29,7 @@ static int take_piece(domus_stack *stack, struct echo *echo, const domus_answer 
     return error;
 }
 
-static int begin_answer(domus_stack *stack, struct echo *echo, domus_resumed *then)
+static int begin_echo_answer(domus_stack *stack, struct echo *echo, domus_resumed *then)
 {
     const domus_http_response head = {.status = 200, .media = WEB_BYTES, .length = echo->length};
     int error = domus_reply_begin(stack, &domus_http_response_type, &head, then);
@@ -52,20 +52,20 @@ DOMUS_SEQUENCE(echo, struct echo)
     if (frame->body.number == 0)
         return web_answer(stack, WEB_BYTES, (domus_slice){0});
     DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
-    if ((error = take_piece(stack, frame, answer)) != 0)
+    if ((error = take_piece_of_body(stack, frame, answer)) != 0)
         return error;
-    DOMUS_AWAIT(begin_answer(stack, frame, then));
+    DOMUS_AWAIT(begin_echo_answer(stack, frame, then));
     if (answer->error != 0) {
         domus_slice_free(frame->piece);
         return answer->error;
     }
     while (!frame->is_last) {
-        /* the call owns the piece from here on */
+        /* domus_reply_write() owns the piece from here on */
         DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
         if (answer->error != 0)
             return answer->error;
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
-        if ((error = take_piece(stack, frame, answer)) != 0)
+        if ((error = take_piece_of_body(stack, frame, answer)) != 0)
             return error;
     }
     DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
@@ -75,13 +75,14 @@ DOMUS_SEQUENCE(echo, struct echo)
 
 const domus_call web_serve_echo = DOMUS_BY(echo);
 
-static int send_body_back(domus_stack *stack, void *self, const void *payload)
+static int send_packet_back(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return domus_channel_send(stack, domus_channel_running(stack), &domus_packet_type, payload);
 }
 
-/* An on_read would do the same, and could not stand behind TLS. */
+/* The pipeline of the port `echo`, which gives bytes as they come. An on_read would do the same,
+ * but could not stand behind TLS. */
 static const domus_pipeline bytes = {
     .stages = (const domus_pipeline_stage[]){{&domus_bytes_stage, NULL}, {NULL, NULL}}};
 
@@ -89,7 +90,7 @@ static const domus_behaviour echo_channel = {
     .name = "echo",
     .kind = DOMUS_CHANNELS,
     .pipeline = &bytes,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = send_body_back},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = send_packet_back},
                                        {.type = NULL}},
 };
 

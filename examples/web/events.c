@@ -9,14 +9,15 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-/* Pages that get events. Relaxed: a count that orders nothing. */
+/* The number of pages that get events. Relaxed: a count that orders nothing. */
 static _Atomic uint32_t pages;
 
-/* Count the page of a visitor, which gives its place back when its connection ends. */
+/* Count the page of a visitor, whose place is free again when its connection ends. Returns false if
+ * the visitor has a stream already, or there is no place. */
 static bool count_visitor(struct web_visitor *visitor)
 {
     if (visitor->gets_events)
-        return false; /* its other requests wait behind the first stream */
+        return false; /* the visitor's other requests wait behind its first stream */
     if (atomic_fetch_add_explicit(&pages, 1, memory_order_relaxed) >= web_settings.events_max) {
         atomic_fetch_sub_explicit(&pages, 1, memory_order_relaxed);
         return false;
@@ -37,7 +38,7 @@ struct events {
     domus_slice event;
 };
 
-static int take_tick(domus_stack *stack, struct events *events, const domus_answer *answer)
+static int take_tick_of_clock(domus_stack *stack, struct events *events, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
@@ -50,7 +51,8 @@ static int take_tick(domus_stack *stack, struct events *events, const domus_answ
     return error;
 }
 
-/* A page that has lost its stream comes back after some seconds. */
+/* Write the greeting of a stream: how long a page that has lost the stream waits before it comes
+ * back. */
 static int write_greeting(domus_slice *ret_bytes)
 {
     domus_appender bytes = {0};
@@ -59,13 +61,14 @@ static int write_greeting(domus_slice *ret_bytes)
     return domus_append_end(&bytes, ret_bytes);
 }
 
-static int begin_stream(domus_stack *stack, domus_resumed *then)
+static int begin_event_stream(domus_stack *stack, domus_resumed *then)
 {
     domus_http_response head = {.status = 200, .media = DOMUS_HTTP_EVENTS};
     domus_appender fields = {0};
 
     (void)domus_http_add(&fields, "Cache-Control", "no-store");
-    (void)domus_http_add(&fields, "Content-Encoding", "identity"); /* they are small */
+    /* events are too small to be compressed */
+    (void)domus_http_add(&fields, "Content-Encoding", "identity");
     int error = domus_append_end(&fields, &head.fields);
     if (error != 0)
         return error;
@@ -75,8 +78,9 @@ static int begin_stream(domus_stack *stack, domus_resumed *then)
     return error;
 }
 
-/* The place of the page is free again, also when its connection goes on, as it does after HEAD. */
-static int end_events(struct web_visitor *visitor, int error)
+/* End the events of a page: its place is free again, also when its connection goes on, as it does
+ * after HEAD. */
+static int end_events_of_page(struct web_visitor *visitor, int error)
 {
     web_events_leave(visitor);
     return error;
@@ -89,24 +93,23 @@ DOMUS_SEQUENCE(events, struct events)
     DOMUS_BEGIN;
     if (!count_visitor(self))
         return web_say(stack, 503, "too many pages get events\n");
-    DOMUS_AWAIT(begin_stream(stack, then));
+    DOMUS_AWAIT(begin_event_stream(stack, then));
     if (answer->error != 0)
-        return end_events(self, answer->error);
+        return end_events_of_page(self, answer->error);
     if ((error = write_greeting(&frame->event)) != 0)
-        return end_events(self, error);
+        return end_events_of_page(self, error);
     for (;;) {
         DOMUS_AWAIT(domus_reply_write(stack, frame->event, then));
         if (answer->error != 0)
-            return end_events(self, answer->error);
+            return end_events_of_page(self, answer->error);
         DOMUS_ASK(web_clock, &web_next_type, &frame->seen);
-        error = take_tick(stack, frame, answer);
+        error = take_tick_of_clock(stack, frame, answer);
         if (error != 0)
             break;
     }
-    (void)end_events(self, error);
-    return error == -ESHUTDOWN || error == -ESTALE /* the clock has ended */
-               ? domus_reply_end(stack, NULL, NULL)
-               : error;
+    (void)end_events_of_page(self, error);
+    /* the clock has ended with the program, so the stream ends in order */
+    return error == -ESHUTDOWN || error == -ESTALE ? domus_reply_end(stack, NULL, NULL) : error;
     DOMUS_END;
 }
 

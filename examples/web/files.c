@@ -6,11 +6,12 @@
 
 #include <errno.h>
 
-static domus_http_files files; /* constant while requests are served */
+/* the directory that is served, constant while requests are served */
+static domus_http_files files;
 
 int web_files_begin(domus_system *system)
 {
-    files.cache_control = "no-cache"; /* browsers ask each time whether it has changed */
+    files.cache_control = "no-cache"; /* browsers ask each time whether a file has changed */
     files.compressed = true;
     return domus_outside_file_open(system, web_settings.root,
                                    DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0, &files.root);
@@ -22,16 +23,17 @@ void web_files_end(void)
     files.root = NULL;
 }
 
-static int serve_file(domus_stack *stack, void *self, const void *payload)
+static int serve_file_of_root(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return domus_http_serve(stack, &files, domus_http_path(payload));
 }
 
-static int serve_static(domus_stack *stack, void *self, const void *payload)
+static int serve_static_file(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return domus_http_serve(stack, &files, web_path_value(payload, "path"));
 }
 
-const domus_call web_serve_page = {serve_file, 0}, web_serve_static = {serve_static, 0};
+const domus_call web_serve_page = {serve_file_of_root, 0},
+                 web_serve_static = {serve_static_file, 0};

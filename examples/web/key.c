@@ -11,23 +11,25 @@
 #include <errno.h>
 #include <string.h>
 
-#define KEY_MAX 512u /* bytes of a key as it is written in the path */
+#define KEY_MAX 512u /* most bytes of a key as it is written in the path */
 
-/* The bound on values that have come in part, of all connections together. */
+/* The budget of values of PUT requests that have come in part, over all connections. */
 static domus_budget gathered;
 
 struct visit {
-    const domus_http_request *request; /* valid until it is answered */
-    domus_appender value;              /* the value of a PUT, as far as it has come */
-    uint64_t charged;                  /* bytes of it on the budget */
+    /* the request that is handled, which is valid until it is answered */
+    const domus_http_request *request;
+    domus_appender value; /* the value of a PUT, as far as it has come */
+    uint64_t charged;     /* bytes of the value that count on the budget */
     bool is_whole;
 };
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-/* Make the command for the shard, and find the shard. Returns 0; -EINVAL for a wrong key. */
-static int make_command(const domus_http_request *request, domus_slice value,
-                        domus_resp_command *ret_command, domus_address *ret_shard)
+/* Make the command of kv for a request, and find the shard of its key. Returns 0; -EINVAL for a
+ * wrong key. */
+static int make_command_of_request(const domus_http_request *request, domus_slice value,
+                                   domus_resp_command *ret_command, domus_address *ret_shard)
 {
     domus_slice path = web_path_value(request, "key");
     domus_resp_bytes words[3] = {{"GET", 3}};
@@ -46,18 +48,18 @@ static int make_command(const domus_http_request *request, domus_slice value,
         words[0].data = "DEL";
     int error =
         domus_resp_command_make(words, request->method == DOMUS_HTTP_PUT ? 3 : 2, ret_command);
-    if (error == 0) /* the second word is the key */
+    if (error == 0) /* find the shard of the command's second word, which is the key */
         *ret_shard = kv_shards[kv_shard_of(domus_resp_argument(ret_command, 1))];
     return error;
 }
 
-/* Ask the shard. This frees the value. */
-static int ask_shard(domus_stack *stack, const domus_http_request *request, domus_slice value,
-                     domus_resumed *then)
+/* Ask the shard of a request's key to run its command. This frees the value. */
+static int ask_shard_of_key(domus_stack *stack, const domus_http_request *request,
+                            domus_slice value, domus_resumed *then)
 {
     domus_resp_command command;
     domus_address shard;
-    int error = make_command(request, value, &command, &shard);
+    int error = make_command_of_request(request, value, &command, &shard);
 
     domus_slice_free(value);
     if (error == -EINVAL)
@@ -72,7 +74,7 @@ static int ask_shard(domus_stack *stack, const domus_http_request *request, domu
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static int answer_error(domus_stack *stack, const domus_resp_error *error)
+static int answer_error_of_shard(domus_stack *stack, const domus_resp_error *error)
 {
     if (strncmp(error->text, "WRONGTYPE", 9) == 0)
         return web_say(stack, 409, "this key is no string\n");
@@ -81,8 +83,8 @@ static int answer_error(domus_stack *stack, const domus_resp_error *error)
     return web_say(stack, 500, "the store refuses\n");
 }
 
-/* Answer with what the shard has answered. */
-static int give_answer(domus_stack *stack, const domus_answer *answer)
+/* Answer the request by the answer of the shard. */
+static int answer_as_shard(domus_stack *stack, const domus_answer *answer)
 {
     domus_slice value;
     int error;
@@ -92,10 +94,11 @@ static int give_answer(domus_stack *stack, const domus_answer *answer)
     if (answer->type == &domus_resp_null_type)
         return web_say(stack, 404, "no such key\n");
     if (answer->type == &domus_resp_error_type)
-        return answer_error(stack, answer->payload);
-    if (answer->type == &domus_resp_ok_type) /* the answer to SET */
+        return answer_error_of_shard(stack, answer->payload);
+    if (answer->type == &domus_resp_ok_type) /* "+OK" is the answer to SET */
         return domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 204});
-    if (answer->type == &domus_resp_integer_type) /* the answer to DEL: how many keys there were */
+    /* an integer is the answer to DEL: how many keys there were */
+    if (answer->type == &domus_resp_integer_type)
         return ((const domus_resp_integer *)answer->payload)->value == 0
                    ? web_say(stack, 404, "no such key\n")
                    : domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 204});
@@ -105,21 +108,22 @@ static int give_answer(domus_stack *stack, const domus_answer *answer)
     } else if (answer->type == &domus_slice_type) {
         error = domus_slice_keep(*(const domus_slice *)answer->payload, &value);
     } else {
-        return -EPROTO; /* no such answer is known */
+        return -EPROTO; /* the shard has answered with a type that is not known here */
     }
     return error != 0 ? error : web_answer(stack, WEB_PLAIN, value);
 }
 
 /* --- the value of a PUT ----------------------------------------------------------------------- */
 
-static void forget_value(struct visit *visit)
+static void free_value(struct visit *visit)
 {
     domus_append_drop(&visit->value);
     (void)domus_budget_charge(&gathered, &visit->charged, 0);
 }
 
-/* Add the piece that was read. Returns 0; -EMSGSIZE (413); -ENOMEM (503); the error of the body. */
-static int add_piece(struct visit *visit, const domus_answer *answer)
+/* Add the piece of the body that was read to the value. Returns 0; -EMSGSIZE (413); -ENOMEM (503);
+ * the error of the body. */
+static int add_piece_to_value(struct visit *visit, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
 
@@ -131,19 +135,20 @@ static int add_piece(struct visit *visit, const domus_answer *answer)
     return error != 0 ? error : domus_append(&visit->value, domus_slice_data(piece->bytes), size);
 }
 
-/* Read the next piece. If that cannot begin, the sequence ends. */
-static int read_piece(domus_stack *stack, struct visit *visit, domus_resumed *then)
+/* Read the next piece of the value. If the read cannot begin, the sequence ends. */
+static int read_piece_of_value(domus_stack *stack, struct visit *visit, domus_resumed *then)
 {
     int error = domus_body_read(stack, visit->request->stream, then);
 
     if (error < 0)
-        forget_value(visit);
+        free_value(visit);
     return error;
 }
 
-/* Begin with a request. Returns false if it was answered, with `*ret_result`. */
-static bool begin_visit(domus_stack *stack, struct visit *visit, const domus_http_request *request,
-                        int *ret_result)
+/* Begin to handle a request for a key. Returns false if it was answered already, with
+ * `*ret_result`. */
+static bool begin_key_request(domus_stack *stack, struct visit *visit,
+                              const domus_http_request *request, int *ret_result)
 {
     visit->request = request;
     visit->value.size_max = (uint32_t)web_settings.value_max_bytes;
@@ -151,7 +156,7 @@ static bool begin_visit(domus_stack *stack, struct visit *visit, const domus_htt
     if (kv_settings.password[0] != '\0')
         *ret_result = web_say(stack, 403, "this store has a password\n");
     else if (!visit->is_whole && request->length > web_settings.value_max_bytes)
-        *ret_result = -EMSGSIZE; /* 413, before the value is sent */
+        *ret_result = -EMSGSIZE; /* 413, before the client sends the value */
     else
         return true;
     return false;
@@ -163,21 +168,22 @@ DOMUS_SEQUENCE(visit, struct visit)
     int result = 0;
 
     DOMUS_BEGIN;
-    if (!begin_visit(stack, frame, message, &result))
+    if (!begin_key_request(stack, frame, message, &result))
         return result;
     while (!frame->is_whole) {
-        DOMUS_AWAIT(read_piece(stack, frame, then));
-        if ((result = add_piece(frame, answer)) != 0) {
-            forget_value(frame);
+        DOMUS_AWAIT(read_piece_of_value(stack, frame, then));
+        if ((result = add_piece_to_value(frame, answer)) != 0) {
+            free_value(frame);
             return result;
         }
     }
     result = domus_append_end(&frame->value, &value);
-    forget_value(frame); /* from now on its bytes are those of a command, and later of the store */
+    /* the bytes of the value belong to the command now, and later to the store */
+    free_value(frame);
     if (result != 0)
         return result;
-    DOMUS_AWAIT(ask_shard(stack, frame->request, value, then));
-    return give_answer(stack, answer);
+    DOMUS_AWAIT(ask_shard_of_key(stack, frame->request, value, then));
+    return answer_as_shard(stack, answer);
     DOMUS_END;
 }
 

@@ -18,8 +18,9 @@ struct web_settings web_settings;
 domus_system *web_system;
 domus_address web_clock;
 
-/* Serve a listener, if the configuration has it. */
-static int serve_listener(domus_system *system, const char *name, const domus_behaviour *behaviour)
+/* Serve the listener called `name`, if the configuration has one. */
+static int serve_listener_if_configured(domus_system *system, const char *name,
+                                        const domus_behaviour *behaviour)
 {
     const domus_config *config = domus_system_config(system);
 
@@ -48,13 +49,13 @@ static int start_services(domus_system *system, void *argument)
     if (error == 0)
         error = web_site_begin();
     if (error == 0)
-        error = serve_listener(system, "web", &web_site);
+        error = serve_listener_if_configured(system, "web", &web_site);
     if (error == 0)
-        error = serve_listener(system, "kv", &kv_sessions);
+        error = serve_listener_if_configured(system, "kv", &kv_sessions);
     if (error == 0)
-        error = serve_listener(system, "rooms", &rooms_behaviour);
+        error = serve_listener_if_configured(system, "rooms", &rooms_behaviour);
     if (error == 0)
-        error = serve_listener(system, "echo", &web_echo_port);
+        error = serve_listener_if_configured(system, "echo", &web_echo_port);
     return error;
 }
 
@@ -68,7 +69,7 @@ static void stop_services(domus_system *system, void *argument)
     kv_stop(system);
 }
 
-static void end_services(domus_system *system, void *argument)
+static void close_services(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     web_files_end();
@@ -93,10 +94,11 @@ static const domus_config_key own_keys[] = {
     {0}};
 
 static domus_config_key keys[DOMUS_SECTION_KEYS_MAX + 1];
-static char paths[DOMUS_SECTION_KEYS_MAX][64]; /* the paths of the rows behind own_keys */
+/* memory for the paths of the rows that are added behind own_keys */
+static char paths[DOMUS_SECTION_KEYS_MAX][64];
 
-/* Add the keys of another example as those of a section within this one. */
-static void add_keys(const char *section, const domus_config_key *from, size_t offset)
+/* Add the keys of another example to those of this program, as a section within its own. */
+static void add_keys_of_example(const char *section, const domus_config_key *from, size_t offset)
 {
     size_t count = 0;
 
@@ -118,14 +120,14 @@ int main(int argc, char **argv)
     static const domus_program program = {.name = "web",
                                           .start = start_services,
                                           .stop = stop_services,
-                                          .end = end_services,
+                                          .end = close_services,
                                           .section = &section,
                                           .settings = &web_settings,
                                           .front = &domus_tls_front,
                                           .observe = &domus_observe_front};
 
     memcpy(keys, own_keys, sizeof own_keys);
-    add_keys("kv", kv_keys, offsetof(struct web_settings, kv));
-    add_keys("rooms", rooms_keys, offsetof(struct web_settings, rooms));
+    add_keys_of_example("kv", kv_keys, offsetof(struct web_settings, kv));
+    add_keys_of_example("rooms", rooms_keys, offsetof(struct web_settings, rooms));
     return domus_main(argc, argv, &program);
 }

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* For clients that come by http, and by https. Constant while requests are served. */
+/* The proxies for clients that come by http, and by https. They are constant while requests are
+ * served. */
 static domus_http_proxy proxy = {.path = "/proxy"};
 static domus_http_proxy secure_proxy = {.path = "/proxy", .secure = true};
 
@@ -32,7 +33,7 @@ int web_proxy_begin(domus_system *system)
     return error;
 }
 
-static int serve_request(domus_stack *stack, void *self, const void *payload)
+static int serve_proxied_request(domus_stack *stack, void *self, const void *payload)
 {
     domus_tls_info info;
 
@@ -53,4 +54,4 @@ uint32_t web_proxy_marks(const void *payload)
     return is_ours ? DOMUS_HTTP_PROXY_MARKS : 0;
 }
 
-const domus_call web_serve_proxy = {serve_request, DOMUS_HTTP_PROXY_FRAME};
+const domus_call web_serve_proxy = {serve_proxied_request, DOMUS_HTTP_PROXY_FRAME};

@@ -1,16 +1,19 @@
-/* How many requests of HTTP the site has got. Each thread counts on a line of its own. */
+/* The number of requests of HTTP that the site has got. Each thread counts in a cache line of its
+ * own. */
 #include "web.h"
 
 #include <stdatomic.h>
 
 #define THREADS_MAX KV_THREADS_MAX
 
-/* Relaxed: counts that order nothing; only the thread that owns one writes it. */
+/* The counts of the threads. Relaxed: they order nothing, and each is written only by its
+ * thread. */
 static struct {
     _Alignas(64) _Atomic uint64_t requests;
 } counts[THREADS_MAX];
 static _Atomic uint32_t counts_used;
-static _Thread_local uint32_t mine; /* the place of this thread, from 1 on; 0: it has none yet */
+/* number of this thread's place in the counts, from 1 on; 0: the thread has no place yet */
+static _Thread_local uint32_t mine;
 
 void web_count_request(void)
 {

@@ -60,7 +60,7 @@ int web_answer(domus_stack *stack, const char *media, domus_slice body)
     return error;
 }
 
-/* Answer a request that no route takes. */
+/* Answer a request that no route of the site takes: 404, 405, or the answer to OPTIONS. */
 static int refuse_unrouted(domus_stack *stack, const domus_http_match *match)
 {
     domus_http_response response;
@@ -74,7 +74,7 @@ static int refuse_unrouted(domus_stack *stack, const domus_http_match *match)
     return error;
 }
 
-static int take_request(domus_stack *stack, void *self, const void *payload)
+static int route_request(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
 
@@ -108,7 +108,7 @@ static const domus_behaviour visitor = {
     .on = (const domus_on[]){{&rooms_said_type, web_hear_line, 0}, {NULL, NULL, 0}},
     .on_peer =
         (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                 .handle = take_request,
+                                 .handle = route_request,
                                  .peer_frame_size = WEB_FRAME_MAX,
                                  .marks_of = web_proxy_marks},
                                 {.type = &domus_websocket_message_type, .handle = web_take_text},

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 32u
-#define TEXT_MAX_BYTES (ROOMS_LINE_MAX - NAME_MAX_BYTES - 3) /* ": " and the end of the line */
+/* most bytes of a text: a line has the name, ": ", the text, and its end */
+#define TEXT_MAX_BYTES (ROOMS_LINE_MAX - NAME_MAX_BYTES - 3)
 
 struct web_guest {
     domus_group room;
@@ -28,9 +29,9 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, &options}, {NULL, NULL}}};
 static const domus_websocket_service service = {.pipeline = &pipeline};
 
-/* Whether the page that asks is one of this site. Browsers let every page of every site open a
- * WebSocket, and say where it comes from. Other clients need not. */
-static bool is_own_page(const domus_http_request *request)
+/* Returns whether the page that asks for a WebSocket is one of this site. Browsers let every page
+ * of every site open a WebSocket, and say where it comes from. Other clients need not. */
+static bool is_page_of_this_site(const domus_http_request *request)
 {
     domus_slice host = domus_http_host(request), origin;
 
@@ -43,8 +44,8 @@ static bool is_own_page(const domus_http_request *request)
            memcmp(colon + 3, domus_slice_data(host), host.size) == 0;
 }
 
-/* Replace bytes that would end a line, or do something to a terminal, by spaces. */
-static void make_plain(char *text, size_t size)
+/* Replace bytes of a text that would end a line, or control a terminal, by spaces. */
+static void replace_control_characters(char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
@@ -52,9 +53,9 @@ static void make_plain(char *text, size_t size)
     }
 }
 
-/* Read the room and the name. Returns 0; -ENOENT for another room (404); -EPROTO for a name that is
- * too long or wrong (400). */
-static int read_query(domus_stack *stack, domus_slice query, struct web_guest *guest)
+/* Read the room and the name of a guest from the query of a request. Returns 0; -ENOENT for another
+ * room (404); -EPROTO for a name that is too long or wrong (400). */
+static int read_guest_query(domus_stack *stack, domus_slice query, struct web_guest *guest)
 {
     char room[64] = "";
     int64_t size = domus_http_query_value(query, "room", room, sizeof room - 1);
@@ -69,7 +70,7 @@ static int read_query(domus_stack *stack, domus_slice query, struct web_guest *g
     if (size < 0 && size != -ENOENT)
         return -EPROTO;
     guest->name_size = size > 0 ? (size_t)size : 0;
-    make_plain(guest->name, guest->name_size);
+    replace_control_characters(guest->name, guest->name_size);
     return rooms_find(stack, room, &guest->room);
 }
 
@@ -80,9 +81,9 @@ static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
     domus_websocket_outcome outcome;
     struct web_guest guest = {0};
 
-    if (!is_own_page(request))
+    if (!is_page_of_this_site(request))
         return web_say(stack, 403, "this page is of another site\n");
-    int error = read_query(stack, domus_http_query(request), &guest);
+    int error = read_guest_query(stack, domus_http_query(request), &guest);
     if (error != 0)
         return error;
     struct web_guest *kept = malloc(sizeof *kept);
@@ -99,7 +100,8 @@ static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
         (void)domus_group_leave(stack, guest.room);
     }
     free(kept);
-    return error == -ENOSPC ? -EBUSY : error; /* 503: the room is full */
+    /* 503 for the visitor, because the room can take no more members */
+    return error == -ENOSPC ? -EBUSY : error;
 }
 
 const domus_call web_serve_socket = {serve_upgrade, 0};
@@ -127,15 +129,18 @@ int web_take_text(domus_stack *stack, void *self, const void *payload)
         said.size = (uint32_t)guest->name_size + 2;
     }
     memcpy(said.bytes + said.size, domus_slice_data(message->bytes), message->bytes.size);
-    make_plain(said.bytes + said.size, message->bytes.size);
+    replace_control_characters(said.bytes + said.size, message->bytes.size);
     said.size += message->bytes.size;
     said.bytes[said.size++] = '\n';
-    (void)domus_publish(stack, guest->room, &rooms_said_type, &said); /* a full thread misses it */
+    /* if a thread has no room for the publication, its guests miss the line */
+    (void)domus_publish(stack, guest->room, &rooms_said_type, &said);
     return 0;
 }
 
-/* Send a line as a text. One that comes while the connection begins or ends is not heard. */
-static int send_line(domus_stack *stack, domus_channel *channel, const char *bytes, size_t size)
+/* Send a line of the room to a browser as a text. A line that comes while the connection begins or
+ * ends is dropped. */
+static int send_line_as_text(domus_stack *stack, domus_channel *channel, const char *bytes,
+                             size_t size)
 {
     domus_websocket_message message = {0};
     int error = domus_slice_copy(bytes, size, &message.bytes);
@@ -147,8 +152,9 @@ static int send_line(domus_stack *stack, domus_channel *channel, const char *byt
     return error == -EBUSY || error == -EPIPE ? 0 : error;
 }
 
-/* A line may be any bytes, and a text has to be UTF-8. */
-static void make_ascii(char *text, size_t size)
+/* Replace the bytes of a line that are not ASCII: a line may be any bytes, and a text of a
+ * WebSocket has to be UTF-8. */
+static void replace_non_ascii(char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if ((unsigned char)text[i] > 0x7f)
@@ -165,12 +171,12 @@ int web_hear_line(domus_stack *stack, void *self, const void *payload)
     if (channel == NULL)
         return 0;
     if (domus_channel_queued(channel) > rooms_settings.slow_bytes)
-        return -ENOBUFS; /* resets the connection */
+        return -ENOBUFS; /* the browser reads too slowly: this error resets the connection */
     while (said.size != 0 && strchr("\r\n", said.bytes[said.size - 1]) != NULL)
         said.size--;
-    int error = send_line(stack, channel, said.bytes, said.size);
+    int error = send_line_as_text(stack, channel, said.bytes, said.size);
     if (error != -EILSEQ)
         return error;
-    make_ascii(said.bytes, said.size);
-    return send_line(stack, channel, said.bytes, said.size);
+    replace_non_ascii(said.bytes, said.size);
+    return send_line_as_text(stack, channel, said.bytes, said.size);
 }

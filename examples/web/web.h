@@ -13,27 +13,30 @@
 
 #include <kv/kv.h>
 
-#define WEB_FRAME_MAX 256u /* bytes of the frame of a request */
+#define WEB_FRAME_MAX 256u /* most bytes of the frame that a conversation of a request has */
 #define WEB_BYTES     "application/octet-stream"
 #define WEB_JSON      "application/json"
 #define WEB_PLAIN     "text/plain; charset=utf-8"
 
 /* The section `web` of the configuration. */
 struct web_settings {
-    uint64_t body_max_bytes;     /* the most bytes of a body that is echoed */
-    uint64_t value_max_bytes;    /* the most bytes of a value that is put */
-    uint64_t gathered_max_bytes; /* the most bytes of values that have come in part, all together */
-    uint64_t tick_ns;            /* between two events */
-    uint32_t events_max;         /* pages that get events */
-    uint32_t gzip_streams;       /* streams that may compress at a time; 0: nothing is compressed */
-    bool checks_host;            /* on loopback, hosts of other names are refused */
-    char root[256];              /* the directory of the static files */
-    char upstream[256];          /* the server behind /proxy/; "": there is none */
+    uint64_t body_max_bytes;  /* most bytes of a body that is echoed */
+    uint64_t value_max_bytes; /* most bytes of a value that a PUT may store */
+    /* most bytes of values that have come in part, of all connections together */
+    uint64_t gathered_max_bytes;
+    uint64_t tick_ns;    /* time between two events of the clock */
+    uint32_t events_max; /* most pages that get events at a time */
+    /* most streams that may compress at a time; 0: nothing is compressed */
+    uint32_t gzip_streams;
+    /* whether a site on loopback refuses hosts of other names (host.c) */
+    bool checks_host;
+    char root[256];     /* path of the directory of the static files */
+    char upstream[256]; /* address of the server behind /proxy/; "": there is none */
     struct kv_settings kv;
     struct rooms_settings rooms;
 };
 
-/* Constant once the program has started. */
+/* The settings and the system of the site, which are constant once the program has started. */
 extern struct web_settings web_settings;
 extern domus_system *web_system;
 extern domus_address web_clock;
@@ -41,42 +44,44 @@ extern domus_address web_clock;
 /* --- the site --------------------------------------------------------------------------------- */
 
 extern const domus_behaviour web_site;
-/* Take from the settings what the site needs, once. Returns 0; a negative errno. */
+/* Set up the options of the site from the settings, once. Returns 0; a negative errno. */
 int web_site_begin(void);
-void web_site_end(void); /* the system has stopped */
+void web_site_end(void); /* frees what the site has, when the system has stopped */
 
-/* The state of a connection. */
+/* A visitor: the state of a connection of HTTP. */
 struct web_visitor {
-    bool gets_events;        /* and counts as a page that does */
-    struct web_guest *guest; /* the guest of a WebSocket in its room (socket.c); else NULL */
+    bool gets_events; /* whether the visitor gets events, and counts as a page that does */
+    /* the guest that a WebSocket is in its room (socket.c); NULL: the visitor is no guest */
+    struct web_guest *guest;
 };
 
 /* The functions of the routes. The payload of each is the domus_http_request. */
 extern const domus_call web_serve_page, web_serve_json, web_serve_hello, web_serve_echo,
     web_serve_key, web_serve_events, web_serve_static, web_serve_socket, web_serve_proxy;
 
-/* The segment "{name}" of the path of a request; see domus_http_route_value(). */
+/* Returns the value of the segment "{name}" in the path of a request (domus_http_route_value()). */
 domus_slice web_path_value(const domus_http_request *request, const char *name);
 
-/* Whether a request names a host that this site may be reached by (host.c). */
+/* Returns whether a request names a host by which this site may be reached (host.c). */
 bool web_is_own_host(const domus_channel *channel, const domus_http_request *request);
 
-/* Answer with a status and a line of text, constants of the program. */
+/* Answer the request with a status and a line of text, which is a constant of the program. */
 int web_say(domus_stack *stack, uint16_t status, const char *line);
 
-/* Answer with bytes that no browser takes for another type than `media`. This consumes the body in
- * every case. */
+/* Answer the request with bytes, which no browser takes for another type than `media`. This
+ * consumes the body in every case. */
 int web_answer(domus_stack *stack, const char *media, domus_slice body);
 
 /* --- the routes ------------------------------------------------------------------------------- */
 
-/* Make the connections of /proxy/, once. Returns 0; what domus_outside_pool_open() says. */
+/* Make the pool of connections to the server behind /proxy/, once. Returns 0; what
+ * domus_outside_pool_open() says. */
 int web_proxy_begin(domus_system *system);
 
-/* The marks of a request: one for /proxy/ ends with its visitor. */
+/* Returns the marks of a request: a request for /proxy/ ends when its visitor ends. */
 uint32_t web_proxy_marks(const void *payload);
 
-/* Take from the settings what /kv/ needs, once. */
+/* Set up the budget of /kv/ from the settings, once. */
 void web_keys_begin(void);
 
 /* Open the directory of the static files, once, before the site is served; and close it when the
@@ -84,37 +89,39 @@ void web_keys_begin(void);
 int web_files_begin(domus_system *system);
 void web_files_end(void);
 
-/* The connection of a visitor has ended, or its events have. */
+/* Free the place of a visitor among the pages that get events, or its guest in a room, because its
+ * connection or its events have ended. */
 void web_events_leave(struct web_visitor *visitor);
 void web_guest_leave(struct web_visitor *visitor);
 
-/* Take a text of a browser, and a line of its room. */
+/* Handlers of a WebSocket: for a text of its browser, and for a line of its room. */
 domus_handler web_take_text, web_hear_line;
 
 /* --- the clock -------------------------------------------------------------------------------- */
 
 extern const domus_behaviour web_clock_behaviour;
-/* An ask for the tick behind the one that was seen (0: the next one). It fails with -ESHUTDOWN when
- * the program ends. */
+/* An ask to the clock for the tick behind the one that the page has seen (0: the next one). It
+ * fails with -ESHUTDOWN when the program ends. */
 struct web_next {
     uint64_t serial;
 };
-/* The answer: what happened at a tick, as a server-sent event. */
+/* The answer of the clock: a tick, as a server-sent event. */
 struct web_tick {
     domus_slice event;
     uint64_t serial;
 };
 extern const domus_type web_next_type, web_tick_type;
-extern const domus_type web_end_type; /* a notice: the program ends, and so do all events */
+/* a notice to the clock: the program ends, and so do all events */
+extern const domus_type web_end_type;
 
-/* Count a request. Thread-safety: the threads of the system. */
+/* Count a request of HTTP. Thread-safety: the threads of the system. */
 void web_count_request(void);
-/* Returns the number of counted requests. Thread-safety: any thread. */
+/* Returns the number of requests that all threads have counted. Thread-safety: any thread. */
 uint64_t web_requests(void);
 
 /* --- others ----------------------------------------------------------------------------------- */
 
-/* The port for bytes that go back. */
+/* The behaviour of the actors that serve the port `echo`, whose bytes go back. */
 extern const domus_behaviour web_echo_port;
 
 #endif

@@ -85,7 +85,8 @@ static inline uint64_t domus_address_hash(domus_address address)
     uint64_t hash =
         (uint64_t)(uintptr_t)address.house + UINT64_C(0x9e3779b97f4a7c15) * address.lease;
 
-    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9); /* the finalizer of splitmix64 */
+    /* mix the bits of the hash as the finalizer of splitmix64 does, with its shifts and factors */
+    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
     return hash ^ (hash >> 31);
 }
@@ -94,7 +95,8 @@ static inline uint64_t domus_address_hash(domus_address address)
  * are compared by the address of that constant. */
 typedef struct domus_type {
     const char *name;
-    uint32_t size; /* bytes of the payload, 0..DOMUS_PAYLOAD_MAX; they are copied when sent */
+    /* bytes of a payload of this type, 0..DOMUS_PAYLOAD_MAX; they are copied when it is sent */
+    uint32_t size;
     /* Free what the payload owns, but not the payload itself. NULL: the payload owns nothing. The
      * library calls this once for each message, on any thread, unless a handler took what is owned
      * ("Ownership" above). The function must not call domus_*. `payload` may be a copy at another
@@ -134,27 +136,32 @@ typedef int domus_handler(domus_stack *stack, void *self, const void *payload);
 typedef struct domus_on {
     const domus_type *type;
     domus_handler *handle;
-    uint32_t frame_size; /* bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed */
+    /* bytes of the frame of the row's conversations (domus_frame()), 0..DOMUS_FRAME_MAX; zeroed at
+     * first */
+    uint32_t frame_size;
 } domus_on;
 
-/* Bytes of a frame at most (domus_frame()). */
+/* The largest size of the frame of a conversation (domus_frame()), in bytes. */
 #define DOMUS_FRAME_MAX 768u
 
 /* A function of a behaviour that begins a conversation, as the handler of a row does, though no
  * message causes it. `{handle, 0}` names a handler without a frame, and DOMUS_BY()
  * (domus/await.h) a sequence. */
 typedef struct domus_call {
-    domus_handler *handle; /* the function; NULL: the behaviour has none */
-    /* Bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed. (The frames of rows
-     * and of calls have other names, so that the macro of one does not compile in the place of the
-     * other.) */
+    domus_handler *handle; /* the function to be called; NULL: the behaviour has no such function */
+    /* Bytes of the frame that domus_frame() gives to the conversation, 0..DOMUS_FRAME_MAX; they
+     * begin zeroed. (The frames of rows and of calls have other names, so that the macro of one
+     * does not compile in the place of the other.) */
     uint32_t call_frame_size;
 } domus_call;
 
-/* The two kinds of actors. */
+/* The two kinds of actors: state actors, and channels actors. */
 typedef enum domus_kind {
-    DOMUS_STATE,    /* has business logic; runs in phase 3, within the deadline */
-    DOMUS_CHANNELS, /* owns connections; runs in phase 2 and never leaves its thread */
+    /* a state actor: it has business logic, and runs in phase 3, until the deadline of that
+     * phase */
+    DOMUS_STATE,
+    /* a channels actor: it owns connections, runs in phase 2, and never leaves its thread */
+    DOMUS_CHANNELS,
 } domus_kind;
 
 struct domus_supervision;
@@ -182,17 +189,18 @@ typedef int domus_order(const domus_type *one_type, const void *one, const domus
 typedef struct domus_behaviour {
     const char *name;
     domus_kind kind;
-    uint32_t state_size; /* bytes of private state, 0..1 MiB; 16 fit into the house */
-    /* The rows. The last one has a NULL type; its handler, if it has one, takes the messages that
-     * no other row takes. */
+    /* bytes of the actor's private state, 0..1 MiB; a state of up to 16 bytes lies in its house */
+    uint32_t state_size;
+    /* The rows of the behaviour, one for each type of message that its actors handle. The last row
+     * has a NULL type; its handler, if it has one, takes the messages that no other row takes. */
     const domus_on *on;
 
-    /* Runs once, before the first message. A negative errno is a failure of the actor: if no
-     * supervisor restarts the actor, it ends without on_stop. An actor whose on_mount has failed is
-     * not mounted: none of its functions is called (domus/supervise.h). */
+    /* Runs once, before the first message of the actor. A negative errno is a failure of the actor:
+     * if no supervisor restarts the actor, it ends without on_stop. An actor whose on_mount has
+     * failed is not mounted: none of its functions is called (domus/supervise.h). */
     int (*on_mount)(domus_stack *stack, void *self);
 
-    /* Runs once, as the last function of the actor, which gives back here what its state owns. */
+    /* Runs once, as the last function of the actor, and gives back what the actor's state owns. */
     void (*on_stop)(domus_stack *stack, void *self);
 
     /* Channels actors only; domus/channel.h says when each is called. The payload of each is a
@@ -208,7 +216,7 @@ typedef struct domus_behaviour {
     int (*on_restart)(domus_stack *stack, void *self, int error);
 
     /* The rules by which this actor decides about failures of its children (domus/supervise.h).
-     * NULL: it has no rules. */
+     * NULL: the actor has no rules. */
     const struct domus_supervision *supervision;
 
     /* Bytes that domus_frame() gives to the conversation that on_mount begins, 0..DOMUS_FRAME_MAX;
@@ -216,7 +224,8 @@ typedef struct domus_behaviour {
     uint32_t mount_frame_size;
 
     /* Channels actors only: the behaviour of this actor's channels, each of which is an actor of
-     * its own (domus/channel.h). NULL: they have this behaviour and share this actor's state. */
+     * its own (domus/channel.h). NULL: the channels have this behaviour and share this actor's
+     * state. */
     const struct domus_behaviour *channel;
 
     /* In the behaviour of a channel: `self` is the state of the actor that the channel belongs to,
@@ -234,7 +243,8 @@ typedef struct domus_behaviour {
     const struct domus_on_peer *on_peer;
 
     /* State actors only: the asks and notices of the actor are handled by this comparison, instead
-     * of asks first and each kind in the order in which it came. NULL: they are handled so.
+     * of asks first and each kind in the order in which it came. NULL: asks and notices are handled
+     * in that usual order.
      *
      * The next message is the first by the comparison of all asks and notices that wait. Equal ones
      * of a kind are handled in the order in which they came; between an ask and a notice that are
@@ -275,8 +285,9 @@ DOMUS_API domus_address domus_sender(const domus_stack *stack);
  * parked. Returns NULL if no frame is named there. */
 DOMUS_API void *domus_frame(domus_stack *stack);
 
-/* The time in nanoseconds. The thread reads its clock between runs, when a phase begins and at each
- * look, so this call is cheap, and its result does not change within a run. */
+/* The time of the running thread's clock in nanoseconds. The thread reads its clock between runs,
+ * when a phase begins and at each look, so this call is cheap, and its result does not change
+ * within a run. */
 DOMUS_API uint64_t domus_now_ns(const domus_stack *stack);
 
 /* Take over what the payload owns that this handler, or resumed function, was shown: the library

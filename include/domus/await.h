@@ -179,13 +179,15 @@
 #define DOMUS_RECEIVE(...)        DOMUS_AWAIT(domus_receive(stack, __VA_ARGS__, then))
 #define DOMUS_RECEIVE_WITHIN(...) DOMUS_AWAIT(domus_receive_within(stack, __VA_ARGS__, then))
 
-/* Wait for what domus_ask_add() and its like have begun. */
+/* Wait for all asks, sleeps and receives that domus_ask_add() and its like have begun, or for the
+ * first of them to end. */
 #define DOMUS_WAIT_ALL()   DOMUS_AWAIT(domus_wait_all(stack, then))
 #define DOMUS_WAIT_FIRST() DOMUS_AWAIT(domus_wait_first(stack, then))
 
 /* --- inside of the macros, not for programs ------------------------------------------------- */
 
-/* Returns an answer that is an error alone, until the next call on this thread. */
+/* Returns an answer that has an error and nothing else. It is valid until the next call on this
+ * thread. */
 static inline const domus_answer *domi_await_failed(int error)
 {
     static __thread domus_answer failed;
@@ -194,8 +196,8 @@ static inline const domus_answer *domi_await_failed(int error)
     return &failed;
 }
 
-/* Ask. If nothing was sent, the sequence ends and could not release what the payload owns, so this
- * releases it. */
+/* Make the ask of DOMUS_ASK() and its like. If nothing was sent, the sequence ends, and could not
+ * release what the payload owns, so this function releases it. */
 static inline int domi_await_ask(domus_stack *stack, domus_address to, const domus_type *type,
                                  const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
@@ -212,10 +214,11 @@ static inline int domi_await_ask(domus_stack *stack, domus_address to, const dom
 #define DOMI_PLACE (-(INT64_C(1) << 40) - __LINE__)
 
 #define DOMI_SEQUENCE_HEAD(name, frame_type)                                                       \
-    static int name(domus_stack *stack, void *self,                                                \
-                    frame_type *frame, /* NOLINT(bugprone-macro-parentheses): a type */            \
-                    const void *message, const domus_answer *answer, domus_resumed *then,          \
-                    int64_t *domi_place)
+    static int name(                                                                               \
+        domus_stack *stack, void *self,                                                            \
+        frame_type                                                                                 \
+            *frame, /* NOLINT(bugprone-macro-parentheses): `frame_type` is the name of a type */   \
+        const void *message, const domus_answer *answer, domus_resumed *then, int64_t *domi_place)
 
 #ifdef __cplusplus
 #define DOMI_NOTHING                                                                               \

@@ -16,14 +16,16 @@ extern "C" {
 /* A budget. It stays the caller's, and has to be valid as long as something counts on it. */
 typedef struct domus_budget {
     uint64_t bytes_max;
-    uint64_t used_bytes; /* bytes that count now; 0 at first, and only the library changes it */
+    /* bytes that count on the budget now; 0 at first, and only the library changes it */
+    uint64_t used_bytes;
 } domus_budget;
 
-/* Let `bytes` count for one holder, instead of the `*charged` bytes that counted for it before (at
- * first 0). Fewer bytes are never refused, and 0 ends it. Without a budget (NULL) nothing counts.
+/* Let `bytes` count on a budget for one holder, instead of the `*charged` bytes that counted for it
+ * before (at first 0). Fewer bytes are never refused, and 0 ends it. Without a budget (NULL)
+ * nothing counts.
  *
- * Returns 0, and `*charged` is `bytes`; -ENOMEM when more than `bytes_max` would count: then it is
- * as it was. */
+ * Returns 0, and `*charged` is `bytes`; -ENOMEM when more than `bytes_max` would count: then
+ * `*charged` is as it was. */
 DOMUS_API int domus_budget_charge(domus_budget *budget, uint64_t *charged, uint64_t bytes);
 
 #ifdef __cplusplus

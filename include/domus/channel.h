@@ -106,7 +106,7 @@ typedef struct domus_buffer domus_buffer;
 /* The payload of on_open, on_read, on_end and on_close. */
 typedef struct domus_channel_event {
     domus_channel *channel;
-    /* bytes that came, which the handler of on_read owns; NULL in the other handlers */
+    /* the bytes that came, owned by the handler of on_read; NULL in the other handlers */
     domus_buffer *bytes;
     int error; /* in on_close the negative errno of the reset, or 0 after a close; otherwise 0 */
 } domus_channel_event;
@@ -116,7 +116,7 @@ typedef struct domus_channel_event {
  * by this. */
 DOMUS_API domus_channel *domus_channel_running(const domus_stack *stack);
 
-/* The address of the channel's actor. */
+/* Returns the address of the channel's actor. */
 DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
 
 /* Notes on the writes below. They also work on a channel with a pipeline: the bytes stand between
@@ -261,10 +261,10 @@ DOMUS_API int domus_channel_message_done(domus_stack *stack, domus_channel *chan
  * Returns 0; -EPERM. */
 DOMUS_API int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error);
 
-/* The endpoints of the connection. domus_channel_peer() tells the client, also if it comes by a
- * proxy that has named it (domus/listen.h); domus_channel_direct_peer() tells who is connected,
- * which is the proxy then. Each call asks the kernel, unless a proxy has named the client. Returns
- * 0; -ENOTCONN when the kernel does not tell any more, as in on_close. */
+/* Get the endpoints of the channel's connection. domus_channel_peer() tells the client, also if it
+ * comes by a proxy that has named it (domus/listen.h); domus_channel_direct_peer() tells who is
+ * connected, which is the proxy then. Each call asks the kernel, unless a proxy has named the
+ * client. Returns 0; -ENOTCONN when the kernel does not tell any more, as in on_close. */
 DOMUS_API int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer);
 DOMUS_API int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer);
 DOMUS_API int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local);
@@ -281,11 +281,11 @@ DOMUS_API const char *domus_channel_carrier(const domus_channel *channel);
 DOMUS_API int domus_channel_listener(const domus_channel *channel, domus_address *ret_listener,
                                      const char **ret_name);
 
-/* The thread of the channel, 0..threads-1, as domus_system_profile() counts them. */
+/* The number of the channel's thread, 0..threads-1, as domus_system_profile() counts them. */
 DOMUS_API uint32_t domus_channel_thread(const domus_channel *channel);
 
-/* A pointer that the actor may store with the channel. It is NULL at first; the library does not
- * use it. */
+/* Get, or set, a pointer that the actor may store with the channel. It is NULL at first; the
+ * library does not use it. */
 DOMUS_API void domus_channel_set_data(domus_channel *channel, void *data);
 DOMUS_API void *domus_channel_data(const domus_channel *channel);
 
@@ -295,11 +295,12 @@ DOMUS_API uint64_t domus_channel_queued(const domus_channel *channel);
 
 /* Figures of one channel. Times are those of domus_now_ns(). */
 typedef struct domus_channel_counters {
-    uint64_t received_bytes; /* bytes that came while the channel was open */
-    uint64_t sent_bytes;     /* bytes that the kernel has taken */
-    uint64_t queued_bytes;   /* bytes that are queued, and that the kernel has not taken yet */
-    uint64_t opened_ns;      /* time at which the channel was made */
-    /* time from which the channel counts as idle: bytes came or went, or it was read again */
+    uint64_t received_bytes; /* bytes that came from the peer while the channel was open */
+    uint64_t sent_bytes;     /* bytes for the peer that the kernel has taken */
+    /* bytes for the peer that are queued, and that the kernel has not taken yet */
+    uint64_t queued_bytes;
+    uint64_t opened_ns; /* time at which the channel was made */
+    /* time since which the channel is idle: bytes last came or went, or reading went on again */
     uint64_t active_ns;
 } domus_channel_counters;
 
@@ -329,8 +330,8 @@ DOMUS_API int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **r
 /* Give a buffer back. NULL is allowed, and does nothing. */
 DOMUS_API void domus_buffer_free(domus_buffer *buffer);
 
-/* The bytes of a buffer, and their number. The owner may change the bytes of a received buffer in
- * place, for instance to send them back. */
+/* Return a pointer to the bytes of a buffer, and their number. The owner may change the bytes of a
+ * received buffer in place, for instance to send them back. */
 DOMUS_API void *domus_buffer_data(domus_buffer *buffer);
 DOMUS_API size_t domus_buffer_size(const domus_buffer *buffer);
 

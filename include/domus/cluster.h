@@ -55,11 +55,12 @@ struct domus_pipeline_stage;
 /* A handle of a cluster: the membership of a system in it as one of its nodes. */
 typedef struct domus_cluster domus_cluster;
 
-#define DOMUS_CLUSTER_NAME_MAX                                                                     \
-    63u /* bytes of the name of a cluster, of a node, and of an export                             \
-         */
-#define DOMUS_CLUSTER_NODES_MAX  1024u  /* most other nodes that a node knows at a time */
-#define DOMUS_CLUSTER_GROUPS_MAX 65536u /* most groups over the cluster that a node knows */
+/* most bytes of the name of a cluster, of a node or of an export */
+#define DOMUS_CLUSTER_NAME_MAX 63u
+/* most other nodes of the cluster that a node knows at a time */
+#define DOMUS_CLUSTER_NODES_MAX 1024u
+/* most groups over the cluster that a node knows at a time */
+#define DOMUS_CLUSTER_GROUPS_MAX 65536u
 
 /* Defaults of fields of domus_cluster_options: a 0 in the field means this value. */
 #define DOMUS_CLUSTER_HEARTBEAT  UINT64_C(500000000)
@@ -72,12 +73,14 @@ typedef struct domus_cluster_export {
     /* name of the export: 1..63 printable ASCII bytes without space; NULL ends a list */
     const char *name;
     const domus_behaviour *behaviour; /* the behaviour of a state actor */
-    const domus_type *input;          /* type of the input, which has a pickler; NULL: none */
+    /* type of the input of a spawn, which has a pickler; NULL: there is no input */
+    const domus_type *input;
     /* Fill the state of a new actor from its input; `self` has behaviour->state_size bytes, which
      * are zeros. It must neither block nor call domus_*. Returns 0; a negative errno, with which
      * the spawn fails. NULL: the state begins with zeros. */
     int (*make)(const void *input, void *self);
-    domus_spawn_options options; /* options as of domus_spawn_with(), without `detached` */
+    /* options of each such spawn, as of domus_spawn_with(), without `detached` */
+    domus_spawn_options options;
 } domus_cluster_export;
 
 /* Options of domus_cluster_open(). All fields may be 0, except `name`. Texts and numbers are
@@ -94,27 +97,32 @@ typedef struct domus_cluster_options {
     /* Credentials of this node at the servers, with the meaning that they have in
      * domus_nats_options. */
     const char *user, *password, *token, *nkey_seed, *jwt;
-    const struct domus_pipeline_stage *front; /* TLS for connections to the servers; NULL: none */
+    /* TLS for the node's connections to the servers; NULL: none */
+    const struct domus_pipeline_stage *front;
 
-    uint64_t heartbeat_ns;  /* time between two signs of life; 10 ms..10 s; 0: 500 ms */
-    uint64_t down_after_ns; /* silence after which a node is down; twice the heartbeat..1 min; 0: 2
-                               s, or four times the heartbeat if that is more */
+    /* time between two signs of life of this node; 10 ms..10 s; 0 means 500 ms */
+    uint64_t heartbeat_ns;
+    /* silence after which a node is down; twice the heartbeat..1 min; 0 means 2 s, or four times
+     * the heartbeat if that is more */
+    uint64_t down_after_ns;
     /* Duration of this node's lease in the key-value store: when it is over, other nodes take over
      * the names and parts of a node that has ended. All nodes of a cluster need the same, because
      * the time belongs to the bucket of leases. 500 ms..1 min; 0: as down_after_ns, but at least
      * 500 ms. */
     uint64_t lease_ns;
-    uint64_t queued_max; /* bytes on the way to one node, 64 KiB..1 GiB; 0: 8 MiB */
-    uint32_t replicas;   /* servers that hold a copy of the key-value store, 1..5; 0: 1 */
-    /* asks to other nodes under way on each thread, and asks of one other node under way here;
-     * 1..1048576; 0: 65,536. One more fails with -ENOBUFS */
+    uint64_t queued_max; /* most bytes on the way to one other node, 64 KiB..1 GiB; 0 means 8 MiB */
+    uint32_t replicas;   /* servers that hold a copy of the key-value store, 1..5; 0 means 1 */
+    /* most asks to other nodes that are under way on each thread, and most asks of one other node
+     * that are under way here; 1..1048576; 0 means 65,536. One more fails with -ENOBUFS */
     uint32_t asks_max;
-    uint32_t addresses_max; /* remote addresses in use at a time, 256..16,777,216; 0: 262,144 */
-    uint32_t message_max;   /* bytes of one message as it travels, 1 KiB..512 KiB; 0: 512 KiB */
+    /* most addresses of remote actors in use at a time, 256..16,777,216; 0 means 262,144 */
+    uint32_t addresses_max;
+    /* most bytes of one message as it travels, 1 KiB..512 KiB; 0 means 512 KiB */
+    uint32_t message_max;
 
-    /* picklers of the types that travel, as for domus_picklers_new(); NULL: none */
+    /* picklers of the types that travel between nodes, as for domus_picklers_new(); NULL: none */
     const domus_pickler *picklers;
-    /* behaviours that other nodes may spawn here; NULL: none */
+    /* behaviours that other nodes may spawn on this node; NULL: none */
     const domus_cluster_export *exports;
     /* The kinds of grains that are spread over the nodes ("grains" below), a list that a kind with
      * a NULL name ends; NULL: none. */
@@ -174,12 +182,12 @@ DOMUS_API extern const domus_joiner domus_cluster_front;
 /* A node of a cluster. It is used by value, and compared by `id`. */
 typedef struct domus_node {
     domus_cluster *cluster;
-    uint64_t id; /* number of one start of the node's program; another start has another number */
+    uint64_t id; /* number of this start of the node's program; another start has another number */
 } domus_node;
 
 /* The state of another node, as this node sees it. */
 typedef enum domus_node_state {
-    DOMUS_NODE_HEARD, /* this node hears the other one, which has not heard this node yet */
+    DOMUS_NODE_HEARD, /* this node hears the other node, which has not heard this node yet */
     DOMUS_NODE_UP,
     DOMUS_NODE_DOWN, /* the node has been silent for down_after_ns */
     /* the node has left, or has begun anew; it is listed until nothing is left of it */
@@ -191,36 +199,42 @@ typedef struct domus_node_info {
     domus_node node;
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_node_state state;
-    /* the entry is this node itself; its state says whether it has a server */
+    /* whether the entry is this node itself; then its state says whether it has a server */
     bool is_here;
-    bool is_leaving;       /* the node gives its parts of grains to others, and then leaves */
-    uint16_t threads;      /* threads of the node, each with a gateway */
-    uint64_t since_ns;     /* time at which the state began, on the clock of domus_now_ns() */
-    uint64_t rtt_ns;       /* round-trip time of the last confirmed batch; 0: none yet */
-    uint64_t queued_bytes; /* bytes sent to the node and not confirmed */
+    /* whether the node gives its parts of grains to other nodes, and will leave the cluster then */
+    bool is_leaving;
+    uint16_t threads; /* number of threads of the node, each of which has a gateway */
+    /* time at which the node came into this state, on the clock of domus_now_ns() */
+    uint64_t since_ns;
+    /* round-trip time of the last batch that the node has confirmed; 0: none yet */
+    uint64_t rtt_ns;
+    uint64_t queued_bytes; /* bytes sent to the node that it has not confirmed */
     uint64_t sent;         /* messages that went to the node (sent), or came from it (received) */
     uint64_t received;
-    uint64_t refused; /* messages to the node that were refused or could not be written */
+    uint64_t refused; /* messages to the node that were refused, or could not be written */
     uint64_t lost;    /* messages that were on the way to the node when it went down */
-    uint64_t resent;  /* batches that were sent to the node again */
+    uint64_t resent;  /* batches that were sent to the node a second time */
 } domus_node_info;
 
 /* Counts since this node was opened, over all nodes that it has known. */
 typedef struct domus_cluster_counts {
-    uint64_t sent;     /* messages that have left this node */
-    uint64_t received; /* messages that have come from other nodes */
-    uint64_t refused;  /* messages that could not be written, or were for a node that is down */
+    uint64_t sent;     /* messages that have left this node for other nodes */
+    uint64_t received; /* messages that have come to this node from other nodes */
+    /* messages to other nodes that could not be written, or whose node is down */
+    uint64_t refused;
     /* messages that were on the way when their node went down; they may have come all the same */
     uint64_t lost;
-    uint64_t resent;  /* batches that were sent again */
-    uint64_t dropped; /* notices that have come and found no actor, or a full mailbox */
-    uint64_t wrong;   /* batches and messages that could not be read, or were for nobody */
+    uint64_t resent;  /* batches that were sent to another node again */
+    uint64_t dropped; /* notices from other nodes that found no actor here, or a full mailbox */
+    /* batches and messages from other nodes that could not be read, or were for nobody */
+    uint64_t wrong;
 } domus_cluster_counts;
 
-/* Return the counts of this node. Thread-safety: any thread; so are the next three functions. */
+/* Return the counts of this node. Thread-safety: any thread; so it is for the next three
+ * functions. */
 DOMUS_API domus_cluster_counts domus_cluster_count(const domus_cluster *cluster);
 
-/* Return the handle of this node. */
+/* Return the handle of this node, as others see it. */
 DOMUS_API domus_node domus_cluster_here(domus_cluster *cluster);
 
 /* Write what is known of up to `room` nodes, this one first. Returns how many nodes are known,
@@ -268,7 +282,7 @@ DOMUS_API int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, con
 /* A name that an actor of this node has, and that actor. */
 typedef struct domus_cluster_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
-    domus_address actor; /* the actor of the name, which may have ended meanwhile */
+    domus_address actor; /* the actor that has the name, and that may have ended meanwhile */
 } domus_cluster_name;
 
 /* Write the names that actors of this node have, in no order, from number `from` on and at most
@@ -279,7 +293,8 @@ DOMUS_API uint32_t domus_cluster_names(domus_cluster *cluster, uint32_t from,
                                        domus_cluster_name *ret_names, uint32_t room);
 
 typedef struct domus_cluster_found {
-    domus_address address; /* the actor that was found, which may have ended meanwhile */
+    /* the actor that was found by its name, and that may have ended meanwhile */
+    domus_address address;
 } domus_cluster_found;
 
 /* The payload of a notice of domus_cluster_lost_type: the name that the actor has lost. */
@@ -382,12 +397,13 @@ DOMUS_API int domus_cluster_spawn(domus_stack *stack, domus_node node, const cha
 
 /* Counts of the parts of grains that this node has or had. */
 typedef struct domus_cluster_grain_counts {
-    uint64_t parts;    /* parts of the 256 that this node has now */
-    uint64_t taken;    /* parts that this node has taken over */
-    uint64_t given;    /* parts that this node has handed to another node in order */
-    uint64_t lost;     /* parts that this node has lost because its lease was over */
-    uint64_t waiting;  /* messages that wait now until a node has their part */
-    uint64_t returned; /* messages that came back because the other node no longer had the part */
+    uint64_t parts;   /* parts of the 256 that this node has now */
+    uint64_t taken;   /* parts that this node has taken over */
+    uint64_t given;   /* parts that this node has handed over to another node in order */
+    uint64_t lost;    /* parts that this node has lost because its lease was over */
+    uint64_t waiting; /* messages that wait at this node now until some node has their part */
+    /* messages that came back because the other node did not have their part any more */
+    uint64_t returned;
 } domus_cluster_grain_counts;
 
 /* Return the counts of grains of this node. Thread-safety: any thread. */

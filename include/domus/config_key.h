@@ -16,41 +16,50 @@ extern "C" {
 
 /* The kind of value that a key holds, and how such a value is written. */
 typedef enum domus_config_kind {
-    DOMUS_CONFIG_COUNT,    /* a number: "4096" */
-    DOMUS_CONFIG_PERCENT,  /* a percentage: "50" or "50%" */
-    DOMUS_CONFIG_SHARE,    /* a percentage that has its sign: "50%" */
-    DOMUS_CONFIG_DURATION, /* a time in nanoseconds: "500us"; units are ns, us, ms, s, m, h */
-    DOMUS_CONFIG_SIZE,     /* a size in bytes: "64KiB"; units are B, KiB, MiB, GiB */
-    DOMUS_CONFIG_WORD,     /* one of the key's `words`; as a number it is the index of the word */
-    DOMUS_CONFIG_CPUS,     /* text: "auto", "none", "0-3,8" */
-    DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
-    DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
-    DOMUS_CONFIG_TEXT,     /* any text, such as the path of a file */
-    DOMUS_CONFIG_NETWORKS, /* text, networks: "10.0.0.0/8, ::1, unix"; only of a listener */
-    DOMUS_CONFIG_TEXTS,    /* text, a list: "a,b"; in a file also "[a, b]"; only of domus_config */
+    DOMUS_CONFIG_COUNT,   /* values are numbers: "4096" */
+    DOMUS_CONFIG_PERCENT, /* values are percentages: "50" or "50%" */
+    DOMUS_CONFIG_SHARE,   /* values are percentages that have their sign: "50%" */
+    /* values are times in nanoseconds: "500us"; units are ns, us, ms, s, m, h */
+    DOMUS_CONFIG_DURATION,
+    DOMUS_CONFIG_SIZE, /* values are sizes in bytes: "64KiB"; units are B, KiB, MiB, GiB */
+    /* values are the key's `words`; as a number it is the index of the word */
+    DOMUS_CONFIG_WORD,
+    DOMUS_CONFIG_CPUS, /* values are CPUs as text: "auto", "none", "0-3,8" */
+    DOMUS_CONFIG_NAME, /* values are names as text: letters, digits, '-' and '_' */
+    /* values are addresses: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
+    DOMUS_CONFIG_ADDRESS,
+    DOMUS_CONFIG_TEXT,     /* values are any text, such as the path of a file */
+    DOMUS_CONFIG_NETWORKS, /* values are networks: "10.0.0.0/8, ::1, unix"; only for a listener */
+    /* values are lists of texts: "a,b"; in a file also "[a, b]"; only for domus_config */
+    DOMUS_CONFIG_TEXTS,
 } domus_config_kind;
 
 /* One key of the configuration. This row is the only place that holds the key's default and range.
  * A key that can be written in two ways (`system.threads`: a count, or a share) has two rows with
  * the same path, one after the other. */
 typedef struct domus_config_key {
-    const char *path;  /* path as in YAML: "scheduler.ioRatio"; of a listener's key: "address" */
-    const char *field; /* field in C: "domus_config.scheduler.io_ratio"; NULL: not said */
-    domus_config_kind kind;
-    uint32_t offset;  /* offset in domus_config, domus_listener_config or domus_pool_config */
+    /* path of the key as in YAML: "scheduler.ioRatio"; of a listener's key: "address" */
+    const char *path;
+    /* name of the field in C: "domus_config.scheduler.io_ratio"; NULL: not said */
+    const char *field;
+    domus_config_kind kind; /* kind of value that the key holds */
+    /* offset of the field in domus_config, domus_listener_config or domus_pool_config */
+    uint32_t offset;
     uint32_t size;    /* size of the field in bytes */
-    uint64_t minimum; /* least value; for a text its least length in bytes */
-    /* greatest value, at most UINT64_MAX - 1; for a text its greatest length in bytes */
+    uint64_t minimum; /* least value of the key; for a text its least length in bytes */
+    /* greatest value of the key, at most UINT64_MAX - 1; for a text its greatest length in bytes */
     uint64_t maximum;
-    uint64_t preset;         /* default of a key whose value is a number */
-    const char *preset_text; /* default of a text; NULL: the user must give one */
-    /* a word that stands for a number outside the range ("auto"); NULL: none */
+    uint64_t preset; /* default of a key whose value is a number */
+    /* default of a key whose value is a text; NULL: the user must give one */
+    const char *preset_text;
+    /* a word for a number outside the range, such as "auto"; NULL: there is none */
     const char *special;
     /* the number that `special` stands for; users never write the number itself */
     uint64_t special_number;
-    const char *const *words; /* the words of a DOMUS_CONFIG_WORD, with NULL at the end */
-    bool power_of_two;
-    bool or_zero; /* whether 0 is allowed, too, below the range */
+    /* the words of a key of the kind DOMUS_CONFIG_WORD, with NULL at the end */
+    const char *const *words;
+    bool power_of_two; /* whether the value has to be a power of two */
+    bool or_zero;      /* whether the value 0 is allowed, too, below the range */
     /* A list of texts, only in a program's own section: the greatest number of elements, and
      * the offset of their count, a uint32_t; 0: the key is no list. */
     uint32_t list_max;

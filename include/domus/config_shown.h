@@ -19,16 +19,17 @@ extern "C" {
 
 /* A key and its value; the texts are valid during the call that shows them. */
 typedef struct domus_config_shown {
-    /* the path of the key, as in an assignment: "scheduler.ioRatio", "listeners.echo.address",
-     * "chat.rooms" */
+    /* the path of the key, as in an assignment: "scheduler.ioRatio",
+     * "listeners.echo.address", "chat.rooms" */
     const char *key;
-    const char *value; /* the value, as in an assignment: "50", "500us", "lobby,garden" */
-    /* origin of the value: "default"; "program", if the program has set it by itself; "FILE:LINE";
-     * "--set", or the option of the program that has set it, such as "--port" */
+    /* the value of the key, as in an assignment: "50", "500us", "lobby,garden" */
+    const char *value;
+    /* origin of the key's value: "default"; "program", if the program has set it by itself;
+     * "FILE:LINE"; "--set", or the option of the program that has set it, such as "--port" */
     const char *origin;
 } domus_config_shown;
 
-/* A function that is called for each key, in the order of the tables. */
+/* A function that is called for each key and its value, in the order of the tables of keys. */
 typedef void domus_config_visit(void *context, const domus_config_shown *shown);
 
 /* A function that calls `visit` for each key of the configuration that `from` stands for. */

@@ -33,9 +33,10 @@ extern "C" {
 
 /* Options of a connect. All fields may be 0. */
 typedef struct domus_connect_options {
-    /* The behaviour of the channel, a channels actor. NULL: that of an accepted connection, which
-     * is the `channel` of the running actor's behaviour, or that behaviour itself, whose state is
-     * then shared. A state actor has to name one, and its shares_state must be false. */
+    /* The behaviour of the channel, a channels actor. NULL: the behaviour of an accepted
+     * connection, which is the `channel` of the running actor's behaviour, or that behaviour
+     * itself, whose state is then shared. A state actor has to name one, and its shares_state must
+     * be false. */
     const struct domus_behaviour *behaviour;
     /* Time for the whole connect: the look-up of the name, and every attempt (rounded up to ticks
      * of 1 ms); 0: as connect.timeout says. A deadline of the conversation holds, too, if it is
@@ -54,11 +55,11 @@ typedef struct domus_connect_options {
     const struct domus_pipeline_stage *front;
 } domus_connect_options;
 
-/* The payload of the answer: the connection is there. */
+/* The payload of the answer to a connect: the connection is there. */
 typedef struct domus_connected {
-    domus_address channel; /* the address of the channel's actor */
-    domus_endpoint peer;   /* the endpoint that was reached */
-    domus_endpoint local;  /* the local endpoint */
+    domus_address channel; /* the address of the actor of the new channel */
+    domus_endpoint peer;   /* the endpoint of the peer to which the connection was made */
+    domus_endpoint local;  /* the endpoint of this side of the connection */
 } domus_connected;
 
 DOMUS_API extern const domus_type domus_connected_type;

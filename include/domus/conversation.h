@@ -27,18 +27,20 @@ extern "C" {
 
 /* The outcome of an ask, a sleep, a receive or blocking work that a conversation waited for. */
 typedef struct domus_answer {
-    int error;              /* 0, or a negative errno: then there is no payload */
-    const domus_type *type; /* type of the reply; NULL with an error, and after a sleep */
+    /* 0, or the negative errno of a failure, with which there is no payload */
+    int error;
+    const domus_type *type; /* type of the reply; NULL when there is an error, and after a sleep */
     /* Payload of the reply, valid until the resumed function returns. Then the library releases
      * what it owns, unless domus_take() took it. */
     const void *payload;
-    uint64_t tag; /* the tag that the ask was given; 0 after domus_ask() */
+    uint64_t tag; /* the tag that was given to the ask (or sleep, receive); 0 after domus_ask() */
     /* After domus_wait_all() the answers are a list, in the order in which they came;
      * otherwise NULL. */
     const struct domus_answer *next;
 } domus_answer;
 
-/* A function with which a conversation goes on behind a wait. Returns as a domus_handler does. */
+/* A function with which a conversation goes on when its wait is over. Returns as a domus_handler
+ * does. */
 typedef int domus_resumed(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* --- ask ------------------------------------------------------------------------------------ */
@@ -214,7 +216,8 @@ DOMUS_API bool domus_kept_is_wanted(const domus_stack *stack, domus_kept kept);
  * actor has. */
 DOMUS_API int domus_barrier(domus_stack *stack);
 
-/* A handle of a conversation. It is used by value; a stale handle does no harm. */
+/* A handle of a conversation. It is used by value; a handle whose conversation has ended does no
+ * harm. */
 typedef struct domus_conversation {
     domus_stack *stack;
     uint32_t serial;

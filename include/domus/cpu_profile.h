@@ -32,11 +32,12 @@ extern "C" {
 
 struct domus_system;
 
-/* Functions of a stack that are kept, the innermost ones. A deeper stack has "(cut)" in the place
- * of the others. */
+/* The most functions that are kept of a sampled call stack, which are the innermost ones. A deeper
+ * stack has "(cut)" in the place of the others. */
 #define DOMUS_CPU_PROFILE_DEPTH_MAX 64u
 
-/* Bytes of a name at most, without the zero at its end. A longer one is cut. */
+/* The most bytes of a function's name in a profile, without the zero at its end. A longer name is
+ * cut. */
 #define DOMUS_CPU_PROFILE_NAME_MAX 255u
 
 /* Install the signal handler that takes the samples, for SIGPROF. libdomus installs no handler by
@@ -54,10 +55,10 @@ DOMUS_API int domus_cpu_profile_signal(void);
 
 /* How a profile is taken. A field that is 0 has its default. */
 typedef struct domus_cpu_profile_options {
-    uint64_t duration_ns; /* time for which the profile is taken, 10 ms..1 h; 0: 10 s */
-    uint32_t frequency;   /* samples in a second of a thread's CPU time, 1..1000; 0: 99 */
-    /* Bytes for samples, 64 KiB..256 MiB; 0: 8 MiB. A sample has 16 bytes and 8 for each function.
-     * When all bytes are full, samples are dropped and counted. */
+    uint64_t duration_ns; /* time for which the profile is taken, 10 ms..1 h; 0 means 10 s */
+    uint32_t frequency;   /* samples in a second of a thread's CPU time, 1..1000; 0 means 99 */
+    /* Bytes of memory for samples, 64 KiB..256 MiB; 0 means 8 MiB. A sample has 16 bytes and 8 for
+     * each function. When all bytes are full, samples are dropped and counted. */
     uint32_t bytes_max;
     /* A function that is called with `context` on the thread that takes the profile, every 10 ms.
      * If it returns true, the profile ends, as when nobody waits for it any more, and has what
@@ -66,16 +67,19 @@ typedef struct domus_cpu_profile_options {
     void *context;
 } domus_cpu_profile_options;
 
-/* A profile that was taken, until domus_cpu_profile_free(). */
+/* A CPU profile that was taken. It is valid until domus_cpu_profile_free(). */
 typedef struct domus_cpu_profile domus_cpu_profile;
 
-/* The figures of a profile as a whole. */
+/* The figures of a CPU profile as a whole. */
 typedef struct domus_cpu_profile_summary {
-    uint64_t wall_ns;   /* time for which the profile was taken */
-    uint64_t samples;   /* samples in the profile; each stands for 1/frequency s of CPU time */
-    uint64_t dropped;   /* samples that were dropped because bytes_max bytes were full */
-    uint32_t frequency; /* samples for each second of CPU time, from the options */
-    uint32_t threads;   /* threads and runners that were sampled */
+    uint64_t wall_ns; /* time for which the CPU profile was taken */
+    /* number of samples in the profile; each stands for 1/frequency s of CPU time */
+    uint64_t samples;
+    /* samples that were dropped because the profile's memory (bytes_max) was full */
+    uint64_t dropped;
+    /* samples that were taken for each second of CPU time, as the options say */
+    uint32_t frequency;
+    uint32_t threads; /* threads and runners that were sampled */
 } domus_cpu_profile_summary;
 
 /* Take a profile of `system` (NULL options: all defaults). The calling thread waits for the

@@ -49,13 +49,15 @@ typedef struct domus_datagram_options {
      * not received. Zeroed: the channel is not connected, and domus_channel_send_to() names a peer
      * for each datagram. */
     domus_endpoint connected;
-    /* The behaviour of the channel, a channels actor. NULL: that of an accepted connection. */
+    /* The behaviour of the channel, a channels actor. NULL: the behaviour of an accepted
+     * connection. */
     const struct domus_behaviour *behaviour;
-    /* settings that differ for this channel; copied; NULL: none */
+    /* settings of this channel that differ from the configuration; copied; NULL: none */
     const domus_channel_options *channel;
     bool shares_port; /* SO_REUSEPORT: an actor on each thread can have a channel of its own at the
                          same endpoint, and the kernel spreads the peers over them */
-    bool ends_on_error; /* whether a connected channel ends with the first error of its peer */
+    /* whether a connected channel ends at the first error that its peer causes */
+    bool ends_on_error;
 } domus_datagram_options;
 
 /* Open a datagram channel at `at`: an IPv4 or IPv6 endpoint (port 0: the kernel chooses one), a
@@ -109,16 +111,20 @@ DOMUS_API int domus_buffer_peer(const domus_buffer *buffer, domus_endpoint *ret_
 
 /* Figures of one datagram channel. The profile has the sums of a thread (domus/profile.h). */
 typedef struct domus_datagram_counters {
-    uint64_t received; /* datagrams that came while the channel was open */
-    uint64_t sent;     /* datagrams that the kernel has taken */
-    uint64_t too_long; /* datagrams that were thrown away because no buffer could hold them */
-    uint64_t dropped;  /* datagrams that were thrown away because the channel did not read and
-                         memory was short */
-    uint64_t lost;   /* datagrams that the kernel has thrown away, mostly because its receive buffer
-                        was full; noted once a second, while datagrams come, and at the close */
-    uint64_t unsent; /* datagrams that the kernel did not take, and those at sendTimeout */
-    uint64_t errors; /* errors that the kernel told about datagrams sent before */
-    int last_error;  /* the last error counted in `unsent` or `errors`, a negative errno; 0: none */
+    uint64_t received; /* datagrams of peers that came while the channel was open */
+    uint64_t sent;     /* datagrams for peers that the kernel has taken */
+    /* received datagrams that were thrown away because they were longer than a receive buffer */
+    uint64_t too_long;
+    /* received datagrams that were thrown away because the channel did not read and memory was
+     * short */
+    uint64_t dropped;
+    uint64_t lost; /* datagrams that the kernel has thrown away, mostly because its receive buffer
+                      was full; noted once a second, while datagrams come, and at the close */
+    /* datagrams for peers that the kernel did not take, and those that waited at sendTimeout */
+    uint64_t unsent;
+    uint64_t errors; /* errors that the kernel told about datagrams that were sent before */
+    /* the last error that `unsent` or `errors` counts, a negative errno; 0: none */
+    int last_error;
 } domus_datagram_counters;
 
 /* Write the figures of a datagram channel. Returns 0; -EINVAL on a channel that has no

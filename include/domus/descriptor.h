@@ -26,7 +26,7 @@ typedef struct domus_fd_watch {
     uint32_t generation;
 } domus_fd_watch;
 
-/* The payload of an event of type domus_ready_type. */
+/* The payload of an event of domus_ready_type: a watched descriptor is ready. */
 typedef struct domus_ready {
     int fd;
     /* what the descriptor is ready for, as poll(2) returns it, such as POLLIN, POLLOUT, POLLHUP,

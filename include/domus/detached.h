@@ -21,13 +21,13 @@
 extern "C" {
 #endif
 
-/* A message that domus_receive_now() has received. */
+/* A message that a detached actor has received by domus_receive_now(). */
 typedef struct domus_received {
     const domus_type *type;
     /* The payload, valid until the next domus_receive_now() or the handler's return. Then the
      * library releases what it owns, unless domus_take() took it. */
     const void *payload;
-    domus_address sender; /* the actor that sent it; nobody, if the message came from outside */
+    domus_address sender; /* the actor that sent the message; nobody, if it came from outside */
     /* Whether the message is an ask: then domus_reply(), domus_fail() and domus_keep() concern it
      * for as long as its payload is valid. */
     bool is_ask;

@@ -28,7 +28,8 @@
 extern "C" {
 #endif
 
-/* The time that a thread has to answer, and the least bytes of text for each thread and pool. */
+/* The longest time in ns that a dump waits for a thread to describe its actors, and the least bytes
+ * of text that a dump needs for each thread and pool. */
 #define DOMUS_DUMP_WAIT_NS   UINT64_C(1000000000)
 #define DOMUS_DUMP_BYTES_MIN 1024u
 
@@ -40,12 +41,14 @@ extern "C" {
  * made by fork(). */
 DOMUS_API int domus_dump(domus_system *system, char *text, size_t size);
 
-/* Which actors domus_dump_some() describes. All fields may be 0. */
+/* The choice of the actors that domus_dump_some() describes. All fields may be 0. */
 typedef struct domus_dump_filter {
     /* Only actors whose behaviour has this name; NULL: all. At most 63 bytes of it count. */
     const char *behaviour;
-    uint32_t from;  /* number of such actors of each thread and pool that are passed over */
-    uint32_t count; /* most actors of each thread and pool that are described; 0: as many as fit */
+    /* number of matching actors of each thread and pool that are passed over first */
+    uint32_t from;
+    /* most actors of each thread and pool that the dump describes; 0: as many as fit */
+    uint32_t count;
 } domus_dump_filter;
 
 /* Describe some actors, in the order of their places in memory, channels last: so `from` and

@@ -14,18 +14,23 @@
 extern "C" {
 #endif
 
-/* Bytes of the longest text of an endpoint, with the NUL: "unix:" and a path that is escaped. */
+/* Size in bytes of the longest text of an endpoint, with the NUL: "unix:" and a path that is
+ * escaped. */
 #define DOMUS_ENDPOINT_TEXT_MAX 448u
 
 /* An IPv4 or IPv6 address with a port, or the name of a Unix socket. Zeroed, it names nothing, as
  * does a Unix socket without a name. Fields that do not tell two sockets apart are 0. */
 typedef struct domus_endpoint {
-    uint16_t family;          /* AF_INET, AF_INET6 or AF_UNIX; 0: the endpoint names nothing */
-    uint16_t port;            /* the port of IPv4 or IPv6, in the byte order of the host */
-    uint32_t scope;           /* index of the interface of a link-local IPv6 address, or 0 */
-    uint16_t size;            /* bytes used in `bytes`: 4, 16, or those of the Unix name */
-    unsigned char bytes[110]; /* the address in network byte order, or the name; an abstract name
-                                 begins with a 0 byte, and a path has no NUL at its end */
+    /* the family: AF_INET, AF_INET6 or AF_UNIX; 0: the endpoint names nothing */
+    uint16_t family;
+    uint16_t port; /* the port of IPv4 or IPv6, in the byte order of the host */
+    /* index of the interface of a link-local IPv6 address; 0 for any other endpoint */
+    uint32_t scope;
+    /* number of bytes used in `bytes`: 4, 16, or the length of the Unix name */
+    uint16_t size;
+    /* the IP address in network byte order, or the name of the Unix socket; an abstract name begins
+     * with a 0 byte, and a path has no NUL at its end */
+    unsigned char bytes[110];
 } domus_endpoint;
 
 /* True if both endpoints name the same socket address. An IPv4 address that is mapped into IPv6

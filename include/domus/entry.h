@@ -15,12 +15,13 @@ extern "C" {
 
 #define DOMUS_ENTRIES_MAX 256u /* most entry points of a system */
 
-/* One entry point. All that it points to must stay constant for the life of the system. */
+/* One entry point: a name under which foreign threads spawn a process. All that it points to must
+ * stay constant for the life of the system. */
 typedef struct domus_entry {
     const char *name; /* name of the entry point, 1..DOMUS_PROCESS_METHOD_MAX bytes */
     const domus_process *process;
-    const char *method; /* the method that init of the process gets; NULL: `name` */
-    /* the type that the input has to have; NULL: the process takes no input */
+    const char *method; /* the method that the process's init function gets; NULL: `name` */
+    /* the type that the input of a spawn has to have; NULL: the process takes no input */
     const domus_type *input;
 } domus_entry;
 
@@ -35,7 +36,7 @@ DOMUS_API int domus_entry_add(domus_system *system, const domus_entry *entry);
 /* Options of a spawn by an entry point. All fields may be 0. The structure grows only at its end,
  * with a minor version. */
 typedef struct domus_entry_options {
-    /* options as of domus_outside_spawn_with(); NULL: all defaults */
+    /* options of the new actor, as of domus_outside_spawn_with(); NULL: all defaults */
     const domus_spawn_options *spawn;
     /* the actor that gets the value of domus_process_done(), as a notice of the process; nobody:
      * the value is released */

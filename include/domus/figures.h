@@ -32,28 +32,32 @@ extern "C" {
 
 struct domus_system;
 
-#define DOMUS_FIGURES_TABLES_MAX  32u /* most tables of a system */
-#define DOMUS_FIGURES_COLUMNS_MAX 32u /* most columns of a table */
-#define DOMUS_FIGURES_LABELS_MAX  4u  /* most columns of a table that are labels */
-/* size of a text in bytes with its zero; a longer text is cut */
+#define DOMUS_FIGURES_TABLES_MAX  32u /* most tables of figures in one system */
+#define DOMUS_FIGURES_COLUMNS_MAX 32u /* most columns of a table of figures */
+/* most columns of a table that are labels (DOMUS_FIGURE_LABEL) */
+#define DOMUS_FIGURES_LABELS_MAX 4u
+/* size of a text in a cell in bytes, with its zero; a longer text is cut */
 #define DOMUS_FIGURES_TEXT_SIZE 64u
 
-/* The kind of a column. Texts may have any bytes: viewers escape them. */
+/* The kind of a column of a table. Texts may have any bytes: viewers escape them. */
 typedef enum domus_figure_kind {
-    /* a text that names the row, alone or with other such columns; these come first; as a metric
-     * it is a label */
+    /* a column of texts that name the row, alone or with other such columns; these come first; as a
+     * metric it is a label */
     DOMUS_FIGURE_LABEL,
-    DOMUS_FIGURE_TEXT,   /* a text that does not name the row, and is no metric */
-    DOMUS_FIGURE_STATE,  /* a number that is the place of a word in `words`; as a metric it is 1 for
-                            this word, and 0 for the others, by the label `state` */
-    DOMUS_FIGURE_COUNT,  /* a number that only grows */
-    DOMUS_FIGURE_FAULTS, /* a number that only grows, of what should not happen, or not often */
-    DOMUS_FIGURE_AMOUNT, /* a number that goes up and down */
-    DOMUS_FIGURE_BYTES,  /* a number of bytes that goes up and down */
-    DOMUS_FIGURE_TIME,   /* a time in ns that goes up and down; as a metric in seconds */
+    DOMUS_FIGURE_TEXT, /* a column of texts that do not name the row; it is no metric */
+    /* a column of numbers that are places of words in `words`; as a metric it is 1 for the word of
+     * now, and 0 for the others, by the label `state` */
+    DOMUS_FIGURE_STATE,
+    DOMUS_FIGURE_COUNT, /* a column of numbers that only grow */
+    /* a column of numbers that only grow, and count what should not happen, or not often */
+    DOMUS_FIGURE_FAULTS,
+    DOMUS_FIGURE_AMOUNT, /* a column of numbers that go up and down */
+    DOMUS_FIGURE_BYTES,  /* a column of numbers of bytes that go up and down */
+    /* a column of times in ns that go up and down; as a metric they are in seconds */
+    DOMUS_FIGURE_TIME,
 } domus_figure_kind;
 
-/* A column of a table. */
+/* A column of a table of figures. */
 typedef struct domus_figure_column {
     /* name of the column in JSON, and of its label: small letters, digits and '_' */
     const char *name;
@@ -74,21 +78,22 @@ typedef struct domus_figure {
 
 typedef struct domus_figures_shot domus_figures_shot;
 
-/* A table: its columns, and how its rows are read. */
+/* A table of figures: its columns, and the function that reads its rows. */
 typedef struct domus_figures_table {
-    const char *set;   /* name of the set of tables, 1..31 small letters, digits and '_' */
+    /* name of the set that the table belongs to, 1..31 small letters, digits and '_' */
+    const char *set;
     const char *name;  /* name of the table in its set, 1..31 small letters, digits and '_' */
     const char *title; /* title of the table for people, such as "Nodes" */
     const domus_figure_column *columns;
-    uint32_t columns_count; /* number of columns, 1..DOMUS_FIGURES_COLUMNS_MAX */
+    uint32_t columns_count; /* number of the table's columns, 1..DOMUS_FIGURES_COLUMNS_MAX */
     /* whether the table may be long and lists objects: then it is neither in metrics nor in
      * texts */
     bool is_list;
 
-    /* Report the rows as they are now, from number `from` on, by domus_figures_put() until that
-     * returns false. `ret_total` gets the number of all rows. It may be called on any thread, by
-     * one at a time; it must not block for long, nor call the functions of this header but
-     * domus_figures_put(). Returns 0; -ENOMEM. */
+    /* Report the table's rows as they are now, from number `from` on, by domus_figures_put() until
+     * that returns false. `ret_total` gets the number of all rows. This function may be called on
+     * any thread, by one at a time; it must not block for long, nor call the functions of this
+     * header but domus_figures_put(). Returns 0; -ENOMEM. */
     int (*read)(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total);
 
     /* A function that is called when the system is freed, if the table was not removed before.
@@ -115,20 +120,20 @@ DOMUS_API void domus_figures_remove(struct domus_system *system, const domus_fig
  * another row. Returns whether further rows are wanted. */
 DOMUS_API bool domus_figures_put(domus_figures_shot *to, const domus_figure *cells, bool is_past);
 
-/* Rows of a table as they were at one moment. */
+/* A shot of a table: some of its rows as they were at one moment. */
 struct domus_figures_shot {
     const domus_figures_table *table;
     uint32_t from;
-    uint32_t count; /* rows in `cells` */
-    uint64_t total; /* rows that the table had */
+    uint32_t count; /* number of rows in `cells` */
+    uint64_t total; /* number of rows that the table had at that moment */
     domus_figure *cells;
-    bool *is_past; /* `is_past` of each row, as domus_figures_put() got it */
+    bool *is_past; /* for each row its `is_past`, as domus_figures_put() got it */
 
     /* Fields for the library alone. */
     char *texts;
     uint32_t room, most;
     uint64_t texts_size, texts_room;
-    bool is_short; /* whether memory was too short for all rows */
+    bool is_short; /* whether memory was too short to keep all rows */
 };
 
 /* Read the table `index`, in the order in which they were added, from row `from` on, `most` rows at

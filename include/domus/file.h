@@ -44,29 +44,31 @@
 extern "C" {
 #endif
 
-/* An open file. */
+/* A handle of an open file or directory. */
 typedef struct domus_file domus_file;
 
-/* Bits for `flags`. Each function names those that it takes. */
-#define DOMUS_FILE_READ   UINT32_C(0x01) /* the file may be read; a directory may be listed */
-#define DOMUS_FILE_WRITE  UINT32_C(0x02) /* the file may be written, truncated and synced */
-#define DOMUS_FILE_CREATE UINT32_C(0x04) /* a file that is not there is made */
-/* an open fails with -EEXIST when the file is there already */
+/* Bits for the `flags` of functions of files. Each function names the bits that it takes. */
+#define DOMUS_FILE_READ   UINT32_C(0x01) /* flag: to read a file, or to list a directory */
+#define DOMUS_FILE_WRITE  UINT32_C(0x02) /* flag: to write, truncate or sync a file */
+#define DOMUS_FILE_CREATE UINT32_C(0x04) /* flag: to make a file that is not there */
+/* flag: the open fails with -EEXIST when the file is there already */
 #define DOMUS_FILE_EXCLUSIVE UINT32_C(0x08)
-#define DOMUS_FILE_TRUNCATE  UINT32_C(0x10) /* the bytes of a file that is there are thrown away */
-#define DOMUS_FILE_APPEND    UINT32_C(0x20) /* each write goes to the end, at whatever position */
-/* the path is a directory, or the open fails with -ENOTDIR */
+/* flag: the bytes of a file that is there already are thrown away */
+#define DOMUS_FILE_TRUNCATE UINT32_C(0x10)
+/* flag: each write goes to the end of the file, at whatever position */
+#define DOMUS_FILE_APPEND UINT32_C(0x20)
+/* flag: the path has to be a directory; otherwise the open fails with -ENOTDIR */
 #define DOMUS_FILE_DIRECTORY UINT32_C(0x40)
-/* The path must stay beneath the directory that it begins at: neither `..` nor an absolute path nor
- * a symbolic link leads out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links
- * that stay inside are followed. */
+/* Flag: the path must stay beneath the directory that it begins at: neither `..` nor an absolute
+ * path nor a symbolic link leads out of it (-EXDEV), and links of /proc are not followed (-ELOOP).
+ * Links that stay inside are followed. */
 #define DOMUS_FILE_BENEATH UINT32_C(0x80)
-/* A new file without a name: the path is the directory on whose disk it lies. It is gone with its
- * last handle, also when the program crashes, unless domus_file_link() has given it a name. Only
- * for domus_file_open(), with WRITE, and with neither CREATE, TRUNCATE nor DIRECTORY. */
+/* Flag: a new file without a name is made. The path is the directory on whose disk it lies. It is
+ * gone with its last handle, also when the program crashes, unless domus_file_link() has given it a
+ * name. Only for domus_file_open(), with WRITE, and with neither CREATE, TRUNCATE nor DIRECTORY. */
 #define DOMUS_FILE_UNNAMED UINT32_C(0x200)
-/* Only for domus_file_load_now(): the load may use bytes of the file that the thread has kept from
- * earlier loads. */
+/* Flag, only for domus_file_load_now(): the load may use bytes of the file that the thread has kept
+ * from earlier loads. */
 #define DOMUS_FILE_KEPT UINT32_C(0x100)
 
 /* --- handles -------------------------------------------------------------------------------- */
@@ -120,14 +122,14 @@ DOMUS_API int domus_file_read_add(domus_stack *stack, domus_file *file, uint64_t
 /* The answer to a write. If an error comes after some bytes were written, the answer is no
  * exception: it has the number of these bytes, and the error. */
 typedef struct domus_file_written {
-    uint32_t bytes; /* bytes that were written */
-    int error;      /* 0 if all bytes were written; otherwise a negative errno, such as -ENOSPC */
+    uint32_t bytes; /* number of bytes that were written */
+    int error;      /* 0 if all bytes were written; otherwise the negative errno, such as -ENOSPC */
 } domus_file_written;
 
 DOMUS_API extern const domus_type domus_file_written_type;
 
-/* Write a slice at `position`, or, with DOMUS_FILE_APPEND, at the end. Its bytes are in the kernel
- * then, and on the disk after domus_file_sync().
+/* Write a slice at `position`, or, with DOMUS_FILE_APPEND, at the end. When the answer comes, the
+ * bytes are in the kernel; they are on the disk after domus_file_sync().
  *
  * Ownership: the write owns the slice, unless this returns a negative errno.
  * Returns as domus_file_read(). `then` is resumed with an error when nothing was written. */
@@ -157,7 +159,7 @@ typedef struct domus_file_status {
     uint64_t device;     /* number of the device that the file is on */
     int64_t modified_ns; /* time of the last change of the bytes, in ns since 1970 */
     uint32_t mode;       /* kind and permissions, as st_mode of stat(2) */
-    uint32_t links;      /* number of names (hard links) that the file has */
+    uint32_t links;      /* number of names (hard links) that the file has in its file system */
     /* time of the last change of bytes, owner, names or permissions, in ns since 1970 */
     int64_t changed_ns;
 } domus_file_status;
@@ -198,8 +200,8 @@ DOMUS_API int domus_file_link(domus_stack *stack, domus_file *file, domus_file *
 typedef struct domus_file_entries {
     domus_slice bytes; /* the entries; domus_file_next_entry() reads them */
     uint64_t next;     /* position at which the next piece of the listing begins */
-    uint32_t count;    /* the number of entries in `bytes` */
-    bool last;         /* whether nothing follows behind this piece */
+    uint32_t count;    /* number of entries of the directory in this piece */
+    bool last;         /* whether this piece is the last one of the listing */
 } domus_file_entries;
 
 DOMUS_API extern const domus_type domus_file_entries_type;
@@ -216,10 +218,10 @@ DOMUS_API int domus_file_list(domus_stack *stack, domus_file *directory, uint64_
 
 /* The kinds of entries of a directory. */
 typedef enum domus_file_kind {
-    DOMUS_FILE_IS_UNKNOWN, /* the file system does not tell the kind; open the file to see it */
+    DOMUS_FILE_IS_UNKNOWN, /* the file system does not tell the kind of the entry; open it to see */
     DOMUS_FILE_IS_REGULAR,
     DOMUS_FILE_IS_DIRECTORY,
-    DOMUS_FILE_IS_LINK, /* a symbolic link */
+    DOMUS_FILE_IS_LINK, /* the entry is a symbolic link */
     DOMUS_FILE_IS_OTHER,
 } domus_file_kind;
 
@@ -241,8 +243,9 @@ DOMUS_API bool domus_file_next_entry(const domus_file_entries *entries, uint32_t
  * file and frees the bytes. */
 typedef struct domus_file_loaded {
     domus_file_status status;
-    domus_slice bytes; /* all bytes of a regular file of up to `size_max` bytes; else empty */
-    /* handle of a directory, or of a file with more than `size_max` bytes; else NULL */
+    /* all bytes of a regular file of up to `size_max` bytes; otherwise the empty slice */
+    domus_slice bytes;
+    /* handle of a directory, or of a file of more than `size_max` bytes; otherwise NULL */
     domus_file *file;
     /* the path that was loaded; valid until the call or the resumed function returns */
     const char *path;
@@ -251,7 +254,7 @@ typedef struct domus_file_loaded {
 
 DOMUS_API extern const domus_type domus_file_loaded_type;
 
-#define DOMUS_FILE_PATHS_MAX 4u /* most paths in the list of a load */
+#define DOMUS_FILE_PATHS_MAX 4u /* most paths in the list of one load */
 
 /* Load the first of 1..DOMUS_FILE_PATHS_MAX paths, whose list ends with NULL, that is there: open
  * it as domus_file_open() does for reading, look at it as domus_file_stat() does, and read it. A
@@ -331,7 +334,7 @@ typedef struct domus_file_part {
     uint64_t size;
 } domus_file_part;
 
-#define DOMUS_FILE_PARTS_MAX 256u /* most parts of one answer */
+#define DOMUS_FILE_PARTS_MAX 256u /* most parts of one answer of domus_file_answer_parts() */
 
 /* Answer as domus_file_answer() does, with `count` parts one behind the other. They are copied.
  *

@@ -93,7 +93,8 @@ typedef struct domus_cluster_setup {
     /* Settings of the program: a name for its cluster, picklers, exports and their like. Fields for
      * which the configuration has keys are taken from the configuration. NULL: no settings. */
     const struct domus_cluster_options *options;
-    const domus_pipeline_stage *front; /* TLS for connections to the servers; NULL: none */
+    /* TLS for the node's connections to the servers; NULL: none */
+    const domus_pipeline_stage *front;
 } domus_cluster_setup;
 
 /* Functions of a joiner. Their `error` gets one line that begins with the key, as that of a front
@@ -118,9 +119,10 @@ typedef struct domus_joiner {
 typedef struct domus_cluster_member {
     /* functions that make the system a node: &domus_cluster_front */
     const domus_joiner *joiner;
-    /* options of the node, as in domus_cluster_setup */
+    /* options of the node, as `options` of domus_cluster_setup */
     const struct domus_cluster_options *options;
-    struct domus_cluster **cluster; /* domus_main() writes the cluster here; NULL: nowhere */
+    /* place to which domus_main() writes the handle of the cluster; NULL: nowhere */
+    struct domus_cluster **cluster;
 } domus_cluster_member;
 
 #ifdef __cplusplus

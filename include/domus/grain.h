@@ -60,15 +60,16 @@ extern "C" {
 struct domus_system;
 struct domus_outside_reply;
 
-/* Bytes of a key at most, without the zero at its end. A key is 1..63 printable ASCII bytes without
- * space, as a name is (domus/name.h). */
+/* The most bytes of a grain's key, without the zero at its end. A key is 1..63 printable ASCII
+ * bytes without space, as a name is (domus/name.h). */
 #define DOMUS_GRAIN_KEY_MAX 63u
 
 /* A kind of grains. The table is copied when it is opened; what it points to stays the program's,
  * and has to be valid until the system is freed. */
 typedef struct domus_grain_kind {
-    const char *name; /* the kind's name: 1..63 printable ASCII bytes without space; copied */
-    const domus_behaviour *behaviour; /* the behaviour of a state actor (DOMUS_STATE) */
+    const char *name; /* name of the kind: 1..63 printable ASCII bytes without space; copied */
+    /* the behaviour of each life, that of a state actor (DOMUS_STATE) */
+    const domus_behaviour *behaviour;
 
     /* Fill the state of a new life. `self` has behaviour->state_size bytes, which are zeros, and
      * `key` is valid until the function returns. It is called before on_mount, on the thread whose
@@ -78,11 +79,12 @@ typedef struct domus_grain_kind {
      * domus_grain_key() tells the key there.) */
     int (*make)(void *context, const char *key, void *self);
 
-    /* Give back what `make` has given to a life whose on_stop is not called, because its on_mount
-     * has failed at once, or it was stopped before on_mount. It is called once for each such life,
-     * by the same rules as `make`, on any thread. NULL: there is nothing to give back. */
+    /* A function that gives back what `make` has given to a life whose on_stop is not called,
+     * because its on_mount has failed at once, or it was stopped before on_mount. It is called once
+     * for each such life, by the same rules as `make`, on any thread. NULL: there is nothing to
+     * give back. */
     void (*unmake)(void *context, const char *key, void *self);
-    void *context; /* argument that both `make` and `unmake` get */
+    void *context; /* argument that `make` and `unmake` get */
 
     /* Where a life is placed, and its limits: placement (DOMUS_NEAR: on the thread, or in the pool,
      * of the actor whose message makes it, and of the last life), thread, pinned, pool, and
@@ -93,7 +95,7 @@ typedef struct domus_grain_kind {
      * `name` and `detached` are not for grains. */
     domus_spawn_options options;
 
-    /* most grains of this kind that live at a time, 1..grains.max; 0: grains.max */
+    /* most grains of this kind that live at a time, 1..grains.max; 0 means grains.max */
     uint32_t living_max;
 
     /* Whether a life ends when a handler of a notice or event fails; the messages that wait go to

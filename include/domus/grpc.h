@@ -55,8 +55,10 @@
 extern "C" {
 #endif
 
-#define DOMUS_GRPC_FRAME    64u   /* bytes of the frame that the row of requests has */
-#define DOMUS_GRPC_TEXT_MAX 1024u /* most bytes of the text of a status; more are cut off */
+/* bytes of the frame of the row for requests, which domus_grpc_serve() uses */
+#define DOMUS_GRPC_FRAME 64u
+/* most bytes of the text of a status; further ones are cut off */
+#define DOMUS_GRPC_TEXT_MAX 1024u
 /* size in bytes of the largest message that leaves compressed */
 #define DOMUS_GRPC_PACK_MAX 65536u
 /* most bytes of the metadata, or of the trailers, of an answer */
@@ -66,7 +68,7 @@ extern "C" {
  * Streams of messages may go on for ever, so a body has no bound. */
 #define DOMUS_GRPC_HTTP .streams = true, .body_max = UINT64_MAX
 
-/* The statuses of calls. */
+/* The status with which a call ends, by the numbers of gRPC. */
 typedef enum domus_grpc_status {
     DOMUS_GRPC_OK = 0,
     DOMUS_GRPC_CANCELLED = 1,
@@ -108,7 +110,7 @@ DOMUS_API domus_grpc_status domus_grpc_status_of(int error);
 
 /* --- services --------------------------------------------------------------------------------- */
 
-/* The kinds of methods, by which side sends several messages. */
+/* The kinds of methods: by whether the client, the server, or both send several messages. */
 typedef enum domus_grpc_kind {
     DOMUS_GRPC_UNARY,
     DOMUS_GRPC_SERVER_STREAMING,
@@ -126,12 +128,13 @@ typedef struct domus_grpc_method {
 /* A service, or several of them. It is constant, and valid as long as it is used. */
 typedef struct domus_grpc_service {
     const domus_grpc_method *methods;
-    uint32_t message_max; /* most bytes of a received message, 1..DOMUS_SLICE_MAX - 5; 0: 4 MiB */
+    /* most bytes of a received message, 1..DOMUS_SLICE_MAX - 5; 0 means 4 MiB */
+    uint32_t message_max;
     /* Least size in bytes of messages that leave compressed by gzip (those of more than
      * DOMUS_GRPC_PACK_MAX do not, because they would hold up the thread), if the client accepts
      * that, and if they become smaller; 0: no message is compressed. */
     uint32_t pack_least;
-    /* time for which a call may last, if its client names none or a longer one; 0: as long as
+    /* time for which a call may last, if its client names no time or a longer one; 0: as long as
      * the client says */
     uint64_t timeout_ns;
     /* Returns whether the service `name` in `methods` is well, for the health check; NULL: all
@@ -162,22 +165,25 @@ DOMUS_API int domus_grpc_check_health(domus_stack *stack, void *self, const void
  * a wait. The message owns the slices. */
 typedef struct domus_grpc_call {
     const domus_grpc_method *method;
-    domus_slice fields; /* the metadata, and all other fields of the request (domus_http_field()) */
-    /* the one message of the client; empty if its messages come as a stream */
+    /* the metadata of the call, and all other fields of the request (domus_http_field()) */
+    domus_slice fields;
+    /* the message of the client if it sends one; empty if its messages come as a stream */
     domus_slice message;
-    struct domi_grpc_inside *inside; /* state of the call, for the library alone */
+    struct domi_grpc_inside *inside; /* state of the call, which is for the library alone */
 } domus_grpc_call;
 
 DOMUS_API extern const domus_type domus_grpc_call_type;
 
-/* An answer that ends a call. The message owns the slices. */
+/* An answer that ends a call of gRPC. The message owns the slices. */
 typedef struct domus_grpc_answer {
-    /* the one message of an answer with DOMUS_GRPC_OK; not used in other answers */
+    /* the one message of an answer with the status DOMUS_GRPC_OK; not used in other answers */
     domus_slice message;
-    domus_slice metadata; /* fields before the messages; not used if the stream has begun */
-    domus_slice trailers; /* fields behind the messages */
-    domus_slice text;     /* text for a person, in UTF-8, which is escaped here; empty: none */
-    domus_grpc_status status;
+    /* metadata: fields before the messages; not used if the stream has begun */
+    domus_slice metadata;
+    domus_slice trailers; /* trailers: fields behind the messages */
+    /* text of the status for a person, in UTF-8, which is escaped here; empty: none */
+    domus_slice text;
+    domus_grpc_status status; /* status with which the call ends */
 } domus_grpc_answer;
 
 DOMUS_API extern const domus_type domus_grpc_answer_type;

@@ -46,20 +46,22 @@ typedef enum domus_log_level {
     DOMUS_LOG_INFO,
 } domus_log_level;
 
-/* The value of `thread` for a log line that none of the system's own threads wrote. */
+/* The value of `thread` in a call of the log hook for a line that none of the system's own threads
+ * wrote. */
 #define DOMUS_LOG_OUTSIDE UINT32_MAX
 
-/* Log lines of one thread in one second at most. Further lines are only counted (log_lines_dropped
+/* The most log lines of one thread in one second. Further lines are only counted (log_lines_dropped
  * in domus/profile.h), and the next line that is logged says how many were left out. */
 #define DOMUS_LOG_LINES_PER_SECOND 100u
 
-/* Bytes of a log line at most, without the zero at its end. A longer line is cut. */
+/* The most bytes of a log line, without the zero at its end. A longer line is cut. */
 #define DOMUS_LOG_TEXT_MAX 511u
 
-/* The hooks of a system. All may be NULL: then memory comes from the C library and the kernel, and
- * nothing is logged. */
+/* The hooks of a system. All of them may be NULL. Without hooks memory comes from the C library and
+ * the kernel, and nothing is logged. */
 typedef struct domus_hooks {
-    /* source of memory, with all its functions set; NULL: the C library */
+    /* source of the memory that the system takes, with all its functions set; NULL: the C
+     * library */
     const domus_allocator *allocator;
 
     /* Log one line. `text` has no newline and only printable ASCII (as of domus/text.h); it is

@@ -64,28 +64,34 @@ struct domus_http_chain;
  * and as time of the head (head_max, channel.headTimeout). One more empty line gets 400. */
 #define DOMUS_HTTP_EMPTY_LINES_MAX 8u
 
-/* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
+/* Options of domus_http_stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_http_options {
-    domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
-    bool streams;    /* whether bodies come in pieces */
-    bool no_date;    /* whether answers have no field Date */
+    domus_role role; /* role of this side: DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
+    bool streams;    /* whether received bodies come in pieces (domus/stream.h) */
+    bool no_date;    /* whether a server's answers have no field Date */
     /* Whether a client sends the target "http://host/path" as "/path", with the host as Host, as
      * servers are asked. False: it sends the target as it is, as proxies are asked. */
     bool origin_form;
-    bool unzip;          /* whether a client, without `streams`, decompresses answers */
-    uint32_t target_max; /* most bytes of a target, 1..60000; 0: 8192. More: 414 */
-    uint32_t head_max;   /* most bytes of a head, 64..61440; 0: 32768. More: 431 */
-    uint32_t fields_max; /* most fields of a head, and of trailers, 1..65535; 0: 100. More: 431 */
-    /* with `streams` the length up to which bodies of a known length come whole (others by
-     * domus_http_gather()), up to 1 GiB; 0: none */
+    /* whether a client, without `streams`, decompresses the bodies of answers */
+    bool unzip;
+    /* most bytes of a request's target, 1..60000; 0 means 8192; more gets status 414 */
+    uint32_t target_max;
+    /* most bytes of the head of a message, 64..61440; 0 means 32768; more gets status 431 */
+    uint32_t head_max;
+    /* most fields of a head, and of trailers, 1..65535; 0 means 100; more gets status 431 */
+    uint32_t fields_max;
+    /* with `streams` the length up to which bodies of a known length come whole (bodies of an
+     * unknown length do by domus_http_gather()), up to 1 GiB; 0: none comes whole */
     uint32_t whole_max;
-    /* most bytes of a body; 0: 1 MiB. Up to 1 GiB without `streams`. More: 413; a body in pieces
-     * fails with -EMSGSIZE, and so does a client's channel */
+    /* most bytes of a received body; 0 means 1 MiB. Up to 1 GiB without `streams`. A request with
+     * more gets status 413; a body in pieces fails with -EMSGSIZE, and so does a client's
+     * channel */
     uint64_t body_max;
-    /* most bytes of the extensions of all chunks of a body; 0: 4096. More: 413 */
+    /* most bytes of the extensions of all chunks of a body; 0 means 4096; more gets status 413 */
     uint32_t extension_max;
-    uint32_t trailer_max; /* most bytes of the trailers of a body, 2..61440; 0: 8192. More: 431 */
-    /* Host of a client's requests that have none in their fields; NULL: such requests are
+    /* most bytes of the trailers of a body, 2..61440; 0 means 8192; more gets status 431 */
+    uint32_t trailer_max;
+    /* value of the field Host for a client's requests that have none; NULL: such requests are
      * refused with -EINVAL */
     const char *host;
     /* Bound of the bodies that have come in part, over all channels whose options have this
@@ -93,12 +99,13 @@ typedef struct domus_http_options {
      * gets 503, and the channel is closed. NULL: each channel may gather body_max. Valid as long
      * as the pipeline is used. */
     domus_budget *budget;
-    /* compression of a server's answers (domus/http_gzip.h); NULL: none */
+    /* settings of the compression of a server's answers (domus/http_gzip.h); NULL: no
+     * compression */
     domus_http_gzip *gzip;
     /* time for which a client's body waits for 100 Continue, before it is sent without that; 1
-     * ms..60 s; 0: 1 s */
+     * ms..60 s; 0 means 1 s */
     uint64_t continue_timeout_ns;
-    /* chain around the handlers of a server (domus/http_chain.h); NULL: none */
+    /* chain of parts around the handlers of a server (domus/http_chain.h); NULL: none */
     const struct domus_http_chain *chain;
 } domus_http_options;
 
@@ -108,7 +115,8 @@ DOMUS_API extern const domus_stage domus_http_stage;
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* Methods. Any other name gets 501, and so does CONNECT, because a tunnel is no request. */
+/* Methods of requests. A request with any other method gets 501, and so does CONNECT, because a
+ * tunnel is no request. */
 typedef enum domus_http_method {
     DOMUS_HTTP_GET,
     DOMUS_HTTP_HEAD,
@@ -129,10 +137,10 @@ typedef enum domus_http_method {
     DOMUS_HTTP_SEARCH,
     DOMUS_HTTP_UNLOCK,
     DOMUS_HTTP_PURGE,
-    DOMUS_HTTP_METHODS /* the number of methods */
+    DOMUS_HTTP_METHODS /* the number of the methods above */
 } domus_http_method;
 
-/* Returns the name of a method, such as "GET"; NULL for a number that is none. */
+/* Returns the name of a method, such as "GET"; NULL for a number that is no method. */
 DOMUS_API const char *domus_http_method_name(domus_http_method method);
 
 /* A request, as it was received or is to be sent. The message owns the slices.
@@ -144,19 +152,23 @@ DOMUS_API const char *domus_http_method_name(domus_http_method method);
  * would become its digits. Segments "." and ".." are not taken out; "%2e" is one of these then. The
  * query is as it was sent. */
 typedef struct domus_http_request {
-    domus_slice target; /* "/path?query", "*", or "http://host/path"; escapes in normal form */
+    /* target: "/path?query", "*", or "http://host/path"; a received one has escapes in normal
+     * form */
+    domus_slice target;
     /* the fields, each as "name: value" and CR LF (domus_http_field(), domus_http_add()) */
     domus_slice fields;
-    domus_slice body;  /* the whole body; empty if there is none, or it comes in pieces */
-    domus_body stream; /* a received body that comes in pieces; otherwise its number is 0 */
-    /* bytes of the body; 0 for a body in pieces whose length is not known before its end (it is
-     * sent in chunks then) */
+    /* the whole body of the request; empty if there is none, or it comes in pieces */
+    domus_slice body;
+    domus_body stream; /* a received body that comes in pieces; if there is none, its number is 0 */
+    /* length of the body in bytes; 0 for a body in pieces whose length is not known before its end
+     * (it is sent in chunks then) */
     uint64_t length;
-    uint8_t method; /* method of the request, a domus_http_method */
-    /* received: minor version, 1 of HTTP/1.1, 0 of HTTP/1.0; not used to send */
+    uint8_t method; /* method of the request, as a number of domus_http_method */
+    /* received: minor version of HTTP, 1 of HTTP/1.1, 0 of HTTP/1.0; not used to send */
     uint8_t minor;
-    bool close; /* whether the connection ends with the answer */
-    /* whether to change to the protocol of the field Upgrade; adds "Connection: upgrade" */
+    bool close; /* whether the connection ends with the answer to this request */
+    /* whether the request is to change to the protocol of the field Upgrade; adds "Connection:
+     * upgrade" */
     bool upgrade;
     bool expects; /* sent: whether the body waits for 100 Continue; received: not used */
     /* Whether the connection becomes a tunnel. Sent with `upgrade`, by domus_request_begin(): the
@@ -191,21 +203,22 @@ DOMUS_API bool domus_http_host_is_loopback(domus_slice host);
 
 /* --- responses ------------------------------------------------------------------------------ */
 
-/* A response, as it is to be sent or was received. The message owns the slices. */
+/* A response to a request, as it is to be sent or was received. The message owns the slices. */
 typedef struct domus_http_response {
-    domus_slice fields; /* the fields, each as "name: value" and CR LF */
+    domus_slice fields; /* the fields of the response, each as "name: value" and CR LF */
     domus_slice body;
-    domus_body stream; /* a received body that comes in pieces; otherwise its number is 0 */
-    /* bytes of the body; 0 for a body in pieces whose length is not known before its end. In a
-     * whole answer to HEAD, and with 304, the length of the body that a GET would get, if `body`
-     * is not that body */
+    domus_body stream; /* a received body that comes in pieces; if there is none, its number is 0 */
+    /* length of the body in bytes; 0 for a body in pieces whose length is not known before its end.
+     * In a whole answer to HEAD, and with 304, the length of the body that a GET would get, if
+     * `body` is not that body */
     uint64_t length;
     const char *media; /* sent: the Content-Type, a constant of the program; NULL: none, or it is in
                           `fields`. Received: NULL */
-    uint16_t status;   /* sent: 101, 200..599; 101 is "Connection: upgrade" */
-    uint8_t minor;     /* received: minor version of HTTP/1 */
-    bool close;        /* whether the connection ends with this response */
-    bool unzipped;     /* received: whether `body` was decompressed; `fields` are as they came */
+    /* status of the response; sent: 101, 200..599; 101 is "Connection: upgrade" */
+    uint16_t status;
+    uint8_t minor; /* received: minor version of HTTP/1, 1 or 0 */
+    bool close;    /* whether the connection ends with this response */
+    bool unzipped; /* received: whether `body` was decompressed; `fields` are as they came */
     uint8_t reserved[3];
     domus_slice trailers; /* sent with a whole body: fields behind it, as domus_http_trailers says.
                              Received: empty */
@@ -218,8 +231,8 @@ DOMUS_API extern const domus_type domus_http_response_type;
  * they are sent. */
 typedef struct domus_http_text {
     uint16_t status;
-    const char *media; /* the Content-Type; NULL: the answer has none */
-    const char *text;  /* the body; NULL: the answer has none */
+    const char *media; /* value of the Content-Type; NULL: the answer has no such field */
+    const char *text;  /* the whole body as text; NULL: the answer has no body */
 } domus_http_text;
 
 DOMUS_API extern const domus_type domus_http_text_type;
@@ -245,15 +258,15 @@ DOMUS_API const char *domus_http_reason(unsigned status);
 /* A field of a message. Its slices own nothing, and are valid as long as those that it was read
  * from. */
 typedef struct domus_http_line {
-    domus_slice name;  /* the name as it was sent: with capitals or without */
-    domus_slice value; /* the value without spaces around it */
+    domus_slice name;  /* name of the field as it was sent: with capitals or without */
+    domus_slice value; /* value of the field without the spaces around it */
 } domus_http_line;
 
-/* Find the first field of a name, which is given in small letters. Returns false if
- * there is none. */
+/* Find the first field that has a name, which is given in small letters. Returns false if there is
+ * none. */
 DOMUS_API bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_value);
 
-/* Read the next field. `*at` begins as 0. Returns false behind the last one. */
+/* Read the next field of a message. `*at` begins as 0. Returns false behind the last field. */
 DOMUS_API bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line);
 
 /* Add a field to an appender, whose slice (domus_append_end()) becomes the `fields` of a message.

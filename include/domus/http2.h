@@ -34,25 +34,26 @@ extern "C" {
 
 /* Options of domus_http2_stage. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http2_options {
-    /* Most streams at a time, 1..1000; 0: 100. More: REFUSED_STREAM. A peer that reads no refusals,
-     * and goes 1,000 streams beyond, gets GOAWAY with PROTOCOL_ERROR. */
+    /* Most streams at a time, 1..1000; 0 means 100. More: REFUSED_STREAM. A peer that reads no
+     * refusals, and goes 1,000 streams beyond, gets GOAWAY with PROTOCOL_ERROR. */
     uint32_t streams_max;
-    /* Most bytes of the names and values of a head, with 32 more for each field, 1024..61440; 0:
-     * 32768. More: 431. */
+    /* Most bytes of the names and values of a head, with 32 more for each field, 1024..61440; 0
+     * means 32768; more gets status 431. */
     uint32_t head_max;
-    /* most fields of a head, and of trailers, 1..65535; 0: 100. More: 431 */
+    /* most fields of a head, and of trailers, 1..65535; 0 means 100; more gets status 431 */
     uint32_t fields_max;
-    /* bytes of one stream's body that may come before they are used, 1024..16777216; 0: 65535.
-     * More: FLOW_CONTROL_ERROR */
+    /* most bytes of the body of one stream that may come before a handler has used them,
+     * 1024..16777216; 0 means 65535. A peer that sends more gets FLOW_CONTROL_ERROR */
     uint32_t stream_window;
-    /* unused bytes of bodies of all streams together, 65535..16777216; 0: 1 MiB */
+    /* most unused bytes of bodies, of all streams of a connection together, 65535..16777216; 0
+     * means 1 MiB */
     uint32_t window;
-    /* Most streams within a second that the peer takes back, or begins wrongly, 1..100000; 0:
+    /* Most streams within a second that the peer takes back, or begins wrongly, 1..100000; 0 means
      * 200. */
     uint32_t resets_max;
     /* Most frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, empty DATA, kinds
      * of frames that nobody knows, and WINDOW_UPDATE, as far as these are more than two for each
-     * frame of a body that was sent, and one for each 512 bytes of it, 1..100000; 0: 1000 */
+     * frame of a body that was sent, and one for each 512 bytes of it, 1..100000; 0 means 1000 */
     uint32_t controls_max;
     /* Whether WebSockets may be opened in streams (RFC 8441): the peer is told that by
      * SETTINGS_ENABLE_CONNECT_PROTOCOL. For listeners one of whose handlers accepts them

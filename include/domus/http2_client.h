@@ -55,24 +55,27 @@ extern "C" {
 
 /* Options of domus_http2_client_stage. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http2_client_options {
-    bool prior_knowledge; /* whether the server is known to speak HTTP/2, so ALPN is not used */
-    /* most streams at a time, if the server allows them, 1..1000; 0: 100. More wait */
+    /* whether the server is known to speak HTTP/2, so that ALPN is not used */
+    bool prior_knowledge;
+    /* most streams of a connection at a time, if the server allows them, 1..1000; 0 means 100.
+     * Further requests wait */
     uint32_t streams_max;
     /* Most bytes of the names and values of the head of an answer, or of its trailers, with 32 more
-     * for each field, 1024..61440; 0: 32768. More: the stream is reset. */
+     * for each field, 1024..61440; 0 means 32768. More: the stream is reset. */
     uint32_t head_max;
-    /* most fields of a head, or of trailers, 1..65535; 0: 100. More: the stream is reset */
+    /* most fields of a head, or of trailers, 1..65535; 0 means 100. More: the stream is reset */
     uint32_t fields_max;
-    /* bytes of one answer's body that may come before they are used, 1024..16777216; 0: 65535.
-     * More: FLOW_CONTROL_ERROR */
+    /* most bytes of one answer's body that may come before they are used, 1024..16777216; 0 means
+     * 65535. A server that sends more gets FLOW_CONTROL_ERROR */
     uint32_t stream_window;
-    /* unused bytes of bodies of all streams together, 65535..16777216; 0: 1 MiB */
+    /* most unused bytes of bodies, of all streams of a connection together, 65535..16777216; 0
+     * means 1 MiB */
     uint32_t window;
     /* Most frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, DATA without a
      * byte, answers of 1xx, kinds of frames that nobody knows, RST_STREAM, HEADERS and
      * WINDOW_UPDATE for streams that are closed, and WINDOW_UPDATE, as far as these are more than
-     * two for each frame of a body that was sent, and one for each 512 bytes of it, 1..100000; 0:
-     * 1000 */
+     * two for each frame of a body that was sent, and one for each 512 bytes of it, 1..100000; 0
+     * means 1000 */
     uint32_t controls_max;
 } domus_http2_client_options;
 

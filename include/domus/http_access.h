@@ -44,8 +44,10 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_ACCESS_TEXT_MAX   256u  /* most bytes of each of user, Referer and User-Agent */
-#define DOMUS_HTTP_ACCESS_TARGET_MAX 4096u /* most bytes of a target that target_max may name */
+/* most bytes in a line of each of user, Referer and User-Agent */
+#define DOMUS_HTTP_ACCESS_TEXT_MAX 256u
+/* greatest value of target_max, the most bytes of a target in a line */
+#define DOMUS_HTTP_ACCESS_TARGET_MAX 4096u
 
 /* Number of parts of the queue of lines, of which each thread uses one. */
 #define DOMUS_HTTP_ACCESS_QUEUES 16u
@@ -67,16 +69,17 @@ typedef struct domus_http_access {
     int (*write)(void *context, const char *lines, size_t size);
     void *context; /* argument that `write` gets */
     domus_http_access_format format;
-    /* bytes of each part of the queue, 16 KiB..16 MiB, rounded up to a power of 2; 0: 256 KiB.
+    /* bytes of each part of the queue, 16 KiB..16 MiB, rounded up to a power of 2; 0 means 256 KiB.
      * They are taken when a thread logs its first line */
     uint32_t queue_bytes;
-    /* most bytes of a target in a line, 16..DOMUS_HTTP_ACCESS_TARGET_MAX; 0: 1,024 */
+    /* most bytes of a target in a line, 16..DOMUS_HTTP_ACCESS_TARGET_MAX; 0 means 1,024 */
     uint32_t target_max;
-    /* trusted proxies that have added to X-Forwarded-For, 0..8, as in domus_http_limit */
+    /* number of trusted proxies that have added to X-Forwarded-For, 0..8, as in domus_http_limit */
     uint32_t proxies;
     bool hides_query;
-    uint64_t flush_ns; /* time between two flushes to the file, 10 ms..60 s; 0: 200 ms */
-    void *queue;       /* the queue, for the library alone; NULL at first */
+    /* time between two flushes of lines to the file, 10 ms..60 s; 0 means 200 ms */
+    uint64_t flush_ns;
+    void *queue; /* the queue of lines, for the library alone; NULL at first */
 } domus_http_access;
 
 DOMUS_API extern const domus_http_part domus_http_access_log;
@@ -93,8 +96,8 @@ DOMUS_API int domus_http_access_open(domus_stack *stack, domus_http_access *acce
  * Thread-safety: any foreign thread. */
 DOMUS_API int domus_outside_http_access_open(domus_system *system, domus_http_access *access);
 
-/* Write the lines that are left, and free the queue, when no system uses it any more; it may block.
- * The log can be used again then. */
+/* Write the lines that are left in the queue, and free the queue, when no system uses it any more;
+ * it may block. The log can be used again then. */
 DOMUS_API void domus_http_access_close(domus_http_access *access);
 
 /* Take lines out of the queue, as many whole ones as fit into `room` bytes, of which 8 KiB are

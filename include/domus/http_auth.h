@@ -34,9 +34,9 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_PASSWORD_MAX 128u  /* most bytes of a password */
-#define DOMUS_HTTP_TOKEN_MAX    4096u /* most bytes of a token */
-#define DOMUS_HTTP_REALM_MAX    64u   /* most bytes of a realm */
+#define DOMUS_HTTP_PASSWORD_MAX 128u  /* most bytes of a password of Basic */
+#define DOMUS_HTTP_TOKEN_MAX    4096u /* most bytes of a token of Bearer */
+#define DOMUS_HTTP_REALM_MAX    64u   /* most bytes of the name of a realm */
 
 /* --- functions -------------------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ enum {
     DOMUS_HTTP_BEARER = 2,
 };
 
-/* A user. The last one of a table has a NULL name. */
+/* A user who may come in. The last one of a table has a NULL name. */
 typedef struct domus_http_user {
     /* name of the user, up to DOMUS_HTTP_USER_MAX bytes; with Basic without ':' */
     const char *name;
@@ -90,23 +90,27 @@ typedef struct domus_http_user {
 
 /* The credentials of a request, which are valid during the call that gets them. */
 typedef struct domus_http_credentials {
-    unsigned scheme;    /* DOMUS_HTTP_BASIC or DOMUS_HTTP_BEARER */
-    const char *user;   /* the user of Basic; NULL with Bearer */
-    const char *secret; /* the password or the token, which no NUL needs to follow */
-    size_t secret_size;
+    unsigned scheme;  /* scheme of the credentials, DOMUS_HTTP_BASIC or DOMUS_HTTP_BEARER */
+    const char *user; /* name of the user with Basic; NULL with Bearer */
+    /* the password of Basic or the token of Bearer, which no NUL needs to follow */
+    const char *secret;
+    size_t secret_size; /* number of bytes at `secret` */
 } domus_http_credentials;
 
 /* Options of the part domus_http_authenticate. */
 typedef struct domus_http_auth {
-    const char *realm; /* 1..DOMUS_HTTP_REALM_MAX bytes, printable, without '"' and '\' */
-    unsigned schemes;  /* the schemes that are accepted, one or both */
-    /* users who may come in, up to one whose name is NULL; NULL: `verify` decides */
+    /* name of the realm, 1..DOMUS_HTTP_REALM_MAX bytes, printable, without '"' and '\' */
+    const char *realm;
+    /* the schemes that are accepted, DOMUS_HTTP_BASIC, DOMUS_HTTP_BEARER or both */
+    unsigned schemes;
+    /* table of the users who may come in; NULL: `verify` decides alone */
     const domus_http_user *users;
     /* A function that decides about credentials that no row of `users` has. It sets the user of the
-     * exchange (domus_http_set_user()). Returns 0: they are right; -EACCES: they are not, and the
-     * peer gets 401; DOMUS_PARKED, as domus_ask() has returned it: the resumed function decides,
-     * and ends with domus_http_go_on(), or with domus_http_unauthorized(). Any other negative errno
-     * lets the request fail with it. NULL: such credentials are wrong. */
+     * exchange (domus_http_set_user()). Returns 0 for credentials that are right; -EACCES for wrong
+     * ones, and then the peer gets 401; DOMUS_PARKED, as domus_ask() has returned it: the resumed
+     * function decides, and ends with domus_http_go_on(), or with domus_http_unauthorized(). Any
+     * other negative errno lets the request fail with it. NULL: credentials that no row has are
+     * wrong. */
     int (*verify)(domus_stack *stack, domus_http_exchange *exchange,
                   const domus_http_credentials *credentials, const void *context);
     const void *context; /* argument that `verify` gets */

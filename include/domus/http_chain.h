@@ -55,20 +55,21 @@
 extern "C" {
 #endif
 
-/* Most parts of a chain and of one of its rows together. More: the actor is refused with
- * -EINVAL. */
+/* Most parts of a chain and of one of its rows together. With more, the actor is refused
+ * with -EINVAL. */
 #define DOMUS_HTTP_PARTS_MAX 16u
 
-#define DOMUS_HTTP_USER_MAX 64u /* most bytes of the name of a user */
+#define DOMUS_HTTP_USER_MAX 64u /* most bytes of the name of a user (domus_http_set_user()) */
 
-/* Most bytes of fields that the parts may add to one answer together. More: the request fails with
- * -EMSGSIZE. */
+/* Most bytes of fields that the parts may add to one answer together. With more, the request
+ * fails with -EMSGSIZE. */
 #define DOMUS_HTTP_ADDED_MAX 2048u
 
 /* Most bytes of a body that a part makes for an error. A larger body is not used. */
 #define DOMUS_HTTP_FAILURE_MAX 4096u
 
-/* The result of `enter` of a part that has answered the request, forwarded or kept it. */
+/* The result with which `enter` of a part says that it has answered the request, forwarded it or
+ * kept it. */
 #define DOMUS_HTTP_ANSWERED 2
 
 /* --- exchanges ------------------------------------------------------------------------------ */
@@ -78,20 +79,24 @@ extern "C" {
 typedef struct domus_http_exchange {
     /* address of the client (domus_channel_peer()); it may name nothing */
     const domus_endpoint *peer;
-    const char *via; /* the protocol: "HTTP/1.0", "HTTP/1.1" or "HTTP/2.0" */
-    /* time at which the request entered the chain, as domus_now_ns() says; 0: it has not */
+    const char *via; /* protocol of the request: "HTTP/1.0", "HTTP/1.1" or "HTTP/2.0" */
+    /* time at which the request entered the chain, as domus_now_ns() says; 0: it has not entered */
     uint64_t begun_ns;
-    uint64_t ended_ns; /* time at which the answer was over; set in `end` alone */
+    /* time at which the answer was over; set when `end` is called, and not before */
+    uint64_t ended_ns;
     /* Bytes of the body of the answer that were handed to the connection, without the framing of
      * chunks, and for a body in pieces before compression. */
     uint64_t sent;
-    uint64_t *word;   /* a word of the part that is called, for this exchange alone; 0 at first */
-    uint32_t thread;  /* number of the thread that runs the connection (domus_channel_thread()) */
-    uint16_t status;  /* status of the answer, in `leave` and `end`; 0: there was no answer */
-    uint8_t method;   /* method, a domus_http_method; DOMUS_HTTP_METHODS: it is not known */
+    /* a word that the part that is called may use, for this exchange alone; 0 at first */
+    uint64_t *word;
+    uint32_t thread; /* number of the thread that runs the connection (domus_channel_thread()) */
+    uint16_t status; /* status of the answer, for `leave` and `end`; 0: there was no answer */
+    /* method of the request, a domus_http_method; DOMUS_HTTP_METHODS: it is not known */
+    uint8_t method;
     bool has_entered; /* whether `enter` of the part that runs now was called for this request */
-    bool is_cut;      /* in `end`: whether the answer did not come to its end */
-    int error;        /* in `end`: a negative errno, with which the request has failed; 0: none */
+    bool is_cut;      /* for `end`: whether the answer was cut, and did not come to its end */
+    /* for `end`: the negative errno with which the request has failed; 0: it has not failed */
+    int error;
     /* ids of the request; zeros until domus_http_request_id sets them */
     domus_http_trace trace;
     /* name of the user; "" until a part sets it (domus_http_set_user()) */
@@ -114,7 +119,7 @@ DOMUS_API uint64_t domus_http_client_number(const domus_http_exchange *exchange,
 /* An answer whose head is about to be sent, as `leave` of a part sees it. */
 typedef struct domus_http_leaving {
     uint16_t status;
-    /* errno, negative, with which the request has failed; 0: it was answered, or, without
+    /* negative errno with which the request has failed; 0: it was answered, or, without
      * `has_entered`, the bytes were no request */
     int error;
     domus_slice fields; /* fields of the answer, as its handler has set them */
@@ -165,7 +170,7 @@ typedef struct domus_http_part {
 /* A step of a chain. The last one of a list has a NULL part. */
 typedef struct domus_http_step {
     const domus_http_part *part;
-    /* options of the part: its header says what they are, and whether NULL is allowed; valid as
+    /* options of the part, which its header describes, and says whether NULL is allowed; valid as
      * long as the chain is used */
     const void *options;
 } domus_http_step;
@@ -182,16 +187,18 @@ typedef int domus_http_handler(domus_stack *stack, void *self, const domus_http_
 /* A row of a chain: a route, its handler, and parts. The last row has a NULL path, and needs no
  * handler. */
 typedef struct domus_http_row {
-    domus_http_route on;          /* methods and path of the route, and a number for the user */
-    domus_http_handler *handle;   /* handler of the route, which is not NULL */
-    const domus_http_step *parts; /* further parts for this row alone; NULL: none */
+    domus_http_route on;        /* methods and path of the route, and a number for the user */
+    domus_http_handler *handle; /* handler of the route, which is not NULL */
+    /* further parts that stand around the handler of this row alone; NULL: none */
+    const domus_http_step *parts;
 } domus_http_row;
 
 /* A chain. It is constant, as a pipeline is, and is the option `chain` of the stage. */
 typedef struct domus_http_chain {
-    /* parts around all handlers, up to one whose `part` is NULL; NULL: none */
+    /* parts that stand around all handlers, up to one whose `part` is NULL; NULL: none */
     const domus_http_step *parts;
-    const domus_http_row *rows; /* rows for domus_http_dispatch(); NULL: every request gets 404 */
+    /* rows of routes, for domus_http_dispatch(); NULL: every request gets 404 */
+    const domus_http_row *rows;
 } domus_http_chain;
 
 /* Take a request through the chain of its connection to the handler of its row. It is the handler

@@ -67,28 +67,33 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_ORIGINS_MAX 64u /* most origins of one client */
-/* value of redirects_max: no redirect is followed, each is an answer */
+/* greatest value of origins_max, the most origins that one client has connections to */
+#define DOMUS_HTTP_ORIGINS_MAX 64u
+/* value of redirects_max: no redirect is followed, and each one is the answer */
 #define DOMUS_HTTP_NO_REDIRECTS UINT32_MAX
 
-/* Options of a client. All fields may be 0. */
+/* Options of a client of HTTP. All fields may be 0. */
 typedef struct domus_http_client_options {
     /* The behaviour of connections: domus_http_connection (NULL), domus_http_streaming_connection,
      * or one of the program, which has the stage of HTTP as a client with `origin_form`, and
      * domus_http_client_encodes as its `encodes`. */
     const domus_behaviour *connection;
-    uint32_t origins_max;     /* most origins with connections at a time, 1..64; 0: 16 */
-    uint32_t connections_max; /* most connections to one origin, 1..64; 0: 8 */
-    /* most requests that wait for a connection to one origin; 0: 128 */
+    uint32_t origins_max;     /* most origins that have connections at a time, 1..64; 0 means 16 */
+    uint32_t connections_max; /* most connections to one origin at a time, 1..64; 0 means 8 */
+    /* most requests that wait for a connection to one origin; 0 means 128 */
     uint32_t queue_max;
-    uint32_t redirects_max;      /* most redirects of one request, 1..20; 0: 5 */
-    uint32_t tries_max;          /* most tries of a request that may be done twice, 1..255; 0: 2 */
-    uint64_t timeout_ns;         /* time of an ask without a deadline; 0: 60 s */
-    uint64_t connect_timeout_ns; /* time of one connect; 0: the key connect.timeout */
-    uint64_t idle_timeout_ns;    /* time for which an idle connection is kept; 0: 15 s */
-    /* time for which a host that cannot be reached is left alone, 1 ms..1 h; 0: 1 s */
+    /* most redirects that are followed for one request, 1..20; 0 means 5 */
+    uint32_t redirects_max;
+    /* most times that a request that may be done twice is sent, 1..255; 0 means 2 */
+    uint32_t tries_max;
+    uint64_t timeout_ns; /* longest time of an ask that has no deadline; 0 means 60 s */
+    /* longest time of one connect; 0: as the key connect.timeout says */
+    uint64_t connect_timeout_ns;
+    uint64_t idle_timeout_ns; /* time for which an idle connection is kept open; 0 means 15 s */
+    /* time for which a host that cannot be reached is left alone, 1 ms..1 h; 0 means 1 s */
     uint64_t backoff_ns;
-    const domus_channel_options *channel; /* other settings of connections; copied; NULL: none */
+    /* settings of connections that differ from the configuration; copied; NULL: none */
+    const domus_channel_options *channel;
     /* Byte stages in front of connections of https, up to one whose stage is NULL; they and their
      * options stay valid as long as the client and its connections. NULL: https fails with
      * -EPROTONOSUPPORT. An empty list is -EINVAL. */

@@ -11,10 +11,11 @@
 extern "C" {
 #endif
 
-/* The version of a resource, as far as it is known, that a request is for. */
+/* The version of the resource that a request is for, as far as it is known. */
 typedef struct domus_http_version {
-    const char *etag; /* entity tag, with its quotes: "\"abc\"" or "W/\"abc\""; NULL: none */
-    int64_t modified; /* time of the last change, in seconds since 1970; 0: not known */
+    /* entity tag of the version, with its quotes: "\"abc\"" or "W/\"abc\""; NULL: none */
+    const char *etag;
+    int64_t modified; /* time of the resource's last change, in seconds since 1970; 0: not known */
     bool is_there;    /* whether the resource exists */
 } domus_http_version;
 

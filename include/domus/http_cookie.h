@@ -17,23 +17,27 @@ DOMUS_API bool domus_http_cookie(domus_slice fields, const char *name, domus_sli
 
 /* The attribute SameSite: with which requests of other sites a cookie is sent. */
 typedef enum domus_http_same_site {
-    DOMUS_HTTP_SITE_DEFAULT, /* no attribute; browsers take the cookie for lax */
+    DOMUS_HTTP_SITE_DEFAULT, /* no attribute SameSite is sent; browsers take the cookie for lax */
     DOMUS_HTTP_SITE_LAX,
     DOMUS_HTTP_SITE_STRICT,
-    DOMUS_HTTP_SITE_NONE, /* the cookie is sent with all requests; needs `secure` */
+    /* the cookie is sent with all requests of other sites; this needs `secure` */
+    DOMUS_HTTP_SITE_NONE,
 } domus_http_same_site;
 
-/* A cookie to be set. */
+/* A cookie that an answer sets in the browser. */
 typedef struct domus_http_set_cookie {
     const char *name;
-    const char *value;  /* value of the cookie; "", with a max_age of -1, removes it */
-    const char *path;   /* path below which it is sent; NULL: the folder of the request's path */
-    const char *domain; /* domain to whose hosts it is sent; NULL: the host of the request alone */
-    /* seconds for which it lives; 0: as long as the browser runs; below: it is removed */
+    const char *value; /* value of the cookie; "" with a max_age of -1 removes the cookie */
+    /* path below which the cookie is sent; NULL: the folder of the request's path */
+    const char *path;
+    /* domain to whose hosts the cookie is sent; NULL: the host of the request alone */
+    const char *domain;
+    /* seconds for which the cookie lives; 0: as long as the browser runs; less than 0: the cookie
+     * is removed */
     int64_t max_age;
     bool secure;
-    bool http_only; /* whether it is hidden from scripts */
-    uint8_t site;   /* attribute SameSite, a domus_http_same_site */
+    bool http_only; /* whether the cookie is hidden from scripts (HttpOnly) */
+    uint8_t site;   /* attribute SameSite of the cookie, a domus_http_same_site */
 } domus_http_set_cookie;
 
 /* Add a field Set-Cookie (domus_http_add()). Returns 0; -EINVAL for a name that is no token, for

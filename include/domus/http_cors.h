@@ -30,9 +30,9 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_ORIGIN_MAX   255u   /* most bytes of an origin in the list */
-#define DOMUS_HTTP_CORS_NAMES   512u   /* most bytes of `headers`, and of `exposed` */
-#define DOMUS_HTTP_CORS_AGE_MAX 86400u /* most seconds that max_age_s may name */
+#define DOMUS_HTTP_ORIGIN_MAX   255u   /* most bytes of an origin in the list of allowed origins */
+#define DOMUS_HTTP_CORS_NAMES   512u   /* most bytes of the options `headers` and `exposed`, each */
+#define DOMUS_HTTP_CORS_AGE_MAX 86400u /* greatest value of max_age_s, in seconds */
 
 /* Options of the part domus_http_cross_origin. */
 typedef struct domus_http_cors {
@@ -40,16 +40,18 @@ typedef struct domus_http_cors {
      * path; up to a NULL. "*" as the only one: all. "null" is refused, because any page can have
      * that origin. They are compared byte by byte. */
     const char *const *origins;
-    bool credentials; /* whether cookies and Authorization may come along; not with "*" */
-    /* methods that may be used, as DOMUS_HTTP_ON() of each; 0: GET, HEAD and POST */
+    /* whether cookies and Authorization may come along with requests; not with the origin "*" */
+    bool credentials;
+    /* methods that other sites may use, as DOMUS_HTTP_ON() of each; 0: GET, HEAD and POST */
     uint32_t methods;
     const char *headers; /* names of fields that requests may have beside the safe ones, as in
                             "Content-Type, X-Request-Id"; NULL: none. "*": all but Authorization,
                             not with `credentials` */
-    /* names of fields of answers that pages may read; NULL: none. "*": all, not with
+    /* names of fields of answers that pages of other sites may read; NULL: none. "*": all, not with
      * `credentials` */
     const char *exposed;
-    /* seconds for which a browser may remember a preflight; 0: it is not said */
+    /* seconds for which a browser may remember the answer to a preflight; 0: the answer does not
+     * say it */
     uint32_t max_age_s;
 } domus_http_cors;
 

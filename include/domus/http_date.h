@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_DATE_SIZE 29u /* bytes of a date without its zero */
+#define DOMUS_HTTP_DATE_SIZE 29u /* bytes of a date of HTTP without the zero at its end */
 
 /* Write a date, and a zero behind it. `seconds` count from 1970, 0..253402300799 (the year 9999);
  * others become the nearest of these. */

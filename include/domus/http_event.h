@@ -11,16 +11,17 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_EVENTS "text/event-stream" /* the media type of server-sent events */
+#define DOMUS_HTTP_EVENTS "text/event-stream" /* media type of an answer of server-sent events */
 
 /* An event for a browser. A field that is NULL is left away. An event without data changes what the
  * browser knows of the stream, and is not shown to the page. */
 typedef struct domus_http_event {
-    const char *name; /* type of the event; NULL: "message" */
+    const char *name; /* type of the event, which the page listens for; NULL: "message" */
     /* id of the event; the browser sends the last one as Last-Event-ID when it connects again */
     const char *id;
-    const char *data;  /* any text; the page gets it with LF for each end of a line */
-    uint32_t retry_ms; /* time after which the browser connects again, in ms; 0: not said */
+    const char *data; /* text of the event; the page gets it with LF for each end of a line */
+    /* time in ms after which the browser connects again; 0: the event does not say it */
+    uint32_t retry_ms;
 } domus_http_event;
 
 /* Append an event to an answer. Returns as domus_append(); -EINVAL for a name or an id with an end

@@ -76,16 +76,19 @@ extern "C" {
 /* A directory that is served, and how. It is the caller's, and stays valid and as it is while
  * requests are answered from it. */
 typedef struct domus_http_files {
-    /* the directory that is served, open for reading; NULL: all requests get 503 */
+    /* handle of the directory that is served, open for reading; NULL: all requests get 503 */
     domus_file *root;
-    /* name of the file that stands for a folder; NULL: "index.html"; "": folders have none */
+    /* name of the file that is sent for a folder; NULL: "index.html"; "": requests for folders get
+     * 404 */
     const char *index;
-    const char *cache_control; /* value of Cache-Control, up to 255 bytes; NULL: no such field */
-    /* most bytes of a file that leaves as one message, up to files.readMax; 0: 64 KiB */
+    /* value of the field Cache-Control, up to 255 bytes; NULL: no such field */
+    const char *cache_control;
+    /* most bytes of a file that leaves as one message, up to files.readMax; 0 means 64 KiB */
     uint32_t whole_max;
-    bool hidden;         /* whether names that begin with a dot are served, too */
-    bool compressed;     /* whether NAME.gz is sent in place of NAME, if there is one */
-    uint8_t ranges_max;  /* most ranges of one request, 1..64; 0: 16. A request for more gets 200 */
+    bool hidden;     /* whether files whose names begin with a dot are served, too */
+    bool compressed; /* whether NAME.gz is sent in place of NAME, if there is one */
+    /* most ranges of one request, 1..64; 0 means 16. A request for more gets the whole file */
+    uint8_t ranges_max;
     uint8_t reserved[1]; /* 0 */
 } domus_http_files;
 

@@ -36,12 +36,13 @@ typedef struct domus_http_form {
 
 /* Limits of a form. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http_form_limits {
-    uint32_t fields_max; /* most fields of a form; 0: 100 */
-    uint32_t name_max;   /* most bytes of a name, decoded; 0: 128 */
-    uint32_t value_max;  /* most bytes of a value, decoded; 0: 64 KiB */
+    uint32_t fields_max; /* most fields of a form, or parameters of a query; 0 means 100 */
+    uint32_t name_max;   /* most bytes of the name of a field, decoded; 0 means 128 */
+    uint32_t value_max;  /* most bytes of the value of a field, decoded; 0 means 64 KiB */
 } domus_http_form_limits;
 
-/* Returns whether the Content-Type of a request says that its body is such a form. */
+/* Returns whether the Content-Type of a request says that its body is a form
+ * (application/x-www-form-urlencoded). */
 DOMUS_API bool domus_http_is_form(const domus_http_request *request);
 
 /* Read a form as a whole, and check it.
@@ -51,29 +52,31 @@ DOMUS_API bool domus_http_is_form(const domus_http_request *request);
 DOMUS_API int domus_http_form_read(domus_slice body, const domus_http_form_limits *limits,
                                    domus_http_form *ret_form, const char **ret_wrong);
 
-/* Read the next field, in the order in which they were sent; its texts are not decoded
+/* Read the next field of a form, in the order in which fields were sent; its texts are not decoded
  * (domus_http_decode()). `*at` begins as 0. Returns false behind the last one. */
 DOMUS_API bool domus_http_form_next(const domus_http_form *form, uint32_t *at,
                                     domus_http_parameter *ret_field);
 
-/* Write the text of a field, decoded and followed by a zero, to `to`, which has room for `room`
- * bytes with that zero. The text is UTF-8 without a byte 0; line ends are as they were sent, mostly
- * CR LF.
+/* Write the text of the field `name`, decoded and followed by a zero, to `to`, which has room for
+ * `room` bytes with that zero. The text is UTF-8 without a byte 0; line ends are as they were sent,
+ * mostly CR LF.
  *
  * Returns the bytes of the text; -ENOENT without such a field; -ENOTUNIQ when there are several;
  * -EMSGSIZE when it does not fit; -EILSEQ when it is no text. */
 DOMUS_API int64_t domus_http_form_text(const domus_http_form *form, const char *name, char *to,
                                        size_t room);
 
-/* Read a number, in digits with perhaps a '-' before them, without zeros before it, and without
- * spaces. Returns 0; -ENOENT without such a field; -ENOTUNIQ when there are several; -EINVAL when
- * it is no number, also for an empty field; -ERANGE when it is below `least` or above `most`. */
+/* Read the number that the field `name` holds, in digits with perhaps a '-' before them, without
+ * zeros before it, and without spaces. Returns 0; -ENOENT without such a field; -ENOTUNIQ when
+ * there are several; -EINVAL when it is no number, also for an empty field; -ERANGE when it is
+ * below `least` or above `most`. */
 DOMUS_API int domus_http_form_number(const domus_http_form *form, const char *name, int64_t least,
                                      int64_t most, int64_t *ret_number);
 
-/* Read a check box. Browsers send "on" for one that is checked, or the value that the page gives
- * it, and leave out one that is not. "on", "1" and "true" are true; "off", "0" and "false", and a
- * field that is not there, are false. Returns 0; -ENOTUNIQ; -EINVAL for any other value. */
+/* Read the field of a check box. Browsers send "on" for one that is checked, or the value that the
+ * page gives it, and leave out one that is not. "on", "1" and "true" are true; "off", "0" and
+ * "false", and a field that is not there, are false. Returns 0; -ENOTUNIQ; -EINVAL for any other
+ * value. */
 DOMUS_API int domus_http_form_flag(const domus_http_form *form, const char *name, bool *ret_flag);
 
 #ifdef __cplusplus

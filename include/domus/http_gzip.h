@@ -46,16 +46,17 @@ extern "C" {
 /* How answers are compressed, and the streams of all channels whose options point to it. It is the
  * caller's, and valid as long as the pipeline is used. Threads use it at the same time. */
 typedef struct domus_http_gzip {
-    uint32_t streams_max; /* most streams of zlib at a time, 1..65536; 0: 64 */
-    uint32_t least;       /* least bytes of a body that is compressed; 0: 512 */
-    /* most bytes of a whole body that is compressed, up to 1 MiB; 0: 64 KiB */
+    uint32_t streams_max; /* most streams of zlib in use at a time, 1..65536; 0 means 64 */
+    uint32_t least;       /* least bytes of a body that is compressed; 0 means 512 */
+    /* most bytes of a whole body that is compressed, up to 1 MiB; 0 means 64 KiB */
     uint32_t whole_max;
-    /* level of compression, from 1, which is quick, to 9, which is small; 0: 1 */
+    /* level of compression, from 1, which is quick, to 9, which makes the body smallest; 0 means
+     * 1 */
     uint8_t level;
     uint8_t reserved[3]; /* 0 */
     /* The fields below are for the library alone, and begin as 0. */
-    uint32_t streams;                 /* streams of zlib that there are, in use or not */
-    void *idle[DOMUS_HTTP_GZIP_IDLE]; /* streams of zlib that are not in use */
+    uint32_t streams;                 /* number of streams of zlib that exist, in use or not */
+    void *idle[DOMUS_HTTP_GZIP_IDLE]; /* the streams of zlib that are not in use */
 } domus_http_gzip;
 
 /* Free the streams of zlib that are not in use, at the end of a program, or when there is nothing

@@ -25,7 +25,8 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_PARAMETER_MAX 1024u /* most bytes of the value of a parameter, with a zero */
+/* room for the value of a parameter of a query in bytes, with a zero at its end */
+#define DOMUS_HTTP_PARAMETER_MAX 1024u
 
 /* Read the body of the request that is handled into the struct of a table. If the stage has
  * `streams`, bodies have up to `whole_max` bytes (domus/http.h). One whose length was not said is
@@ -132,7 +133,9 @@ static inline bool domus_http_read_query(domus_stack *stack, const domus_http_re
         error = domus_json_read_slice(table, NULL, json, ret_value, ret_memory, &wrong);
         if (error != 0) {
             problem.status = (uint16_t)domus_json_status(&wrong);
-            wrong.line = 0; /* the text is none that the client has seen */
+            /* no line and column: this text was made from the query, and the client has not seen
+             * it */
+            wrong.line = 0;
             (void)domus_json_explain(&wrong, words, sizeof words);
         }
     }
@@ -161,7 +164,7 @@ static inline int domus_http_make_json(uint16_t status, const domus_json_table *
     response.media = table != NULL ? "application/json" : NULL;
     int error = table != NULL ? domus_json_write(table, value, &body, NULL) : 0;
     if (error != 0)
-        body.error = error; /* the end says it, and frees the bytes */
+        body.error = error; /* domus_append_end() then returns this error, and frees the bytes */
     error = domus_append_end(&body, &response.body);
     if (fields != NULL) {
         int other = domus_append_end(fields, &response.fields);
@@ -193,8 +196,8 @@ static inline int domus_http_reply_json(domus_stack *stack, uint16_t status,
 }
 
 /* Answer a GET with a value as JSON, as domus_http_reply_json() does, with status 200, an ETag, and
- * 304 if the client has the answer already (domus/http_tag.h). Not for what changes anything, whose
- * conditions are looked at before. */
+ * 304 if the client has the answer already (domus/http_tag.h). This is not for requests that
+ * change anything, because their conditions have to be checked before. */
 static inline int domus_http_reply_json_tagged(domus_stack *stack, const domus_json_table *table,
                                                const void *value)
 {

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-/* Greatest values of fields of the options. */
+/* The greatest values of fields of domus_http_limit. */
 #define DOMUS_HTTP_LIMIT_BUCKETS_MAX (1u << 24)
 #define DOMUS_HTTP_LIMIT_SPAN_MAX    UINT64_C(86400000000000) /* ns */
 #define DOMUS_HTTP_LIMIT_PROXIES_MAX 8u
@@ -45,16 +45,20 @@ extern "C" {
 typedef struct domus_http_limit {
     /* tokens that a bucket gets in each period, from 1 up to one in a microsecond */
     uint32_t count;
-    uint32_t burst;     /* tokens of a full bucket; 0: `count`. A bucket fills up within a day */
-    uint64_t period_ns; /* length of a period, up to a day; 0: 1 s */
-    /* number of buckets, 8..DOMUS_HTTP_LIMIT_BUCKETS_MAX, rounded up to a power of 2; 0: 16,384 */
+    /* tokens that a full bucket has; 0: `count`. A bucket may take up to a day to fill up */
+    uint32_t burst;
+    uint64_t period_ns; /* length of the period, up to a day; 0 means 1 s */
+    /* number of buckets in the table, 8..DOMUS_HTTP_LIMIT_BUCKETS_MAX, rounded up to a power of 2;
+     * 0 means 16,384 */
     uint32_t buckets;
-    /* trusted proxies, up to DOMUS_HTTP_LIMIT_PROXIES_MAX, that have added to X-Forwarded-For;
-     * 0: the field is not looked at */
+    /* number of trusted proxies that have added to X-Forwarded-For, up to
+     * DOMUS_HTTP_LIMIT_PROXIES_MAX; 0: the field is not looked at */
     uint32_t proxies;
-    uint8_t v4_bits; /* leading bits of an IPv4 address that count, 1..32; 0: 32 */
-    uint8_t v6_bits; /* leading bits of an IPv6 address that count, 1..128; 0: 64 */
-    /* whether answers get RateLimit-Policy and RateLimit
+    /* leading bits of an IPv4 address by which clients are told apart, 1..32; 0 means 32 */
+    uint8_t v4_bits;
+    /* leading bits of an IPv6 address by which clients are told apart, 1..128; 0 means 64 */
+    uint8_t v6_bits;
+    /* whether answers get the fields RateLimit-Policy and RateLimit
      * (draft-ietf-httpapi-ratelimit-headers-10) */
     bool tells;
     /* A function that says for whom a request counts: a part of the request (an API key), or the

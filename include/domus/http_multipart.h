@@ -52,29 +52,32 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_BOUNDARY_MAX       70u   /* most bytes of a boundary (RFC 2046) */
-#define DOMUS_HTTP_MULTIPART_EDGE_MAX 1024u /* most bytes on either side of the boundaries */
-#define DOMUS_HTTP_MULTIPART_PAD_MAX  64u   /* most spaces behind a boundary */
+#define DOMUS_HTTP_BOUNDARY_MAX 70u /* most bytes of the boundary of a form (RFC 2046) */
+/* most bytes of text before the first boundary, and of text behind the last one */
+#define DOMUS_HTTP_MULTIPART_EDGE_MAX 1024u
+/* most spaces behind a boundary in its line */
+#define DOMUS_HTTP_MULTIPART_PAD_MAX 64u
 
 /* Limits of a form. NULL: all defaults. A limit of 0 is its default. More than a limit is
  * refused with -EMSGSIZE. */
 typedef struct domus_http_multipart_limits {
-    uint32_t parts_max; /* most parts of a form, 1..65536; 0: 64 */
-    /* most bytes of the head of a part, with its empty line, 64..65536; 0: 2048 */
+    uint32_t parts_max; /* most parts of a form, 1..65536; 0 means 64 */
+    /* most bytes of the head of a part, with its empty line, 64..65536; 0 means 2048 */
     uint32_t head_max;
-    uint32_t name_max;     /* most bytes of a name, 1..65536; 0: 128 */
-    uint32_t filename_max; /* most bytes of a file name, 1..65536; 0: 255 */
+    uint32_t name_max;     /* most bytes of the name of a part, 1..65536; 0 means 128 */
+    uint32_t filename_max; /* most bytes of the file name of a part, 1..65536; 0 means 255 */
     uint64_t part_max;     /* most bytes of one part; 0: as whole_max */
-    uint64_t whole_max;    /* most bytes of the body with all boundaries; 0: 64 MiB */
+    uint64_t whole_max;    /* most bytes of the whole body with all boundaries; 0 means 64 MiB */
 } domus_http_multipart_limits;
 
 /* The kinds of events that the parser gives. */
 typedef enum domus_http_multipart_kind {
-    DOMUS_HTTP_NOTHING,  /* no event yet: the bytes were used */
-    DOMUS_HTTP_PART,     /* beginning of a part */
-    DOMUS_HTTP_BYTES,    /* some bytes of the part */
-    DOMUS_HTTP_PART_END, /* end of the part */
-    DOMUS_HTTP_DONE,     /* the last boundary was read; bytes that follow are passed over */
+    DOMUS_HTTP_NOTHING,  /* there is no event yet: the bytes were used, and more are needed */
+    DOMUS_HTTP_PART,     /* a part begins: its name, its file name and its type are known */
+    DOMUS_HTTP_BYTES,    /* some bytes of the part have come */
+    DOMUS_HTTP_PART_END, /* the part has ended */
+    /* the last boundary was read; bytes of the body that follow are passed over */
+    DOMUS_HTTP_DONE,
 } domus_http_multipart_kind;
 
 /* An event of the parser. Its pointers are valid until the next call with this parser; `bytes` that
@@ -90,7 +93,7 @@ typedef struct domus_http_multipart_event {
     /* Content-Type of the part, as it was sent; "": none, which means text/plain */
     const char *type;
     uint32_t type_size;
-    const char *bytes; /* bytes of a BYTES event, one at least */
+    const char *bytes; /* bytes of the part that a BYTES event brings, at least one */
     size_t size;
 } domus_http_multipart_event;
 
@@ -119,8 +122,8 @@ DOMUS_API int64_t domus_http_multipart_next(domus_http_multipart *form, const ch
  * the error of a call before. */
 DOMUS_API int domus_http_multipart_end(domus_http_multipart *form);
 
-/* Returns words for the error of a parser, a constant; "" without an error. They show nothing of
- * the bytes that were sent. */
+/* Returns words for the error of a parser, a constant; "" without an error. The words show nothing
+ * of the bytes that were sent. */
 DOMUS_API const char *domus_http_multipart_wrong(const domus_http_multipart *form);
 
 #ifdef __cplusplus

@@ -23,15 +23,17 @@ extern "C" {
 /* The media type of a problem. */
 #define DOMUS_HTTP_PROBLEM_MEDIA "application/problem+json"
 
-/* A problem. Texts may have any bytes: a character that is no ASCII is written as a JSON escape,
- * and bytes that are no UTF-8 as U+FFFD. */
+/* A problem: an error that is told as JSON. Texts may have any bytes: a character that is no ASCII
+ * is written as a JSON escape, and bytes that are no UTF-8 as U+FFFD. */
 typedef struct domus_http_problem {
     uint16_t status; /* status of the answer, 400..599 */
     /* address that names the kind of problem; NULL: "about:blank", and the member is left away */
     const char *type;
-    const char *title;    /* title of the kind of problem; NULL: the reason of the status */
-    const char *detail;   /* text about this occurrence; NULL: the member is left away */
-    const char *instance; /* address of this occurrence; NULL: the member is left away */
+    const char *title; /* title of the kind of problem; NULL: the reason of the status */
+    /* text about this occurrence of the problem; NULL: the member is left away */
+    const char *detail;
+    /* address that names this occurrence of the problem; NULL: the member is left away */
+    const char *instance;
     /* Further members, as JSON that the program has made: "\"balance\":30,\"accounts\":[]". They
      * are written as they are. NULL: none */
     const char *members;
@@ -46,7 +48,7 @@ DOMUS_API int domus_http_append_problem(domus_appender *to, const domus_http_pro
 DOMUS_API int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *problem,
                                        domus_appender *fields);
 
-/* Options of the part domus_http_problems; NULL: zeros. */
+/* Options of the part domus_http_problems; NULL: all fields are zero. */
 typedef struct domus_http_problems_options {
     bool names_request;
 } domus_http_problems_options;

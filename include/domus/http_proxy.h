@@ -101,25 +101,27 @@ extern "C" {
 /* Options of a proxy: where requests go, and how. It stays valid as long as a request is under
  * way. */
 typedef struct domus_http_proxy {
-    domus_address upstream; /* the pool of connections to the server, whose bodies come in pieces */
-    /* another pool, for requests that may become tunnels; {NULL, 0}: they take connections of
+    /* the pool of connections to the server, which have their bodies in pieces */
+    domus_address upstream;
+    /* another pool, for requests that may become tunnels; {NULL, 0}: tunnels take connections of
      * `upstream` */
     domus_address tunnels;
     /* prefix that is taken off paths that begin with it, in its normal form; NULL: none */
     const char *path;
-    const char *host;     /* Host that the server gets; NULL: that of the request */
-    const char *name;     /* name of this proxy in Via, a token; NULL: "domus" */
-    const char *origin;   /* a further name of the server in its own addresses: a host, perhaps
-                             with a port; NULL: none */
-    bool trusts_clients;  /* whether clients are proxies, which say who has asked */
-    bool secure;          /* whether clients come by https */
-    bool passes_trailers; /* whether fields behind bodies in chunks are passed on */
-    bool keeps_location;  /* whether Location comes back as the server has sent it */
+    const char *host;   /* value of Host that the server gets; NULL: that of the request */
+    const char *name;   /* name of this proxy in the field Via, a token; NULL: "domus" */
+    const char *origin; /* a further name of the server in its own addresses: a host, perhaps
+                           with a port; NULL: none */
+    /* whether the clients of this proxy are proxies themselves, which say who has asked */
+    bool trusts_clients;
+    bool secure;          /* whether clients reach this proxy by https */
+    bool passes_trailers; /* whether trailers, the fields behind bodies in chunks, are passed on */
+    bool keeps_location;  /* whether the field Location comes back as the server has sent it */
     /* Protocols that requests may change to, in small letters and up to a NULL; NULL: "websocket"
      * alone. "h2c" and "h2" never are */
     const char *const *upgrades;
-    /* time within which the answer has to begin, for a request without a body or with a whole
-     * one; 0: 60 s. For other requests, and for pauses within bodies, answer_timeout_ns of the
+    /* time within which the answer has to begin, for a request without a body or with a whole one;
+     * 0 means 60 s. For other requests, and for pauses within bodies, answer_timeout_ns of the
      * pool's channel options holds */
     uint64_t timeout_ns;
 } domus_http_proxy;

@@ -32,11 +32,11 @@ DOMUS_API int domus_http_encode(domus_appender *appender, const void *bytes, siz
 /* A parameter of a query or a form, not decoded. Its slices own nothing. */
 typedef struct domus_http_parameter {
     domus_slice name;
-    domus_slice value; /* the value; empty if there is no '=' */
+    domus_slice value; /* value of the parameter; empty if there is no '=' */
 } domus_http_parameter;
 
-/* Read the next parameter of "a=b&c". `*at` begins as 0. Empty ones are passed over. Returns false
- * behind the last one. */
+/* Read the next parameter of a query such as "a=b&c". `*at` begins as 0. Empty parameters are
+ * passed over. Returns false behind the last one. */
 DOMUS_API bool domus_http_next_parameter(domus_slice query, uint32_t *at,
                                          domus_http_parameter *ret_parameter);
 

@@ -39,28 +39,32 @@ extern "C" {
 typedef struct domus_http_route {
     uint32_t methods; /* methods of the route: DOMUS_HTTP_ON() of each */
     const char *path;
-    uint32_t id; /* a number for the user */
+    uint32_t id; /* a number by which the program knows the route */
 } domus_http_route;
 
 /* The route that was found for a request. Its slices own nothing, and are valid as long as the
  * request. */
 typedef struct domus_http_match {
-    const domus_http_route *route; /* the first route that fits; NULL: none fits */
-    uint32_t allowed; /* methods of all routes whose path fits; 0: there is no such path */
-    uint8_t method;   /* the method of the request */
-    uint8_t count;    /* number of `values` */
-    domus_slice values[DOMUS_HTTP_VALUES_MAX]; /* values of the segments in braces, in order */
+    /* the first route whose path and methods fit the request; NULL: none fits */
+    const domus_http_route *route;
+    /* methods of all routes whose path fits, as DOMUS_HTTP_ON() of each; 0: no path fits */
+    uint32_t allowed;
+    uint8_t method; /* the method of the request, a domus_http_method */
+    uint8_t count;  /* number of `values` in use */
+    /* values of the segments in braces, in the order of the path */
+    domus_slice values[DOMUS_HTTP_VALUES_MAX];
 } domus_http_match;
 
 DOMUS_API domus_http_match domus_http_find_route(const domus_http_route *routes,
                                                  const domus_http_request *request);
 
-/* Returns the value of the segment "{name}"; the empty slice if the route has no such segment. */
+/* Returns the value of the segment in braces "{name}"; the empty slice if the route has no such
+ * segment. */
 DOMUS_API domus_slice domus_http_route_value(const domus_http_match *match, const char *name);
 
-/* Read the value of a segment as a whole number, in digits with perhaps a '-' before them, and
- * without zeros before it. Returns 0; -ENOENT if the route has no such segment; -EINVAL when it is
- * no number; -ERANGE when it is below `least` or above `most`. */
+/* Read the value of a segment in braces as a whole number, in digits with perhaps a '-' before
+ * them, and without zeros before it. Returns 0; -ENOENT if the route has no such segment; -EINVAL
+ * when it is no number; -ERANGE when it is below `least` or above `most`. */
 DOMUS_API int domus_http_route_number(const domus_http_match *match, const char *name,
                                       int64_t least, int64_t most, int64_t *ret_number);
 

@@ -38,7 +38,8 @@ extern "C" {
 /* Settings of the cookie of a session. NULL: all defaults. */
 typedef struct domus_http_session_cookie {
     const char *name; /* name of the cookie; NULL: "__Host-session", or "session" if `insecure` */
-    /* seconds after which the session expires, here and in the browser, up to 400 days; 0: 12 h */
+    /* seconds after which the session expires, here and in the browser, up to 400 days; 0 means 12
+     * h */
     int64_t lifetime_s;
     uint8_t site; /* attribute SameSite, a domus_http_same_site; DEFAULT: Lax */
     /* whether the cookie has no Secure, for plain http on the machine of a developer. Then the
@@ -68,7 +69,7 @@ DOMUS_API int domus_http_session_seal(domus_appender *fields,
                                       const domus_http_keys *keys, int64_t now, const void *value,
                                       size_t size);
 
-/* Read the value from the fields of a request.
+/* Read the value of a session from the cookie in the fields of a request.
  *
  * Returns its bytes; -ENOENT without such a cookie; -EINVAL for a wrong `cookie`; and as
  * domus_http_unsign(). */
@@ -91,20 +92,22 @@ typedef struct domus_http_session_id {
  * seed of a test kit. Returns 0; the error of getrandom(2). */
 DOMUS_API int domus_http_session_make_id(domus_http_session_id *ret_id);
 
-/* Add a Set-Cookie with an id. Returns as domus_http_session_seal(). */
+/* Add a Set-Cookie with the id of a session. Returns as domus_http_session_seal(). */
 DOMUS_API int domus_http_session_set_id(domus_appender *fields,
                                         const domus_http_session_cookie *cookie,
                                         const domus_http_session_id *id);
 
-/* Read the id from the fields of a request. Returns 0; -ENOENT without such a cookie; -EBADMSG when
- * its value is no id; -EINVAL for a wrong `cookie`. */
+/* Read the id of a session from the cookie in the fields of a request. Returns 0; -ENOENT without
+ * such a cookie; -EBADMSG when its value is no id; -EINVAL for a wrong `cookie`. */
 DOMUS_API int domus_http_session_get_id(domus_slice fields, const domus_http_session_cookie *cookie,
                                         domus_http_session_id *ret_id);
 
 /* --- tokens of forms -------------------------------------------------------------------------- */
 
-#define DOMUS_HTTP_CSRF_SIZE        64u  /* characters of a token: letters, digits, '-' and '_' */
-#define DOMUS_HTTP_CSRF_SESSION_MAX 256u /* most bytes that stand for a session */
+/* characters of a token for a form: letters, digits, '-' and '_' */
+#define DOMUS_HTTP_CSRF_SIZE 64u
+/* most bytes by which a session is named to domus_http_csrf_make() */
+#define DOMUS_HTTP_CSRF_SESSION_MAX 256u
 
 /* Make a token for a session, which is some bytes that are its own and no other's, such as its id.
  * It has a random part, so that a page which is compressed does not tell it bit by bit (BREACH).
@@ -116,7 +119,7 @@ DOMUS_API int domus_http_session_get_id(domus_slice fields, const domus_http_ses
 DOMUS_API int domus_http_csrf_make(const domus_http_keys *keys, const void *session, size_t size,
                                    char *to);
 
-/* Returns whether a text is a right token for this session. */
+/* Returns whether a text that a form has brought is a right token for this session. */
 DOMUS_API bool domus_http_csrf_is_right(const domus_http_keys *keys, const void *session,
                                         size_t size, const char *text, size_t text_size);
 

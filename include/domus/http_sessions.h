@@ -39,14 +39,16 @@ extern "C" {
 
 /* Options of a table of sessions. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http_sessions_options {
-    /* most sessions, 1..1,000,000; 0: 10,000. Each takes 8 to 16 bytes beforehand */
+    /* most sessions of a table, 1..1,000,000; 0 means 10,000. Each takes 8 to 16 bytes
+     * beforehand */
     uint32_t count_max;
-    uint32_t value_max; /* most bytes of a value, up to 1 MiB; 0: 4 KiB */
-    /* most bytes of all values, with DOMUS_HTTP_SESSION_COST for each session; 0: 16 MiB. At
+    uint32_t value_max; /* most bytes of the value of a session, up to 1 MiB; 0 means 4 KiB */
+    /* most bytes of all values, with DOMUS_HTTP_SESSION_COST for each session; 0 means 16 MiB. At
      * least value_max and one cost */
     uint64_t bytes_max;
-    uint64_t idle_ns;     /* time after which a session that nobody has used is gone; 0: 30 min */
-    uint64_t lifetime_ns; /* greatest age of a session; 0: 12 h */
+    /* time after which a session that nobody has used is gone; 0 means 30 min */
+    uint64_t idle_ns;
+    uint64_t lifetime_ns; /* greatest age of a session, however much it is used; 0 means 12 h */
     /* whether at a bound new sessions and larger values are refused with -ENOBUFS */
     bool refuses;
     uint8_t reserved[7]; /* 0 */
@@ -55,7 +57,8 @@ typedef struct domus_http_sessions_options {
     int (*draw)(void *to, size_t size);
 } domus_http_sessions_options;
 
-#define DOMUS_HTTP_SESSION_COST 192u /* bytes that a session counts for beside its value */
+/* bytes that a session counts for in bytes_max, beside those of its value */
+#define DOMUS_HTTP_SESSION_COST 192u
 
 /* --- the table -------------------------------------------------------------------------------- */
 
@@ -78,18 +81,18 @@ DOMUS_API domus_http_sessions *domus_http_sessions_close(domus_http_sessions *se
 DOMUS_API int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns,
                                         domus_slice value, domus_http_session_id *ret_id);
 
-/* Find a session. The slice is the table's, and valid until the next call with it. Returns 0;
- * -ENOENT. */
+/* Find the session of an id. The slice is the table's, and valid until the next call with it.
+ * Returns 0; -ENOENT. */
 DOMUS_API int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
                                        const domus_http_session_id *id, domus_slice *ret_value);
 
-/* Give a session another value. Ownership and results as of domus_http_sessions_begin(); -ENOENT.
- */
+/* Give the session of an id another value. Ownership and results as of domus_http_sessions_begin();
+ * -ENOENT. */
 DOMUS_API int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
                                       const domus_http_session_id *id, domus_slice value);
 
-/* Give a session another id. Returns 0; -ENOENT; the error of getrandom(2), and the session is as
- * it was. */
+/* Give the session of an id another id, which is drawn. Returns 0; -ENOENT; the error of
+ * getrandom(2), and the session is as it was. */
 DOMUS_API int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
                                         const domus_http_session_id *id,
                                         domus_http_session_id *ret_id);

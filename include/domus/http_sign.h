@@ -39,8 +39,8 @@ extern "C" {
 
 #define DOMUS_HTTP_KEY_LEAST     32u /* least and most bytes of a key */
 #define DOMUS_HTTP_KEY_MOST      64u
-#define DOMUS_HTTP_KEYS_MAX      8u    /* most keys of a ring */
-#define DOMUS_HTTP_KEYS_TEXT_MAX 8192u /* most bytes of a text or a file of keys */
+#define DOMUS_HTTP_KEYS_MAX      8u    /* most keys of a ring of keys */
+#define DOMUS_HTTP_KEYS_TEXT_MAX 8192u /* most bytes of a text, or a file, that holds keys */
 /* bytes of room for the words that say what is wrong with a text of keys */
 #define DOMUS_HTTP_KEYS_WORDS     128u
 #define DOMUS_HTTP_KEY_NAME_BYTES 4u
@@ -94,9 +94,9 @@ DOMUS_API void domus_http_keys_wipe(domus_http_keys *ring);
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-#define DOMUS_HTTP_SIGNED_MAX  8192u /* most bytes of a value */
-#define DOMUS_HTTP_PURPOSE_MAX 128u  /* most bytes of a purpose */
-/* the argument `expires` of a value that does not expire */
+#define DOMUS_HTTP_SIGNED_MAX  8192u /* most bytes of a value that is signed */
+#define DOMUS_HTTP_PURPOSE_MAX 128u  /* most bytes of a purpose for which a value is signed */
+/* argument `expires` for a value that never expires */
 #define DOMUS_HTTP_NEVER INT64_MAX
 /* The most bytes of the signed value of `size` bytes. */
 #define DOMUS_HTTP_SIGNED_SIZE(size)                                                               \

@@ -36,9 +36,9 @@ extern "C" {
  * message. */
 typedef struct domus_http_trace {
     uint8_t trace[16]; /* the id of the whole trace; zeros: there is no trace */
-    uint8_t span[8];   /* the id of the work that this side does for the request */
+    uint8_t span[8];   /* the id of the span: of the work that this side does for the request */
     uint8_t flags;     /* flags of the trace; 1: it is recorded (sampled) */
-    bool continued;    /* whether the peer has named the trace */
+    bool continued;    /* whether the peer has named the trace that is continued */
     char id[DOMUS_HTTP_REQUEST_ID_MAX + 1]; /* X-Request-Id, the id of the request; "": none */
 } domus_http_trace;
 
@@ -68,7 +68,7 @@ DOMUS_API int domus_http_trace_begin(const domus_http_trace *parent, domus_http_
  * added for what is empty. Returns as domus_http_add(). */
 DOMUS_API int domus_http_trace_add(domus_appender *fields, const domus_http_trace *trace);
 
-/* Options of the part domus_http_request_id; NULL: those of zeros. */
+/* Options of the part domus_http_request_id; NULL: all options are zero. */
 typedef struct domus_http_request_id_options {
     /* Whether ids of the peer are ignored, and a new trace begins: for a service that strangers
      * reach, whose logs they should not choose. */

@@ -51,9 +51,9 @@ typedef struct domus_http_upload_part {
     const char *filename;
     uint32_t filename_size;
     const char *type;  /* Content-Type of the part; "": none */
-    domus_slice value; /* bytes of a field that has ended */
-    /* file with the bytes; NULL: the part has none, or a function takes them. domus_file_keep()
-     * makes another owner */
+    domus_slice value; /* bytes of the part, if it is a field that has ended */
+    /* handle of the file with the bytes; NULL: the part has no file, or a function takes its bytes.
+     * domus_file_keep() makes another owner */
     domus_file *file;
     uint64_t size; /* bytes of the part that have come so far */
 } domus_http_upload_part;
@@ -75,11 +75,13 @@ typedef int domus_http_upload_take(domus_stack *stack, void *context,
  * closed. */
 typedef struct domus_http_upload_options {
     domus_http_multipart_limits limits;
-    uint32_t files_max;  /* most files with bytes, 1..1000; 0: 8 */
-    uint32_t field_max;  /* most bytes of one field, up to 16 MiB; 0: 64 KiB */
-    uint32_t fields_max; /* most bytes of all fields with their names, up to 64 MiB; 0: 256 KiB */
-    uint32_t mode;       /* permissions of files, less the umask; 0: 0600 */
-    /* directory on whose disk files come, open for reading; NULL: no file is kept on disk */
+    uint32_t files_max; /* most uploaded files that have bytes, 1..1000; 0 means 8 */
+    uint32_t field_max; /* most bytes of one field, up to 16 MiB; 0 means 64 KiB */
+    /* most bytes of all fields with their names, up to 64 MiB; 0 means 256 KiB */
+    uint32_t fields_max;
+    uint32_t mode; /* permissions of the files that are made, less the umask; 0 means 0600 */
+    /* directory on whose disk uploaded files come, open for reading; NULL: no file is kept on
+     * disk */
     domus_file *directory;
     /* function that takes the bytes of files, in place of `directory`; NULL: none. Without both
      * a part with a file name is refused (-EPROTO) */

@@ -15,14 +15,14 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_URL_MAX  60000u /* most bytes of an address */
-#define DOMUS_HTTP_HOST_MAX 255u   /* most bytes of a host */
+#define DOMUS_HTTP_URL_MAX  60000u /* most bytes of an address of HTTP */
+#define DOMUS_HTTP_HOST_MAX 255u   /* most bytes of the host of an address */
 
 /* An address that was taken apart. `host` and `target` point into its text. */
 typedef struct domus_http_url {
-    const char *host; /* the host as it was written, an IPv6 address with its brackets */
+    const char *host; /* the host as it was written; an IPv6 address has its brackets */
     uint32_t host_size;
-    uint16_t port; /* port; 80 of http and 443 of https, if none is written */
+    uint16_t port; /* the port; if none is written, 80 with http and 443 with https */
     bool secure;   /* whether the scheme is https */
     /* The path and the query, without a fragment. If the path is empty, the target has no '/' at
      * its start: it is empty, or begins with '?'. */

@@ -34,7 +34,7 @@ extern "C" {
  * also when the channel has ended meanwhile. */
 typedef struct domus_inner domus_inner;
 
-/* The state of an inner channel. */
+/* The state of an inner channel, as its stage sees it. */
 typedef enum domus_inner_state {
     DOMUS_INNER_OPEN,
     /* the channel sends nothing behind what is queued, and still takes bytes */
@@ -88,7 +88,7 @@ DOMUS_API const char *domus_inner_bytes(const domus_inner *inner, size_t *ret_si
  * be queued behind them. */
 DOMUS_API void domus_inner_took(domus_inner *inner, size_t size);
 
-/* Returns the next inner channel with news since it was returned last; NULL: there is none. */
+/* Returns the next inner channel that has news since it was returned last; NULL: there is none. */
 DOMUS_API domus_inner *domus_wire_inner_next(domus_wire *wire);
 
 /* Set how many things are under way in inner channels. While there are some, a drain and

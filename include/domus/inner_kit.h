@@ -54,11 +54,12 @@ DOMUS_API uint32_t domus_stage_kit_carried(const domus_stage_kit *kit);
 DOMUS_API const char *domus_kit_inner_got(const domus_kit_inner *inner, size_t *ret_size);
 DOMUS_API void domus_kit_inner_use(domus_kit_inner *inner, size_t size);
 
-/* True if the stage will pass no more bytes on (domus_inner_end()). */
+/* True if the stage has said that it will pass no more bytes on to the inner channel
+ * (domus_inner_end()). */
 DOMUS_API bool domus_kit_inner_has_end(const domus_kit_inner *inner);
 
-/* True if the stage has said that the channel has nothing to do (domus_inner_rest()). In a kit the
- * channel stays. */
+/* True if the stage has said that the inner channel has nothing to do (domus_inner_rest()). In a
+ * kit the channel stays. */
 DOMUS_API bool domus_kit_inner_rests(const domus_kit_inner *inner);
 
 /* Queue bytes of an inner channel for the peer. Returns 0; -EPIPE when the channel has finished, or

@@ -52,23 +52,32 @@
 extern "C" {
 #endif
 
-#define DOMUS_JSON_FIELDS_MAX   64u         /* most rows of a table */
-#define DOMUS_JSON_NAME_MAX     63u         /* most bytes of the name of a field */
-#define DOMUS_JSON_DEPTH_MAX    32u         /* most objects and arrays within each other */
-#define DOMUS_JSON_ELEMENTS_MAX (1u << 24)  /* greatest bound of a list */
-#define DOMUS_JSON_BYTES_MAX    (64u << 20) /* most bytes of a text that is read whole */
-/* most bytes of a path; a longer one begins with "..." */
-#define DOMUS_JSON_PATH_MAX      127u
-#define DOMUS_JSON_WORDS_MAX     127u /* most bytes of the words of an error */
-#define DOMUS_JSON_EXPLAIN_MAX   320u /* bytes of room for an error that is never cut */
-#define DOMUS_JSON_BYTES_PRESET  (1u << 20)
+#define DOMUS_JSON_FIELDS_MAX 64u /* most rows of a table, one for each field */
+#define DOMUS_JSON_NAME_MAX   63u /* most bytes of the name of a field of an object */
+#define DOMUS_JSON_DEPTH_MAX  32u /* most objects and arrays that lie within each other */
+/* greatest bound on the number of elements of a list */
+#define DOMUS_JSON_ELEMENTS_MAX (1u << 24)
+/* most bytes of a text of JSON that is read whole */
+#define DOMUS_JSON_BYTES_MAX (64u << 20)
+/* most bytes of the path of an error; a longer one begins with "..." */
+#define DOMUS_JSON_PATH_MAX 127u
+/* most bytes of the words of an error (domus_json_error) */
+#define DOMUS_JSON_WORDS_MAX 127u
+/* bytes of room in which domus_json_explain() never cuts an error */
+#define DOMUS_JSON_EXPLAIN_MAX 320u
+/* default of bytes_max of domus_json_options */
+#define DOMUS_JSON_BYTES_PRESET (1u << 20)
+/* default of memory_max of domus_json_options */
 #define DOMUS_JSON_MEMORY_PRESET (4u << 20)
-#define DOMUS_JSON_MEMORY_STEP   16u /* memory of a text or list is a multiple of so many bytes */
-#define DOMUS_JSON_MEMORY_BLOCK  32u /* bytes that each block of memory takes for itself */
+/* memory for a text or a list is a multiple of so many bytes */
+#define DOMUS_JSON_MEMORY_STEP 16u
+/* bytes that each block of memory takes for the library itself */
+#define DOMUS_JSON_MEMORY_BLOCK 32u
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* The kinds of values. The macros of rows (DOMUS_JSON_UINT() and others) choose one. */
+/* The kinds of values that a field may have. The macros of rows (DOMUS_JSON_UINT() and others)
+ * choose one. */
 typedef enum domus_json_kind {
     DOMUS_JSON_KIND_BOOL = 1,
     DOMUS_JSON_KIND_INT,
@@ -92,30 +101,33 @@ typedef struct domus_json_table domus_json_table;
 
 /* A value of any kind as it stands in the text, with all that is within it. */
 typedef struct domus_json_raw {
-    const char *text; /* the value, which ends with a zero; NULL: there is none */
-    uint32_t size;    /* bytes of the value, without the zero */
+    const char *text; /* text of the value, which ends with a zero; NULL: there is no value */
+    uint32_t size;    /* bytes of the value's text, without the zero */
 } domus_json_raw;
 
 /* A row of a table: macros such as DOMUS_JSON_UINT() fill it, in the order of these members, as C++
  * wants. */
 typedef struct domus_json_field {
-    char name[DOMUS_JSON_NAME_MAX + 1]; /* name of the field: printable, without '"' and '\\' */
-    uint32_t name_size;
-    uint32_t offset; /* offset of the member in the struct */
-    uint32_t size;   /* bytes of the member, or of one element of it */
+    /* name of the field in JSON: printable, without '"' and '\\' */
+    char name[DOMUS_JSON_NAME_MAX + 1];
+    uint32_t name_size; /* length of the name in bytes */
+    uint32_t offset;    /* offset of the field's member in the struct */
+    uint32_t size;      /* bytes of the field's member, or of one element of it */
 
-    uint8_t kind;          /* kind of the value, a domus_json_kind */
-    uint8_t shape;         /* shape of the member, a domus_json_shape */
-    uint8_t count_size;    /* bytes of the member with the count */
-    uint32_t count_offset; /* offset of the member with the count, an unsigned integer */
-    uint32_t count_max;    /* most elements of a list */
+    uint8_t kind;          /* kind of the field's value, a domus_json_kind */
+    uint8_t shape;         /* shape of the field's member, a domus_json_shape */
+    uint8_t count_size;    /* size in bytes of the member that counts the elements of a list */
+    uint32_t count_offset; /* offset of the member that counts the elements, an unsigned integer */
+    uint32_t count_max;    /* most elements of the field, if it is a list */
 
-    uint64_t low; /* the least and the greatest number (`high`); those of an INT as int64_t */
+    /* the least number (`low`) and the greatest (`high`) of the field; those of an INT as
+     * int64_t */
+    uint64_t low;
     uint64_t high;
-    double real_low;
+    double real_low; /* the least and the greatest number of a field that is a REAL */
     double real_high;
     uint32_t bytes_max;       /* most bytes of a STRING, without its zero, or of a RAW */
-    const char *const *words; /* the words of a WORD, with NULL at the end */
+    const char *const *words; /* the words of a field that is a WORD, with NULL at the end */
     const domus_json_table *table;
 
     /* whether the field may be absent, or null: then a bool at `has_offset` says whether it has a
@@ -124,20 +136,20 @@ typedef struct domus_json_field {
     uint32_t has_offset;
 
     bool required; /* whether an object without this field is refused */
-    bool nullable; /* whether null is read as an absent field; with `has` it always is */
+    bool nullable; /* whether null is read as if the field were absent; with `has` it always is */
 } domus_json_field;
 
 /* A table: the fields of a struct. */
 struct domus_json_table {
     const domus_json_field *fields;
-    uint32_t count; /* number of rows, 1..DOMUS_JSON_FIELDS_MAX */
-    uint32_t size;  /* bytes of the struct */
+    uint32_t count; /* number of the table's rows, 1..DOMUS_JSON_FIELDS_MAX */
+    uint32_t size;  /* bytes of the struct that the table is for */
 
     /* The struct before anything is read into it, so fields that are absent have its values. NULL:
      * zeros; but an object that is a member of another object (not an element of a list) has the
      * values of the other object's preset. */
     const void *preset;
-    bool skips_unknown; /* whether fields without a row are passed over, not refused */
+    bool skips_unknown; /* whether fields that have no row are passed over, and not refused */
 };
 
 /* A table made of an array of rows: DOMUS_JSON_TABLE(struct item, item_fields). `.preset` and
@@ -282,11 +294,11 @@ DOMUS_API void domus_json_release(domus_json_memory *memory);
  * and of these only letters, digits and signs of ASCII. */
 typedef struct domus_json_error {
     int error; /* a negative errno, as domus_json_read() returns it */
-    /* column of the place in bytes, from 1; with `line` 0: no place */
+    /* column of the error's place in bytes, from 1; with `line` 0: no place */
     uint32_t column;
-    uint64_t line;   /* line of the place, from 1 */
-    uint64_t offset; /* bytes of the text before the place */
-    /* path of the value, such as "items[3].price"; "": the whole */
+    uint64_t line;   /* line of the error's place, from 1; 0: no place */
+    uint64_t offset; /* bytes of the text before the error's place */
+    /* path of the value that is wrong, such as "items[3].price"; "": the whole */
     char path[DOMUS_JSON_PATH_MAX + 1];
     char words[DOMUS_JSON_WORDS_MAX + 1];
 } domus_json_error;
@@ -302,12 +314,13 @@ DOMUS_API int domus_json_status(const domus_json_error *error);
 
 /* The bounds of a text that is read. Zeroed, they are the defaults. */
 typedef struct domus_json_options {
-    uint32_t bytes_max; /* most bytes of the text; 0: 1 MiB; at most DOMUS_JSON_BYTES_MAX */
-    /* most bytes of the blocks of memory that the struct may point to; 0: 4 MiB. Each text and
+    uint32_t bytes_max; /* most bytes of the text; 0 means 1 MiB; at most DOMUS_JSON_BYTES_MAX */
+    /* most bytes of the blocks of memory that the struct may point to; 0 means 4 MiB. Each text and
      * list takes a multiple of DOMUS_JSON_MEMORY_STEP, and each block DOMUS_JSON_MEMORY_BLOCK
      * beside them */
     uint32_t memory_max;
-    /* most objects and arrays within each other; 0: DOMUS_JSON_DEPTH_MAX, which is also the most */
+    /* most objects and arrays that lie within each other; 0: DOMUS_JSON_DEPTH_MAX, which is also
+     * the most */
     uint32_t depth_max;
 } domus_json_options;
 
@@ -334,8 +347,8 @@ DOMUS_API int domus_json_read_slice(const domus_json_table *table,
                                     void *ret_value, domus_json_memory *ret_memory,
                                     domus_json_error *ret_error);
 
-/* Check whether a text is JSON, of any kind. Fields may be there twice. Returns as
- * domus_json_read(). */
+/* Check whether a text is JSON, a value of any kind. In an object fields may be there twice.
+ * Returns as domus_json_read(). */
 DOMUS_API int domus_json_check(const domus_json_options *options, const void *bytes, size_t size,
                                domus_json_error *ret_error);
 

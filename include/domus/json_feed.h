@@ -38,8 +38,9 @@ typedef struct domus_json_feed_options {
     /* name of the array in the object, 1..DOMUS_JSON_NAME_MAX bytes; NULL: the array is the
      * whole text */
     const char *member;
-    uint32_t element_max; /* most bytes of an element; 0: 64 KiB; at most DOMUS_JSON_BYTES_MAX */
-    /* most bytes of memory for an element, as in domus_json_options; 0: 4 MiB */
+    /* most bytes of one element; 0 means 64 KiB; at most DOMUS_JSON_BYTES_MAX */
+    uint32_t element_max;
+    /* most bytes of memory for one element, as `memory_max` of domus_json_options; 0 means 4 MiB */
     uint32_t memory_max;
     uint64_t elements_max; /* most elements of the array; 0: any number */
     /* most bytes of the whole text; 0: any number. Further bytes are not used */
@@ -64,15 +65,16 @@ DOMUS_API void domus_json_feed_free(domus_json_feed *feed);
 DOMUS_API int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size);
 
 /* Read the next element into `ret_value`. `ret_memory` as of domus_json_read().
- * Returns 1; 0 when it needs more bytes, or the whole text is read; a negative errno as
- * domus_json_read() does, and -EMSGSIZE for an element or member that is too long, or one element
- * too many, -EFBIG for too many bytes. After an error each call returns it again, without a text
- * in `ret_error`. */
+ * Returns 1 when an element was read; 0 when it needs more bytes, or the whole text is read; a
+ * negative errno as domus_json_read() does, and -EMSGSIZE for an element or member that is too
+ * long, or one element too many, -EFBIG for too many bytes. After an error each call returns it
+ * again, without a text in `ret_error`. */
 DOMUS_API int domus_json_feed_next(domus_json_feed *feed, void *ret_value,
                                    domus_json_memory *ret_memory, domus_json_error *ret_error);
 
 /* Tell a feed that no more bytes come. Returns 0 when the text was whole; -EBADMSG when it is cut
- * off; -EPROTO when the object does not have the member; -EBUSY as domus_json_feed_put(). */
+ * off; -EPROTO when the object does not have the member of the array; -EBUSY as
+ * domus_json_feed_put(). */
 DOMUS_API int domus_json_feed_end(domus_json_feed *feed, domus_json_error *ret_error);
 
 /* Returns the number of elements that a feed has read. */

@@ -45,18 +45,24 @@ typedef struct domus_openapi_info {
 /* A note about the rows of a handler. The last note of a list has a NULL handler. */
 typedef struct domus_openapi_note {
     domus_http_handler *handle;
-    const char *summary; /* what an operation does, in one line; NULL: none */
+    /* the operation in one line: what it does; NULL: the description does not say it */
+    const char *summary;
     /* table whose fields are segments in braces; segments without a field are texts. NULL: all
      * are texts */
     const domus_json_table *path;
-    const domus_json_table *query; /* table whose fields are parameters of the query; NULL: none */
-    const domus_json_table *body;  /* the table of a body of JSON; NULL: there is none */
-    const char *body_media; /* the media type of a body that is no JSON; NULL: there is none */
-    /* the table of an answer of JSON; NULL: the answer is no JSON */
+    /* table whose fields are parameters of the query; NULL: the operation has no parameters */
+    const domus_json_table *query;
+    /* table of the operation's body of JSON; NULL: the operation takes no body of JSON */
+    const domus_json_table *body;
+    /* media type of a body that is no JSON; NULL: the operation takes no such body */
+    const char *body_media;
+    /* table of the answer of JSON; NULL: the answer is no JSON */
     const domus_json_table *answer;
-    const char *answer_media; /* the media type of an answer that is no JSON; NULL: the answer has
-                                 no body */
-    uint16_t status;          /* the status of an answer that is no failure, 200..399; 0: 200 */
+    /* media type of an answer that is no JSON; NULL: if `answer` is NULL, too, the answer has no
+     * body */
+    const char *answer_media;
+    /* status of the answer when the operation has not failed, 200..399; 0 means 200 */
+    uint16_t status;
 } domus_openapi_note;
 
 /* Append the description to `to`, as one JSON object without spaces.
@@ -87,7 +93,7 @@ static inline int domus_http_reply_openapi(domus_stack *stack, const domus_opena
     response.media = "application/json";
     int error = domus_openapi_write(info, rows, notes, &text);
     if (error != 0)
-        text.error = error; /* the end says it, and frees the bytes */
+        text.error = error; /* domus_append_end() then returns this error, and frees the bytes */
     error = domus_append_end(&text, &response.body);
     return error != 0 ? error : domus_http_reply_tagged(stack, &response);
 }

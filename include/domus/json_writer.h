@@ -33,12 +33,13 @@ typedef struct domus_json_writer {
     domus_appender *to;
     bool replaces; /* whether bytes that are no UTF-8 become U+FFFD; otherwise they are -EILSEQ */
 
-    bool has_key;    /* whether a key was written whose value was not */
+    bool has_key;    /* whether a key was written whose value is still to be written */
     bool is_done;    /* whether the whole value was written */
-    uint32_t depth;  /* number of objects and arrays that are open */
-    uint32_t arrays; /* a bit for each open object or array: it is an array */
-    uint32_t filled; /* a bit for each open object or array: it has something in it */
-    int error;       /* the first error; 0: none */
+    uint32_t depth;  /* number of objects and arrays that were begun and not ended */
+    uint32_t arrays; /* a bit for each open object or array, which is 1 for an array */
+    /* a bit for each open object or array, which is 1 if something was written into it */
+    uint32_t filled;
+    int error; /* the first error of the writer; 0: none */
 } domus_json_writer;
 
 /* Begin an object or an array, and end the innermost one.
@@ -50,7 +51,8 @@ DOMUS_API int domus_json_put_object(domus_json_writer *writer);
 DOMUS_API int domus_json_put_array(domus_json_writer *writer);
 DOMUS_API int domus_json_put_end(domus_json_writer *writer);
 
-/* Put the name of the next value in an object. -EILSEQ when it is no UTF-8, unless `replaces`. */
+/* Put a key, which is the name of the next value in an object. -EILSEQ when it is no UTF-8, unless
+ * `replaces`. */
 DOMUS_API int domus_json_put_key(domus_json_writer *writer, const char *name);
 
 DOMUS_API int domus_json_put_null(domus_json_writer *writer);
@@ -61,13 +63,13 @@ DOMUS_API int domus_json_put_uint(domus_json_writer *writer, uint64_t value);
 /* Put a double, so that it reads back equal; -0 is "-0.0". -ERANGE for one that is not finite. */
 DOMUS_API int domus_json_put_real(domus_json_writer *writer, double value);
 
-/* Put a text that ends with a zero (NULL: null is written), or one of `size` bytes, which may have
- * zeros in them. -EILSEQ when it is no UTF-8, unless `replaces`. */
+/* Put a text that ends with a zero (NULL: null is written), or a text of `size` bytes, which may
+ * have zeros in them. -EILSEQ when it is no UTF-8, unless `replaces`. */
 DOMUS_API int domus_json_put_text(domus_json_writer *writer, const char *text);
 DOMUS_API int domus_json_put_bytes(domus_json_writer *writer, const void *bytes, size_t size);
 
-/* Put a value that is JSON already; it is looked at. -EINVAL when it is none, or has more than
- * DOMUS_JSON_BYTES_MAX bytes. */
+/* Put a value that is JSON already; the writer checks that. -EINVAL when it is no JSON, or has more
+ * than DOMUS_JSON_BYTES_MAX bytes. */
 DOMUS_API int domus_json_put_raw(domus_json_writer *writer, const void *bytes, size_t size);
 
 /* Put a struct by its table. Returns as domus_json_write(). */

@@ -32,7 +32,7 @@ struct domus_system;
 /* Most subscribers in a system. */
 #define DOMUS_LETTERS_SUBSCRIBERS_MAX 16u
 
-/* The kind of the message that a letter is about. */
+/* The kind of the message that a letter is about, as docs/contract.md names the kinds. */
 typedef enum domus_letter_kind {
     DOMUS_LETTER_REPLY,
     DOMUS_LETTER_EXCEPTION,
@@ -51,9 +51,10 @@ typedef struct domus_letter {
      * when nobody waited for it any more; -ECANCELED: the message was cancelled; -ENOMEM:
      * there was no memory. */
     int why;
-    const domus_type *type; /* type of the message; NULL for an exception */
-    domus_address receiver;
-    /* sender of the message; nobody, if it came from outside or the sender is not known */
+    /* type of the message that the letter is about; NULL for an exception */
+    const domus_type *type;
+    domus_address receiver; /* actor for which that message was */
+    /* sender of that message; nobody, if it came from outside or the sender is not known */
     domus_address sender;
 } domus_letter;
 

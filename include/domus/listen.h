@@ -13,16 +13,17 @@ extern "C" {
 
 /* Options of a listener. All fields may be 0. */
 typedef struct domus_listen_options {
-    const char
-        *name; /* name in the log and for domus_channel_listener(); up to 63 bytes are copied */
-    /* connections that may wait to be accepted; 0: 4,096. The kernel caps it at
+    /* name of the listener in the log and for domus_channel_listener(); up to 63 bytes are
+     * copied */
+    const char *name;
+    /* most connections that may wait to be accepted; 0 means 4,096. The kernel caps it at
      * net.core.somaxconn */
     uint32_t backlog;
     /* whether others may listen at the same port (SO_REUSEPORT); the kernel spreads the
      * connections. So an actor on each thread can have a listener of its own */
     bool shares_port;
-    /* settings of its connections that differ from the section `channel` of the configuration;
-     * NULL: none. Copied by the call. */
+    /* settings of the listener's channels that differ from the section `channel` of the
+     * configuration; NULL: none. Copied by the call. */
     const domus_channel_options *channel;
     /* Networks from which proxies connect, such as "10.0.0.0/8, ::1, unix" (at most 32; "unix": any
      * Unix socket); NULL or "": clients connect themselves. `domus_listen()` reads it, and keeps

@@ -1,6 +1,5 @@
 /* The configuration of a listener, an element of `listeners` in YAML (domus/config.h). Durations
- * are in nanoseconds, sizes in bytes. Within a minor version the structure stays as it is.
- */
+ * are in nanoseconds, sizes in bytes. Within a minor version the structure stays as it is. */
 #ifndef DOMUS_LISTENER_CONFIG_H
 #define DOMUS_LISTENER_CONFIG_H
 
@@ -16,7 +15,8 @@ extern "C" {
 /* A place at which a system accepts connections. A program serves it by its name, with
  * domus_serve() (domus/system.h). */
 typedef struct domus_listener_config {
-    const char *name; /* the name for domus_serve(); unique; 1..63 letters, digits, '-', '_' */
+    /* name of the listener for domus_serve(); unique; 1..63 letters, digits, '-', '_' */
+    const char *name;
     /* address of the listener, such as "127.0.0.1:7000", "[::1]:7000", "unix:/run/a" or
      * "unix:@name" (abstract); port 0: the kernel chooses. A socket at which nobody listens any
      * more is removed from its path before, and no other file is; it stays when the service
@@ -25,7 +25,8 @@ typedef struct domus_listener_config {
     /* Connections that may wait to be accepted: 1..65,535; the default is 4,096. The kernel caps it
      * at net.core.somaxconn. */
     uint32_t backlog;
-    domus_channel_options channel; /* settings that differ from the section `channel` */
+    /* settings of the listener's channels that differ from the section `channel` */
+    domus_channel_options channel;
     /* Networks from which proxies connect and send headers of the PROXY protocol (domus/listen.h),
      * such as "10.0.0.0/8, ::1"; at most 32; NULL or "" (the default): clients connect
      * themselves. */
@@ -53,7 +54,8 @@ typedef struct domus_listener_config {
         /* ciphers of TLS 1.2, as OpenSSL writes them; NULL or "": ECDHE with AEAD */
         const char *ciphers;
         const char *cipher_suites; /* ciphers of TLS 1.3; NULL or "": the defaults of OpenSSL */
-        uint32_t min_version;      /* oldest version; 0: TLS 1.2 (the default); 1: TLS 1.3 */
+        /* oldest version of TLS that is spoken; 0: TLS 1.2 (the default); 1: TLS 1.3 */
+        uint32_t min_version;
         /* Whether a client may have no certificate, with `client_ca_file`. 1: it may, but a
          * certificate that it shows has to be right; 0 (the default): it needs one. */
         uint32_t clients_may_omit;

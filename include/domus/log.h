@@ -41,15 +41,16 @@ DOMUS_API domus_log_level domus_system_log_level(const struct domus_system *syst
 DOMUS_API void domus_log_write(const struct domus_stack *stack, domus_log_level level,
                                const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Number of lines that the log source of domus_main() keeps. */
+/* The number of lines that the log source of domus_main() keeps. */
 #define DOMUS_LOG_KEPT 256u
 
 /* A line of the log that a log source has kept. */
 typedef struct domus_log_line {
-    uint64_t number; /* number of the line in its source, from 1 on */
-    uint64_t utc_ns; /* the time when the line was kept: ns since 1970, UTC */
+    uint64_t number; /* number of the line in its log source, from 1 on */
+    uint64_t utc_ns; /* the time when the line was kept, in ns since 1970, UTC */
     domus_log_level level;
-    uint32_t thread; /* the thread that wrote the line; DOMUS_LOG_OUTSIDE: a foreign thread */
+    /* number of the thread that wrote the line; DOMUS_LOG_OUTSIDE: a foreign thread */
+    uint32_t thread;
     char text[DOMUS_LOG_TEXT_MAX + 1]; /* text of the line: printable ASCII, NUL-terminated */
 } domus_log_line;
 

@@ -20,21 +20,24 @@ struct domus_system;
 
 /* The machine and its limits, as the library has found them. */
 typedef struct domus_machine {
-    uint64_t cpus;        /* CPUs that the process may use: those of its affinity mask */
-    uint64_t cpus_online; /* CPUs of the machine */
-    uint64_t quota;       /* CPUs that the cgroup's quota allows, in thousandths; 0: no quota */
+    uint64_t cpus;        /* CPUs that the process may use, which are those of its affinity mask */
+    uint64_t cpus_online; /* CPUs that the machine has */
+    /* CPUs that the cgroup's quota allows to the process, in thousandths; 0: no quota */
+    uint64_t quota;
     /* Time for which the cgroup was stopped because it had used up that quota, since the cgroup was
      * made; the times of all its CPUs together. */
     uint64_t throttled_ns;
-    uint64_t throttles;  /* periods of the quota in which the cgroup was stopped */
-    uint64_t periods;    /* periods of the quota in which the cgroup wanted a CPU */
+    /* periods of the quota in which the cgroup was stopped, since it was made */
+    uint64_t throttles;
+    /* periods of the quota in which the cgroup wanted a CPU, since it was made */
+    uint64_t periods;
     uint64_t stolen_ns;  /* CPU time of the machine that a hypervisor gave to others, all CPUs */
     uint64_t idle_ns;    /* CPU time of the machine in which a CPU had nothing to do, all CPUs */
-    uint64_t cpu_ns;     /* CPU time of the process, all threads */
-    uint64_t files_open; /* open descriptors of the process */
-    uint64_t files_max;  /* RLIMIT_NOFILE, the soft limit; 0: it cannot be read, or there is none */
-    uint64_t names_looked_up; /* names that are looked up now, for connects (domus/connect.h) */
-    uint64_t names_queued;    /* names that wait to be looked up */
+    uint64_t cpu_ns;     /* CPU time that all threads of the process have used */
+    uint64_t files_open; /* descriptors that the process has open */
+    uint64_t files_max;  /* RLIMIT_NOFILE, the soft limit; 0: no limit, or not readable */
+    uint64_t names_looked_up; /* names that are looked up for connects now (domus/connect.h) */
+    uint64_t names_queued;    /* names that wait to be looked up for connects */
     /* how all threads ask the kernel for io: "uring", "epoll" or the name in a test kit; "": not
      * yet known. The text is valid as long as the system */
     const char *backend;
@@ -47,8 +50,9 @@ DOMUS_API void domus_system_machine(const struct domus_system *system, domus_mac
 
 /* The CPU times of a thread, as the kernel has them. */
 typedef struct domus_thread_times {
-    uint64_t cpu_ns;     /* CPU time that the thread has used */
-    uint64_t waiting_ns; /* time in which it was ready to run and had no CPU; 0: not known */
+    uint64_t cpu_ns; /* CPU time that the thread has used */
+    /* time in which the thread was ready to run and had no CPU; 0: not known */
+    uint64_t waiting_ns;
 } domus_thread_times;
 
 /* Read the CPU times of one thread, since it runs. Returns 0; -EINVAL for a number that is no

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define DOMUS_OPTIONS_MAX 32 /* most options of a program's own */
+#define DOMUS_OPTIONS_MAX 32 /* most options that a program may have of its own */
 
 /* An option of the program's own: a short way to set a key, or a call of a function. A table of
  * options ends with one without a name. */
@@ -21,7 +21,7 @@ typedef struct domus_option {
     /* short name, 'p' for -p: a letter or digit, but not c, s or h; 0: none */
     char letter;
     const char *argument; /* name of the option's value in --help, such as "PORT"; NULL: no value */
-    const char *help;     /* text of the option in --help, in one line */
+    const char *help;     /* text that --help shows about the option, in one line */
 
     /* The key that is set, as --set does: one of the program's section ("chat.timeout") or of domus
      * ("system.threads"). So the row of the key says the type and the range, and the option holds
@@ -47,7 +47,7 @@ typedef struct domus_program {
      * listeners (domus_main_serve()), spawns actors, and reads `settings`. A negative errno ends
      * the program with a line and status 1; `stop` and `end` do not run then. */
     int (*start)(domus_system *system, void *argument);
-    void *argument; /* argument that all hooks get */
+    void *argument; /* argument that all hooks of the program get */
 
     /* A hook that runs at SIGHUP, when everything was read again, and is right as a whole.
      * `settings` has the new values of the section, and is valid during the call; NULL without a
@@ -66,7 +66,7 @@ typedef struct domus_program {
      * -ESHUTDOWN. Signals are answered as for `stop`. */
     void (*end)(domus_system *system, void *argument);
 
-    const domus_option *options; /* options of the program's own; NULL: none */
+    const domus_option *options; /* command line options of the program's own; NULL: none */
 
     /* The program's section of the configuration (domus/section.h), or NULL, and the struct of
      * section->size bytes that domus_main() writes once, before `start`. */
@@ -80,17 +80,17 @@ typedef struct domus_program {
     const domus_front *front;
 
     /* The port by which the program is observed (domus/front.h), such as domus_observe_front of
-     * domus/observe.h; NULL: there is none, and then the key observe.listen is an error. With that
-     * key it is opened when the threads run, before `start`, and closed when the system has
-     * stopped, after `end`. */
+     * domus/observe.h; NULL: the program has no such port, and then the key observe.listen is an
+     * error. With that key it is opened when the threads run, before `start`, and closed when the
+     * system has stopped, after `end`. */
     const domus_observer *observe;
 
     /* The cluster that the program is in (domus/front.h), by domus_cluster_front of
-     * domus/cluster.h; NULL: it is in none, and then the keys of the section `cluster` are errors.
-     * It is checked before anything is started (status 2), and the system becomes a node when its
-     * threads run, before `start`, which finds the cluster where the member says: without
-     * `cluster.servers` it is one of this machine alone. The node leaves after `stop`, before the
-     * drain begins, and the cluster is closed after `end`. */
+     * domus/cluster.h; NULL: the program is in no cluster, and then the keys of the section
+     * `cluster` are errors. It is checked before anything is started (status 2), and the system
+     * becomes a node when its threads run, before `start`, which finds the cluster where the member
+     * says: without `cluster.servers` it is one of this machine alone. The node leaves after
+     * `stop`, before the drain begins, and the cluster is closed after `end`. */
     const domus_cluster_member *cluster;
 } domus_program;
 

@@ -72,28 +72,31 @@ typedef enum domus_memory_level {
 /* The figures of the last measurement. The structure grows only at its end, with a minor
  * version. */
 typedef struct domus_memory {
-    domus_memory_level level; /* level of used_bytes, own and foreign */
-    uint64_t used_bytes;      /* bytes used under the limit that is nearest to being reached */
+    domus_memory_level level; /* level of all used memory, own and foreign (used_bytes) */
+    /* bytes that are used under the limit that is nearest to being reached */
+    uint64_t used_bytes;
     uint64_t limit_bytes; /* the limit that is nearest to being reached; 0: nothing is measured */
-    uint64_t highs;       /* how often memory.high was reached */
-    uint64_t criticals;   /* how often memory.critical was reached */
-    uint64_t fulls;       /* how often the mark was reached at which allocations fail */
-    uint64_t looks;       /* number of measurements */
-    domus_memory_level own_level; /* level of own_bytes against the two budgets */
+    uint64_t highs;       /* how often the level memory.high was reached */
+    uint64_t criticals;   /* how often the level memory.critical was reached */
+    uint64_t fulls;       /* how often the mark was reached beyond which allocations fail */
+    uint64_t looks;       /* number of measurements of memory so far */
+    domus_memory_level own_level; /* level of own memory (own_bytes) against the two budgets */
     uint64_t own_bytes;           /* the part of used_bytes that is own memory */
     uint64_t foreign_bytes;       /* the part of used_bytes that is foreign memory */
-    uint64_t budget_bytes;        /* own bytes above which nothing more is let in from outside */
-    uint64_t last_budget_bytes;   /* own bytes above which asks and notices are refused */
+    /* the budget: own bytes above which nothing more is let in from outside */
+    uint64_t budget_bytes;
+    /* the last budget: own bytes above which asks and notices are refused */
+    uint64_t last_budget_bytes;
     /* channels of all threads that were reset because memory was short */
     uint64_t channels_reset;
-    uint64_t channels_reset_bytes; /* bytes that these channels held */
+    uint64_t channels_reset_bytes; /* bytes that the channels of `shed_channels` held */
 } domus_memory;
 
 /* The payload of an event of domus_memory_type, which a watch on memory brings. The figures are
  * those of the last measurement. */
 typedef struct domus_memory_change {
-    domus_memory_level level;     /* level of own_bytes and foreign_bytes together */
-    domus_memory_level own_level; /* level of own_bytes, by which the library acts */
+    domus_memory_level level;     /* level of own and foreign memory together */
+    domus_memory_level own_level; /* level of own memory, by which the library acts */
     uint64_t limit_bytes;
     uint64_t own_bytes;
     uint64_t foreign_bytes;

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* A message as an object. */
+/* A message as an object, which has one owner. */
 typedef struct domus_message domus_message;
 
 /* Make a message of `type`. Its payload is not initialised. Only if the type has a `release`, the

@@ -56,21 +56,22 @@ extern "C" {
 
 /* A message of the server (MSG or HMSG). Its parts lie in `bytes`; the functions below get them. */
 typedef struct domus_nats_message {
-    domus_slice bytes;     /* bytes from the subject to the end of the payload */
-    uint64_t subscription; /* number of the domus_nats_subscription; 0 in an answer */
+    domus_slice bytes;     /* bytes of the message, from its subject to the end of its payload */
+    uint64_t subscription; /* number of the subscription that brings the message; 0 in an answer */
     uint64_t tag;          /* the tag of the domus_nats_subscribe; 0 in an answer */
     uint32_t payload_size;
-    uint32_t headers_size; /* bytes with the line "NATS/1.0" and the empty line; 0: none */
+    uint32_t headers_size; /* bytes of the headers with "NATS/1.0" and the empty line; 0: none */
     uint16_t subject_size;
-    uint16_t reply_at; /* offset of the reply subject in `bytes`; meaningless without one */
+    uint16_t reply_at; /* offset of the reply subject in `bytes`; meaningless if there is none */
     uint16_t reply_size;
-    uint16_t status; /* status of a line "NATS/1.0 503", 100..999; 0: none. Anybody may set it */
+    /* status of a block "NATS/1.0 503", 100..999; 0: none. Any publisher may set it */
+    uint16_t status;
 } domus_nats_message;
 
-/* The type of messages. Its `release` frees the bytes. */
+/* The type of messages of the server. Its `release` frees the bytes. */
 DOMUS_API extern const domus_type domus_nats_message_type;
 
-/* The parts of a message.
+/* Return a part of a message: `size` of its bytes from `at` on, or its subject.
  *
  * Ownership: the slices own nothing, so they are not freed. They are valid as long as the message
  * is, and domus_slice_keep() makes an owner of one. */
@@ -115,11 +116,11 @@ static inline domus_slice domus_nats_headers(const domus_nats_message *message)
 DOMUS_API int domus_nats_header(const domus_nats_message *message, const char *name, uint32_t *from,
                                 domus_slice *ret_value);
 
-/* Get the next header, whichever. `from` begins as 0. Returns 0; -ENOENT behind the last one. */
+/* Get a message's next header. `from` begins as 0. Returns 0; -ENOENT behind the last one. */
 DOMUS_API int domus_nats_header_next(const domus_nats_message *message, uint32_t *from,
                                      domus_slice *ret_name, domus_slice *ret_value);
 
-/* Returns the words behind the status, such as "No Responders"; empty if there are none. */
+/* Returns the words behind a message's status, such as "No Responders"; empty if it has none. */
 DOMUS_API domus_slice domus_nats_description(const domus_nats_message *message);
 
 /* --- messages that are sent ------------------------------------------------------------------- */
@@ -134,8 +135,8 @@ typedef struct domus_nats_publish {
     domus_slice subject;
     domus_slice reply;   /* the reply subject; must be empty in a request */
     domus_slice headers; /* whole block (domus_nats_headers_end()); empty: no headers */
-    domus_slice payload; /* bytes of the message; long ones are sent without a copy */
-    uint8_t used;        /* bytes of `bytes`; this field and those below belong to the library */
+    domus_slice payload; /* bytes of the payload; long ones are sent without a copy */
+    uint8_t used; /* bytes in use of `bytes`; from here on the fields belong to the library */
     uint8_t subject_at;
     uint8_t subject_size;
     uint8_t reply_at;
@@ -158,10 +159,10 @@ DOMUS_API int domus_nats_set_payload(domus_nats_publish *publish, const void *da
 DOMUS_API int domus_nats_set_reply_of(domus_nats_publish *publish,
                                       const domus_nats_message *message);
 
-/* Free what a message that was made and not sent owns. */
+/* Free the slices of a message that was made and not sent. */
 DOMUS_API void domus_nats_publish_free(domus_nats_publish *publish);
 
-#define DOMUS_NATS_SUBJECT_MAX 1024u /* most bytes of a subject, and of a queue group */
+#define DOMUS_NATS_SUBJECT_MAX 1024u /* most bytes of a subject, or of a queue group */
 
 /* Build a block of headers in an appender that begins as `{0}`: each call adds a line. A name has
  * printing characters without ":" and space; a value has no line ends. Return 0; -EINVAL; and as
@@ -187,7 +188,7 @@ DOMUS_API int domus_nats_headers_end(domus_appender *headers, domus_slice *ret_h
  * (While there is no connection the server is not known: then an ask is answered once the message
  * waits, and one that the next server does not take is counted as refused.) */
 DOMUS_API extern const domus_type domus_nats_publish_type;
-DOMUS_API extern const domus_type domus_nats_done_type; /* a type without payload */
+DOMUS_API extern const domus_type domus_nats_done_type; /* an answer without payload: done */
 
 /* Request: the payload is a domus_nats_publish without a reply. The answer is a message
  * (domus_nats_message_type), the first one that comes. The time-out of the ask holds, and without
@@ -205,11 +206,11 @@ DOMUS_API extern const domus_type domus_nats_request_type;
 
 /* The payload of domus_nats_subscribe_type, which owns the two slices. */
 typedef struct domus_nats_subscribe {
-    domus_slice subject;   /* subject; wildcards: "*" for a token, ">" at the end for the rest */
-    domus_slice queue;     /* queue group, of which one member gets each message; empty: none */
+    domus_slice subject;   /* subject, with wildcards: "*" for a token, ">" for the rest */
+    domus_slice queue;     /* queue group, of which one member gets each message; empty: no group */
     uint64_t messages_max; /* number of messages after which the subscription ends; 0: never */
-    uint64_t tag;          /* number that each message brings back */
-    domus_address to;      /* actor that gets the messages; nobody: the asker */
+    uint64_t tag;          /* number that each message of the subscription brings back */
+    domus_address to;      /* actor that gets the messages; nobody: the actor that asks */
 } domus_nats_subscribe;
 
 /* Make a subscribe from copies of texts; `queue` may be NULL. The other fields are 0, and the
@@ -220,7 +221,7 @@ DOMUS_API int domus_nats_subscribe_make(const char *subject, const char *queue,
 
 /* The payload of domus_nats_subscription_type, the answer to a subscribe. */
 typedef struct domus_nats_subscription {
-    uint64_t number; /* `subscription` of the messages, also after a reconnect; never 0 */
+    uint64_t number; /* number of the subscription, as its messages have it; never 0 */
 } domus_nats_subscription;
 
 /* Subscribe. Messages come to the subscriber as notices, in order. A message that finds a full
@@ -237,7 +238,7 @@ DOMUS_API extern const domus_type domus_nats_subscription_type;
 /* The payload of domus_nats_unsubscribe_type. */
 typedef struct domus_nats_unsubscribe {
     uint64_t number;
-    uint64_t messages_max; /* number of messages since the subscribe after which it ends; 0: now */
+    uint64_t messages_max; /* number of messages since the subscribe at which it ends; 0: now */
 } domus_nats_unsubscribe;
 
 /* End a subscription. An ask is answered with domus_nats_done_type, or fails with -ENOENT. With a
@@ -248,8 +249,8 @@ DOMUS_API extern const domus_type domus_nats_unsubscribe_type;
 /* --- the client ------------------------------------------------------------------------------- */
 
 #define DOMUS_NATS_SERVERS_MAX 32u  /* most servers that a client knows, with those of INFO */
-#define DOMUS_NATS_SERVER_SIZE 300u /* bytes of a server's address, with a zero at its end */
-#define DOMUS_NATS_SECRET_SIZE 256u /* bytes of a user, password or token, with a zero */
+#define DOMUS_NATS_SERVER_SIZE 300u /* size in bytes of a server's address, with a zero */
+#define DOMUS_NATS_SECRET_SIZE 256u /* size in bytes of a user, password or token, with a zero */
 #define DOMUS_NATS_JWT_SIZE    8192u
 #define DOMUS_NATS_NAME_SIZE   128u
 
@@ -280,38 +281,39 @@ typedef struct domus_nats_options {
     const char *user;
     const char *password;
     const char *token;
-    const char *nkey_seed; /* seed of a user, "SU..."; it never leaves, only a signature does */
+    const char *nkey_seed; /* seed of the user's nkey, "SU..."; only a signature leaves */
     const char *jwt;       /* the JWT of the user to whom `nkey_seed` belongs */
 
-    /* Byte stages for TLS, up to one whose stage is NULL: that of libdomus-tls with its options.
+    /* Byte stages for TLS (that of libdomus-tls with its options), up to one whose stage is NULL.
      * The server speaks first, in clear, and then TLS begins; one that does not want TLS is left
      * (-EACCES). NULL: no TLS; a server that requires it is left (-EPROTONOSUPPORT). */
     const struct domus_pipeline_stage *front;
     bool tls_first;      /* whether TLS begins at once (a server with handshake_first) */
-    bool no_echo;        /* whether its own subscriptions do not get messages of this client */
+    bool no_echo;        /* whether this client's own publications do not come back */
     bool fails_fast;     /* whether requests and flushes without a connection fail (-ENOTCONN) */
-    bool ignores_others; /* whether servers that INFO names (connect_urls) are not added */
+    bool ignores_others; /* whether servers of INFO (connect_urls) are not added */
 
-    uint32_t inflight_max;      /* most requests and flushes under way, 1..65536; 0: 4096 */
-    uint32_t subscriptions_max; /* most subscriptions, 1..1048576; 0: 4096 */
+    uint32_t inflight_max;      /* most requests and flushes under way, 1..65536; 0 means 4096 */
+    uint32_t subscriptions_max; /* most subscriptions at a time, 1..1048576; 0 means 4096 */
     /* Most bytes of a message that comes, with headers, 1024..64 MiB; 0: 8 MiB. A server that sends
      * more is left (-EMSGSIZE). */
     uint32_t payload_max;
-    uint32_t pings_missed_max; /* most unanswered pings, 1..16; 0: 2. One more: -ETIMEDOUT */
+    uint32_t pings_missed_max; /* most unanswered pings, 1..16; 0 means 2. One more: -ETIMEDOUT */
     /* Most bytes of messages that wait, because there is no connection or a slow one, 4 KiB..1 GiB;
      * 0: 8 MiB. A message counts with 320 bytes more. */
     uint64_t buffer_max;
-    uint64_t request_timeout_ns; /* time of a request without a time-out; 1 ms..1 h; 0: 5 s */
-    uint64_t connect_timeout_ns; /* time until the server has accepted this client; 0: 5 s */
-    uint64_t drain_timeout_ns;   /* time of a drain, then the client stops; 0: 30 s */
-    uint64_t backoff_min_ns;     /* first wait before a further attempt, 1 ms..1 h; 0: 100 ms */
-    uint64_t backoff_max_ns;     /* longest wait, up to 1 h; 0: 10 s, at least backoff_min_ns */
-    uint64_t ping_interval_ns;   /* time between two pings, 1 ms..1 h; 0: 20 s */
-    domus_address events;        /* actor that gets domus_nats_event notices; nobody: none does */
+    uint64_t request_timeout_ns; /* time of a request without a time-out; 1 ms..1 h; 0 means 5 s */
+    uint64_t connect_timeout_ns; /* time until a server has accepted this client; 0 means 5 s */
+    uint64_t drain_timeout_ns;   /* time of a drain, then the client stops; 0 means 30 s */
+    uint64_t backoff_min_ns;     /* first wait to connect again, 1 ms..1 h; 0 means 100 ms */
+    /* longest such wait, up to 1 h; 0 means 10 s, at least backoff_min_ns */
+    uint64_t backoff_max_ns;
+    uint64_t ping_interval_ns; /* time between two pings of the server, 1 ms..1 h; 0 means 20 s */
+    domus_address events;      /* actor that gets domus_nats_event notices; nobody: none does */
     /* The seed of the random numbers (inbox, order of servers, jitter), for runs that repeat; 0: a
      * random seed, which is right everywhere but in tests. */
     uint64_t seed;
-    /* options that differ for the connections; copied; NULL: none */
+    /* options of the client's connections that differ from the configuration; copied; NULL: none */
     const domus_channel_options *channel;
 } domus_nats_options;
 
@@ -346,12 +348,12 @@ DOMUS_API extern const domus_type domus_nats_drain_type;
 
 /* The kinds of events that the actor `events` of the options gets. */
 typedef enum domus_nats_happening {
-    DOMUS_NATS_CONNECTED = 1, /* the server has accepted this client; `text` is the server */
-    DOMUS_NATS_DISCONNECTED,  /* there was a connection, and it is gone; `error` says why */
-    DOMUS_NATS_FAILED,        /* a server could not be reached, or has not accepted this client */
-    DOMUS_NATS_LAME_DUCK,     /* the server is about to stop; the next connection is elsewhere */
-    DOMUS_NATS_ERROR,         /* the server has sent -ERR; `text` is its text */
-    DOMUS_NATS_CLOSED,        /* the client ends, and connects no more */
+    DOMUS_NATS_CONNECTED = 1, /* event: a server has accepted this client; `text` is that server */
+    DOMUS_NATS_DISCONNECTED,  /* event: a connection was lost; `error` says why */
+    DOMUS_NATS_FAILED,        /* event: a server was not reached, or has not accepted this client */
+    DOMUS_NATS_LAME_DUCK,     /* event: the server will stop; the next connection is elsewhere */
+    DOMUS_NATS_ERROR,         /* event: the server has sent -ERR; `text` is its text */
+    DOMUS_NATS_CLOSED,        /* event: the client ends, and connects no more */
 } domus_nats_happening;
 
 #define DOMUS_NATS_TEXT_SIZE 200u
@@ -359,8 +361,8 @@ typedef enum domus_nats_happening {
 typedef struct domus_nats_event {
     domus_nats_happening happening;
     int error;        /* 0, or a negative errno: -EACCES when the server refuses the user */
-    domus_address of; /* address of the client */
-    char text[DOMUS_NATS_TEXT_SIZE]; /* text, with a zero; bytes that do not print are "?" */
+    domus_address of; /* address of the client whose event this is */
+    char text[DOMUS_NATS_TEXT_SIZE]; /* text of the event; bytes that do not print are "?" */
 } domus_nats_event;
 
 DOMUS_API extern const domus_type domus_nats_event_type;
@@ -371,31 +373,31 @@ typedef struct domus_nats_status {
     bool connected;
     bool draining;
     bool has_headers;     /* whether the server knows headers; false without a connection */
-    bool has_jetstream;   /* whether it offers JetStream; false without a connection */
+    bool has_jetstream;   /* whether the server offers JetStream; false without a connection */
     uint32_t max_payload; /* bytes of the largest payload that the server takes; 0 without a
                              connection */
-    uint32_t servers;     /* servers that the client knows */
-    uint32_t left_out;    /* servers that are left out now, after failures */
+    uint32_t servers;     /* number of servers that the client knows */
+    uint32_t left_out;    /* number of servers that are left out for a time now, after failures */
     uint32_t subscriptions;
-    uint32_t inflight; /* requests and flushes under way */
-    uint32_t waiting;  /* messages that wait for a connection, or for a slow one */
+    uint32_t inflight; /* requests and flushes that are under way now */
+    uint32_t waiting;  /* messages that wait now for a connection, or for a slow one */
     uint64_t waiting_bytes;
-    uint64_t rtt_ns;       /* round trip of the last ping; 0: none was answered yet */
+    uint64_t rtt_ns;       /* round trip time of the last ping; 0: none was answered yet */
     uint64_t connects;     /* connections that a server has accepted */
     uint64_t reconnects;   /* connections that a server has accepted after the first one */
-    uint64_t failures;     /* attempts that have failed */
-    uint64_t out_messages; /* messages published, with requests */
+    uint64_t failures;     /* attempts to connect that have failed */
+    uint64_t out_messages; /* messages that the client has published, with requests */
     uint64_t out_bytes;    /* bytes of payloads and headers of `out_messages` */
     uint64_t in_messages;
     uint64_t in_bytes;
-    uint64_t lost;    /* messages for subscribers that were dropped: full mailbox, no memory */
+    uint64_t lost;    /* messages for subscribers that were dropped: mailbox full, or no memory */
     uint64_t unknown; /* messages for nobody: late answers, subscriptions that have ended */
     uint64_t refused; /* messages of actors that were not sent: buffer full, too large and so on */
     uint64_t lost_bytes; /* bytes that connections had queued, and had not sent, when they broke */
-    uint64_t errors;     /* -ERR lines of servers */
+    uint64_t errors;     /* -ERR lines that servers have sent */
     uint64_t stale;      /* connections that were reset because pings were not answered */
-    char server[DOMUS_NATS_SERVER_SIZE]; /* server of the connection; "" without one */
-    char server_name[64]; /* the server's name for itself, cut off where it does not fit */
+    char server[DOMUS_NATS_SERVER_SIZE]; /* server of the connection; "" without a connection */
+    char server_name[64]; /* the name that the server gives itself, cut off where it does not fit */
     char version[32];
 } domus_nats_status;
 
@@ -411,8 +413,8 @@ DOMUS_API extern const domus_type domus_nats_status_type;
  * domus_nats_connect_type, domus_nats_publish_type, domus_nats_sub_type, domus_nats_unsub_type,
  * domus_nats_ping_type. */
 typedef struct domus_nats_stage_options {
-    uint32_t line_max; /* most bytes of a line but INFO, 64..65534; 0: 4096. More: -EMSGSIZE */
-    uint32_t info_max; /* most bytes of INFO, 512..65534; 0: 32768. More: -EMSGSIZE */
+    uint32_t line_max; /* most bytes of a line but INFO, 64..65534; 0 means 4096; more: -EMSGSIZE */
+    uint32_t info_max; /* most bytes of INFO, 512..65534; 0 means 32768; more: -EMSGSIZE */
     /* most bytes of a message's headers, 16..payload_max; 0: 65536. More: -EMSGSIZE */
     uint32_t headers_max;
     /* most bytes of a message with its headers, 1024..64 MiB; 0: 8 MiB. More: -EMSGSIZE */
@@ -436,8 +438,8 @@ typedef struct domus_nats_server_info {
     char server_id[64];
     char server_name[64];
     char version[32];
-    char nonce[128];      /* bytes to be signed; "": none */
-    uint32_t max_payload; /* most bytes of a payload; 0: not said */
+    char nonce[128];      /* nonce, bytes that the client has to sign; "": none */
+    uint32_t max_payload; /* most bytes of a payload that the server takes; 0: it does not say */
     uint32_t client_id;
     bool headers;
     bool auth_required;
@@ -460,35 +462,35 @@ typedef struct domus_nats_connect {
     const char *password;
     const char *token;
     const char *jwt;
-    const char *nkey;      /* public key of the user */
-    const char *signature; /* the signature of the nonce, in base64url */
+    const char *nkey;      /* public key of the user who connects */
+    const char *signature; /* the user's signature of the nonce, in base64url */
     bool tls;
     bool no_echo;
-    bool headers; /* whether headers and "no responders" are wanted, which the server knows */
+    bool headers; /* whether headers and "no responders" are wanted, if the server knows them */
 } domus_nats_connect;
 
 typedef struct domus_nats_sub {
     uint64_t number;
     const char *subject;
-    const char *queue; /* queue group; NULL: none */
+    const char *queue; /* queue group of the subscription; NULL: none */
 } domus_nats_sub;
 
 typedef struct domus_nats_unsub {
     uint64_t number;
-    uint64_t messages_max; /* number of messages after which it ends; 0: now */
+    uint64_t messages_max; /* number of messages after which the subscription ends; 0: now */
 } domus_nats_unsub;
 
 /* A message -ERR of the server, without the quotes. */
 typedef struct domus_nats_error {
-    char text[DOMUS_NATS_TEXT_SIZE]; /* text, with a zero; bytes that do not print are "?" */
+    char text[DOMUS_NATS_TEXT_SIZE]; /* text of the error; bytes that do not print are "?" */
 } domus_nats_error;
 
-DOMUS_API extern const domus_type domus_nats_info_type; /* `release` of the type frees the JSON */
+DOMUS_API extern const domus_type domus_nats_info_type; /* INFO: `release` frees its JSON */
 DOMUS_API extern const domus_type domus_nats_error_type;
-DOMUS_API extern const domus_type domus_nats_pong_type;    /* a type without payload */
-DOMUS_API extern const domus_type domus_nats_ping_type;    /* a type without payload */
-DOMUS_API extern const domus_type domus_nats_connect_type; /* its texts are read when encoded */
-DOMUS_API extern const domus_type domus_nats_sub_type;     /* its texts are read when encoded */
+DOMUS_API extern const domus_type domus_nats_pong_type;    /* PONG, a message without payload */
+DOMUS_API extern const domus_type domus_nats_ping_type;    /* PING, a message without payload */
+DOMUS_API extern const domus_type domus_nats_connect_type; /* CONNECT: encoding reads its texts */
+DOMUS_API extern const domus_type domus_nats_sub_type;     /* SUB: encoding reads its texts */
 DOMUS_API extern const domus_type domus_nats_unsub_type;
 
 #ifdef __cplusplus

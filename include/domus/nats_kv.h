@@ -52,31 +52,33 @@ extern "C" {
 
 #define DOMUS_NATS_KV_BUCKET_MAX 80u /* most bytes of the name of a bucket */
 #define DOMUS_NATS_KV_KEY_MAX    255u
-/* most values of a key, which is the server's bound, too */
+/* most values that are kept of a key, which is the server's bound, too */
 #define DOMUS_NATS_KV_HISTORY_MAX 64u
-#define DOMUS_NATS_KV_KEYS_MAX    65536u               /* most keys of a list */
-#define DOMUS_NATS_KV_KEYS_BYTES  (UINT32_C(8) << 20)  /* most bytes of a list */
-#define DOMUS_NATS_KV_HEARTBEAT   UINT64_C(5000000000) /* default of heartbeat_ns */
+#define DOMUS_NATS_KV_KEYS_MAX    65536u              /* most keys in the answer to a list */
+#define DOMUS_NATS_KV_KEYS_BYTES  (UINT32_C(8) << 20) /* most bytes of the answer to a list */
+/* default of heartbeat_ns of a watch, in ns */
+#define DOMUS_NATS_KV_HEARTBEAT UINT64_C(5000000000)
 
 /* Settings with which a bucket is made. All fields may be 0. */
 typedef struct domus_nats_kv_config {
-    const char *description; /* description of the bucket; NULL: none */
+    const char *description; /* description of the bucket for people; NULL: none */
     domus_nats_storage storage;
-    uint32_t history;  /* values that are kept for each key, 1..64; 0: 1 */
-    uint32_t replicas; /* servers that have a copy of the bucket, 1..5; 0: 1 */
+    uint32_t history;  /* values that are kept for each key, 1..64; 0 means 1 */
+    uint32_t replicas; /* number of servers that have a copy of the bucket, 1..5; 0 means 1 */
     /* Most bytes of a value and its headers, which the server counts, too: the headers of a create,
      * an update, a delete or a purge take up to 110 bytes. 0: what the server takes */
     uint32_t value_max;
-    /* most bytes of the bucket; a change beyond it fails with -ENOSPC. 0: no bound */
+    /* most bytes of the whole bucket; a change beyond it fails with -ENOSPC. 0: no bound */
     uint64_t bytes_max;
-    uint64_t ttl_ns; /* time after which an entry goes, 100 ms at least; 0: entries stay */
+    /* time after its write at which an entry goes, 100 ms at least; 0: entries stay */
+    uint64_t ttl_ns;
 } domus_nats_kv_config;
 
 typedef struct domus_nats_kv_options {
     domus_address client; /* address of the client that domus_nats_open() has made */
     const char *bucket;   /* name of the bucket, 1..80 bytes: letters, digits, - and _ */
     /* Settings with which the bucket is made if it is not there; a bucket that is there has to have
-     * the same settings. NULL: it has to be there. */
+     * the same settings. NULL: the bucket has to be there. */
     const domus_nats_kv_config *create;
     /* Whether any server that has the bucket answers a get, and not its leader alone: quicker, and
      * perhaps older, so that a get may miss what this actor has put before. */
@@ -116,24 +118,25 @@ DOMUS_API int domus_nats_kv_read_key(const char *key, size_t key_size, void *byt
 /* The change of a key that an entry tells of. */
 typedef enum domus_nats_kv_operation {
     DOMUS_NATS_KV_PUT = 0,
-    DOMUS_NATS_KV_DELETE, /* the key has no value any more; its history stays */
-    DOMUS_NATS_KV_PURGE,  /* the key has neither a value nor a history any more */
+    DOMUS_NATS_KV_DELETE, /* delete: the key has no value any more; its history stays */
+    DOMUS_NATS_KV_PURGE,  /* purge: the key has neither a value nor a history any more */
 } domus_nats_kv_operation;
 
 /* An entry of a bucket: a key at one revision. */
 typedef struct domus_nats_kv_entry {
-    domus_slice bytes; /* bytes of the entry, which it owns; key and value lie in them */
+    domus_slice bytes; /* bytes of the entry, which the entry owns; key and value lie in them */
     uint64_t revision; /* revision of the entry, never 0 */
-    /* time of the write by the server's clock, in ns since 1970; 0: not told */
+    /* time of the entry's write by the server's clock, in ns since 1970; 0: not told */
     uint64_t written_ns;
-    uint64_t pending; /* number of existing entries that a watch has still to bring */
-    uint64_t tag;     /* the tag of the watch */
+    uint64_t pending; /* number of existing entries that the watch has still to bring */
+    uint64_t tag;     /* the tag of the watch that brings the entry */
     uint32_t key_at;
     uint32_t value_at;
-    uint32_t value_size; /* bytes of the value; 0 for a delete and a purge */
+    uint32_t value_size; /* length of the value in bytes; 0 for a delete and a purge */
     uint16_t key_size;
-    uint8_t operation; /* a domus_nats_kv_operation; PUT in the answer to a get */
-    uint8_t initial;   /* 1 in a watch if the entry was there when the watch began */
+    /* the change that the entry tells, a domus_nats_kv_operation; PUT in the answer to a get */
+    uint8_t operation;
+    uint8_t initial; /* 1 in a watch if the entry was there when the watch began; else 0 */
 } domus_nats_kv_entry;
 
 /* The type of entries. Its `release` frees the bytes. */
@@ -161,7 +164,7 @@ static inline domus_slice domus_nats_kv_value(const domus_nats_kv_entry *entry)
 
 /* The payload of an ask to get a key. */
 typedef struct domus_nats_kv_get {
-    uint64_t revision; /* the revision to get; 0: the newest */
+    uint64_t revision; /* the revision of the key to get; 0: the newest */
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 } domus_nats_kv_get;
 
@@ -170,18 +173,20 @@ DOMUS_API extern const domus_type domus_nats_kv_get_type;
 /* The condition under which a change of a key is made. */
 typedef enum domus_nats_kv_condition {
     DOMUS_NATS_KV_ALWAYS = 0,
-    DOMUS_NATS_KV_IF_NONE, /* only if the key has no value */
-    /* only if the key's newest entry, also one of a delete, has this revision; 0: it has none */
+    DOMUS_NATS_KV_IF_NONE, /* the change is made only if the key has no value */
+    /* The change is made only if the key's newest entry, also one of a delete, has this revision;
+     * 0: only if the key has no entry */
     DOMUS_NATS_KV_IF_REVISION,
 } domus_nats_kv_condition;
 
 /* The payload of an ask to change a key. Its type owns `value`. */
 typedef struct domus_nats_kv_put {
-    domus_slice value; /* value of the key; empty for a delete and a purge */
+    domus_slice value; /* new value of the key; empty for a delete and a purge */
     uint64_t revision;
-    uint8_t operation; /* a domus_nats_kv_operation */
-    uint8_t condition; /* a domus_nats_kv_condition; IF_NONE for a PUT alone */
-    char key[DOMUS_NATS_KV_KEY_MAX + 1];
+    uint8_t operation; /* the change to be made, a domus_nats_kv_operation */
+    /* the condition of the change, a domus_nats_kv_condition; IF_NONE for a PUT alone */
+    uint8_t condition;
+    char key[DOMUS_NATS_KV_KEY_MAX + 1]; /* the key that is changed */
 } domus_nats_kv_put;
 
 /* The answer to a change: the revision that the key has now. */
@@ -223,20 +228,21 @@ DOMUS_API int domus_nats_kv_purge(domus_stack *stack, domus_address bucket, cons
 /* The payload of an ask to list the keys that have a value. It fails with -E2BIG beyond
  * DOMUS_NATS_KV_KEYS_MAX keys or DOMUS_NATS_KV_KEYS_BYTES. */
 typedef struct domus_nats_kv_keys {
-    char pattern[DOMUS_NATS_KV_KEY_MAX + 1]; /* the pattern as a watch takes it; "": all keys */
+    /* pattern of the keys that are listed, as a watch takes it; "": all keys */
+    char pattern[DOMUS_NATS_KV_KEY_MAX + 1];
 } domus_nats_kv_keys;
 
 /* The answer to a list: each key once, in the order in which they were written, but for those that
  * were written while they were listed. */
 typedef struct domus_nats_kv_list {
-    domus_slice bytes; /* the keys, each with a line feed behind it; owned by the list */
+    domus_slice bytes; /* the keys, each with a line feed behind it; the list owns them */
     uint32_t count;
 } domus_nats_kv_list;
 
 DOMUS_API extern const domus_type domus_nats_kv_keys_type;
 DOMUS_API extern const domus_type domus_nats_kv_list_type;
 
-/* Get the next key of a list. `at` begins as 0. Returns whether there is one. */
+/* Get the next key of a list. `at` begins as 0. Returns whether there is a next key. */
 static inline bool domus_nats_kv_next(const domus_nats_kv_list *list, uint32_t *at,
                                       domus_slice *ret_key)
 {
@@ -274,9 +280,9 @@ static inline bool domus_nats_kv_next(const domus_nats_kv_list *list, uint32_t *
  * The watch ends when the watcher ends, when the bucket's actor does, and by domus_stop() of its
  * address. */
 typedef struct domus_nats_kv_watch {
-    domus_address to; /* actor that watches; nobody: the asker */
-    uint64_t tag;     /* number that comes back in each notice */
-    /* time between two signs of life of the server, 100 ms..1 h; 0: 5 s. A loss is noticed
+    domus_address to; /* actor that gets the notices of the watch; nobody: the actor that asks */
+    uint64_t tag;     /* number that comes back in each notice of the watch */
+    /* time between two signs of life of the server, 100 ms..1 h; 0 means 5 s. A loss is noticed
      * within 3 times that */
     uint64_t heartbeat_ns;
     /* first revision that is told, of all that the history has; 0: the newest of each key, or
@@ -300,7 +306,8 @@ typedef struct domus_nats_kv_watching {
 /* A notice of a watch: all entries that were there at its beginning have been told. */
 typedef struct domus_nats_kv_initial {
     uint64_t tag;
-    uint64_t revision; /* the revision of the last entry that was told; 0: none was */
+    /* the revision of the last entry that the watch has told; 0: the watch has told none */
+    uint64_t revision;
 } domus_nats_kv_initial;
 
 /* A notice of a watch: the watch has ended, with this error. */
@@ -318,19 +325,20 @@ DOMUS_API extern const domus_type domus_nats_kv_ended_type;
 
 /* The state of a bucket, the answer to an ask of domus_nats_kv_look_type. */
 typedef struct domus_nats_kv_status {
-    uint64_t entries; /* entries of the bucket, with those of histories and of deletes */
+    uint64_t entries; /* number of entries in the bucket, with those of histories and of deletes */
     uint64_t bytes;
-    uint64_t revision;  /* revision of the newest entry */
+    uint64_t revision;  /* revision of the bucket's newest entry */
     uint64_t bytes_max; /* settings as the server has them, from here on; 0: no bound */
     uint64_t ttl_ns;
     uint32_t history;
     uint32_t value_max;
     uint32_t replicas;
     domus_nats_storage storage;
-    bool allow_direct; /* whether servers other than the leader may answer gets */
+    bool allow_direct; /* whether servers other than the leader may answer gets of the bucket */
 } domus_nats_kv_status;
 
-DOMUS_API extern const domus_type domus_nats_kv_look_type; /* the type of an ask without payload */
+/* the type of an ask without payload for the state of a bucket */
+DOMUS_API extern const domus_type domus_nats_kv_look_type;
 DOMUS_API extern const domus_type domus_nats_kv_status_type;
 
 /* Remove the bucket, an ask without a payload. The actor stays; its further asks fail with -ENXIO,

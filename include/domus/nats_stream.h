@@ -57,16 +57,18 @@
 extern "C" {
 #endif
 
-#define DOMUS_NATS_STREAM_NAME_MAX 128u  /* most bytes of the name of a stream or consumer */
-#define DOMUS_NATS_SUBJECTS_SIZE   1024u /* most bytes of the subjects of a stream, with a zero */
-#define DOMUS_NATS_FILTER_MAX      255u  /* most bytes of a subject that is looked for */
-#define DOMUS_NATS_ID_MAX          128u  /* most bytes of the id of a message */
-#define DOMUS_NATS_ANSWER_MAX                                                                      \
-    262144u /* bytes of an answer of JetStream's API; but for a                                    \
-               message in it: DOMUS_NATS_PAYLOAD_LIMIT */
-#define DOMUS_NATS_ANSWER_VALUES                                                                   \
-    4096u /* most values in the JSON of an answer of JetStream's API                               \
-           */
+#define DOMUS_NATS_STREAM_NAME_MAX 128u /* most bytes of the name of a stream or consumer */
+/* size in bytes of the list of subjects of a stream, with a zero at its end */
+#define DOMUS_NATS_SUBJECTS_SIZE 1024u
+/* most bytes of the subject by which messages are looked for */
+#define DOMUS_NATS_FILTER_MAX 255u
+/* most bytes of the id of a message */
+#define DOMUS_NATS_ID_MAX 128u
+/* most bytes of an answer of JetStream's API; a message in it may have more, up to
+ * DOMUS_NATS_PAYLOAD_LIMIT */
+#define DOMUS_NATS_ANSWER_MAX 262144u
+/* most values in the JSON of an answer of JetStream's API */
+#define DOMUS_NATS_ANSWER_VALUES 4096u
 
 /* The place where a server keeps the messages of a stream. */
 typedef enum domus_nats_storage {
@@ -86,23 +88,26 @@ typedef enum domus_nats_retention {
 typedef struct domus_nats_stream_config {
     /* one subject, or several with "," between them; they may have wildcards */
     const char *subjects;
-    const char *description; /* description of the stream; NULL: none */
+    const char *description; /* description of the stream for people; NULL: none */
     domus_nats_storage storage;
     domus_nats_retention retention;
-    uint32_t replicas;             /* servers that have a copy of it, 1..5; 0: 1 */
-    uint32_t message_max;          /* most bytes of a message; 0: what the server takes */
-    uint64_t messages_max;         /* most messages; 0: no bound */
-    uint64_t messages_per_subject; /* most messages of one subject; 0: no bound */
-    uint64_t bytes_max;            /* most bytes of all messages; 0: no bound */
-    /* age at which messages are removed, 100 ms at least; 0: never */
+    /* number of servers that have a copy of the stream, 1..5; 0 means 1 */
+    uint32_t replicas;
+    /* most bytes of one message of the stream; 0: what the server takes */
+    uint32_t message_max;
+    uint64_t messages_max;         /* most messages in the stream; 0: no bound */
+    uint64_t messages_per_subject; /* most messages of one subject in the stream; 0: no bound */
+    uint64_t bytes_max;            /* most bytes of all messages in the stream; 0: no bound */
+    /* age at which messages of the stream are removed, 100 ms at least; 0: never */
     uint64_t age_max_ns;
-    /* time for which ids are remembered; 0: 2 minutes, or age_max_ns if that is less */
+    /* time for which the ids of messages are remembered; 0 means 2 minutes, or age_max_ns if that
+     * is less */
     uint64_t duplicate_window_ns;
-    /* whether a full stream refuses; false: its oldest message goes */
+    /* whether a full stream refuses messages; false: its oldest message is removed for a new one */
     bool refuses_new;
-    bool allow_direct; /* whether servers other than the leader may answer gets */
-    bool allow_rollup; /* whether a message may remove earlier ones (Nats-Rollup) */
-    bool deny_delete;  /* whether single messages cannot be removed */
+    bool allow_direct; /* whether servers other than the leader may answer gets of the stream */
+    bool allow_rollup; /* whether a message may remove earlier messages (Nats-Rollup) */
+    bool deny_delete;  /* whether single messages of the stream cannot be removed */
     bool deny_purge;
 } domus_nats_stream_config;
 
@@ -111,7 +116,7 @@ typedef struct domus_nats_stream_options {
     /* name of the stream, 1..128 bytes without space, control characters and . * > / \ */
     const char *name;
     /* Settings with which the stream is made if it is not there; a stream that is there has to have
-     * the same settings. NULL: it has to be there. */
+     * the same settings. NULL: the stream has to be there. */
     const domus_nats_stream_config *create;
     /* Whether any server that has the stream answers a get, and not its leader alone, if
      * `allow_direct` of the stream is set: quicker, and perhaps older. */
@@ -135,7 +140,7 @@ DOMUS_API int domus_nats_stream_open(domus_stack *stack, const domus_nats_stream
 /* A message for the stream, made by domus_nats_stream_publish_make(), after which the fields below
  * `message` expect nothing. */
 typedef struct domus_nats_stream_publish {
-    /* the message, without a reply subject; its `headers` are a block, or empty */
+    /* the message to be published, without a reply subject; its `headers` are a block, or empty */
     domus_nats_publish message;
     /* sequences that the last message of the stream, and the last one with this subject, have to
      * have; else the publish fails with -EEXIST, and nothing is stored */
@@ -155,8 +160,10 @@ DOMUS_API int domus_nats_stream_publish_make(const char *subject, const void *da
 /* The payload of domus_nats_stream_ack_type: a server has stored the message (how safely, says
  * docs/nats.md). */
 typedef struct domus_nats_stream_ack {
-    uint64_t sequence; /* sequence of the message, or of the first message with the same id */
-    bool duplicate;    /* whether a message with its id was there, so nothing was stored */
+    /* sequence of the message in the stream, or of the first message with the same id */
+    uint64_t sequence;
+    /* whether a message with the same id was there already, so that nothing was stored */
+    bool duplicate;
 } domus_nats_stream_ack;
 
 /* The payload of an ask to publish is a domus_nats_stream_publish. No headers of the caller may
@@ -175,15 +182,15 @@ DOMUS_API int domus_nats_stream_send(domus_stack *stack, domus_address stream, c
 
 /* A message as the stream has stored it. The functions below get its parts. */
 typedef struct domus_nats_stream_message {
-    domus_slice bytes;  /* bytes of the message, which it owns; the parts lie in them */
+    domus_slice bytes;  /* bytes of the message, which this owns; the message's parts lie in them */
     uint64_t sequence;  /* sequence of the message in the stream */
     uint64_t stored_ns; /* time when the message was stored, in ns since 1970; 0: not told */
     /* how often the message was delivered, this time included; 0 after a get */
     uint64_t deliveries;
-    uint64_t pending; /* messages that the consumer has still to deliver; 0 after a get */
+    uint64_t pending; /* number of messages that the consumer has still to deliver; 0 after a get */
     uint32_t subject_at;
     uint32_t headers_at;
-    uint32_t headers_size; /* bytes of the headers; 0: there are none */
+    uint32_t headers_size; /* bytes of the message's headers; 0: there are none */
     uint32_t payload_at;
     uint32_t payload_size;
     uint32_t ack_at; /* offset of the subject to which the message is acknowledged */
@@ -225,7 +232,7 @@ DOMUS_API int domus_nats_stream_header(const domus_nats_stream_message *message,
 
 /* The payload of an ask to read a message. It fails with -ENOENT if there is none. */
 typedef struct domus_nats_stream_get {
-    uint64_t sequence; /* sequence of the message; 0: the last message with `subject` */
+    uint64_t sequence; /* sequence of the message to be read; 0: the last message with `subject` */
     char subject[DOMUS_NATS_FILTER_MAX + 1];
 } domus_nats_stream_get;
 
@@ -235,15 +242,16 @@ DOMUS_API extern const domus_type domus_nats_stream_get_type;
 
 /* The payload of an ask to remove messages. All fields may be 0. */
 typedef struct domus_nats_stream_purge {
-    uint64_t below; /* only messages with a lower sequence; 0: all. Not together with `keep` */
-    uint64_t keep;  /* the number of the newest messages that stay */
-    /* only messages of this subject, which may have wildcards; "": all */
+    /* only messages with a lower sequence are removed; 0: all. Not together with `keep` */
+    uint64_t below;
+    uint64_t keep; /* number of the newest messages that stay */
+    /* only messages of this subject are removed, which may have wildcards; "": all */
     char subject[DOMUS_NATS_FILTER_MAX + 1];
 } domus_nats_stream_purge;
 
 /* The answer to a purge of a stream. */
 typedef struct domus_nats_stream_count {
-    uint64_t count; /* messages that were removed */
+    uint64_t count; /* number of messages that the purge has removed */
 } domus_nats_stream_count;
 
 DOMUS_API extern const domus_type domus_nats_stream_purge_type;
@@ -267,7 +275,7 @@ typedef struct domus_nats_stream_status {
     bool allow_direct;
 } domus_nats_stream_status;
 
-/* the type of an ask without payload */
+/* the type of an ask without payload for the state of a stream */
 DOMUS_API extern const domus_type domus_nats_stream_look_type;
 DOMUS_API extern const domus_type domus_nats_stream_status_type;
 
@@ -280,37 +288,43 @@ DOMUS_API extern const domus_type domus_nats_stream_remove_type;
 /* The message of the stream at which a consumer begins. */
 typedef enum domus_nats_deliver {
     DOMUS_NATS_DELIVER_ALL = 0,
-    DOMUS_NATS_DELIVER_NEW, /* the last message, and those behind it */
-    /* the last message of each subject, and those behind them; needs a `filter` */
+    DOMUS_NATS_DELIVER_NEW, /* the last message of the stream, and those behind it */
+    /* the last message of each subject, and all behind them; needs a `filter` */
     DOMUS_NATS_DELIVER_LAST,
     DOMUS_NATS_DELIVER_SUBJECTS, /* the last one of each subject, and those behind them; needs a
                                     `filter` */
     DOMUS_NATS_DELIVER_FROM,     /* the message with `first_sequence`, and those behind it */
 } domus_nats_deliver;
 
-#define DOMUS_NATS_FETCH_MAX   1024u                       /* most messages of one fetch */
-#define DOMUS_NATS_FETCH_BYTES (UINT32_C(8) * 1024 * 1024) /* default of bytes_max */
-#define DOMUS_NATS_INACTIVE    UINT64_C(300000000000)      /* default of inactive_ns: 5 minutes */
-#define DOMUS_NATS_WAIT_MAX    UINT64_C(3600000000000)     /* longest wait of a fetch: 1 hour */
+#define DOMUS_NATS_FETCH_MAX 1024u /* most messages of one fetch */
+/* default of bytes_max of a consumer */
+#define DOMUS_NATS_FETCH_BYTES (UINT32_C(8) * 1024 * 1024)
+/* default of inactive_ns of a consumer: 5 minutes */
+#define DOMUS_NATS_INACTIVE UINT64_C(300000000000)
+/* longest wait of a fetch: 1 hour */
+#define DOMUS_NATS_WAIT_MAX UINT64_C(3600000000000)
 
 /* Options of a consumer. */
 typedef struct domus_nats_consumer_options {
     domus_address client;
-    const char *stream; /* name of the stream */
+    const char *stream; /* name of the stream that the consumer reads */
     /* name of the consumer, which stays when nobody fetches, and which several actors may share;
      * NULL: the consumer is of this actor alone, and goes after `inactive_ns` without a fetch */
     const char *durable;
     const char *filter; /* subject of the messages, which may have wildcards; NULL: all */
     domus_nats_deliver deliver;
     uint64_t first_sequence;
-    /* time without an acknowledgement after which a message is delivered again; 0: 30 s */
+    /* time without an acknowledgement after which a message is delivered again; 0 means 30 s */
     uint64_t ack_wait_ns;
-    /* time without a fetch after which it goes; 0: 5 minutes, or never with `durable` */
+    /* time without a fetch after which the consumer goes; 0 means 5 minutes, or never with
+     * `durable` */
     uint64_t inactive_ns;
-    uint32_t deliveries_max; /* most deliveries of one message; 0: no bound */
-    /* most messages that are not acknowledged; beyond it the server delivers none; 0: 1000 */
+    /* most deliveries of one message, if it is not acknowledged; 0: no bound */
+    uint32_t deliveries_max;
+    /* most messages that are delivered and not acknowledged; at it the server delivers none; 0
+     * means 1000 */
     uint32_t ack_pending_max;
-    uint32_t bytes_max; /* most bytes of the messages of one fetch, 1 KiB..64 MiB; 0: 8 MiB */
+    uint32_t bytes_max; /* most bytes of the messages of one fetch, 1 KiB..64 MiB; 0 means 8 MiB */
     /* The seed of the name of the consumer's inbox, for runs that repeat; 0: a random seed. */
     uint64_t seed;
 } domus_nats_consumer_options;
@@ -333,7 +347,7 @@ DOMUS_API int domus_nats_consumer_open(domus_stack *stack,
  * It fails with -EINVAL for a count of 0 or above DOMUS_NATS_FETCH_MAX, or a wait above 1 hour. */
 typedef struct domus_nats_consumer_fetch {
     uint32_t count;
-    uint64_t wait_ns; /* longest wait for messages; 0: only those that are there */
+    uint64_t wait_ns; /* longest wait of the fetch for messages; 0: only messages that are there */
 } domus_nats_consumer_fetch;
 
 /* The answer to a fetch; its `release` frees the messages. domus_slice_keep() keeps a slice of
@@ -348,10 +362,10 @@ DOMUS_API extern const domus_type domus_nats_batch_type;
 
 /* How a consumer acknowledges a message. */
 typedef enum domus_nats_ack_kind {
-    DOMUS_NATS_ACK = 0,     /* the message is done */
+    DOMUS_NATS_ACK = 0,     /* the message is done, and is not delivered again */
     DOMUS_NATS_NAK,         /* the message is delivered again, at once or after `delay_ns` */
     DOMUS_NATS_TERM,        /* the message is never delivered again, though it is not done */
-    DOMUS_NATS_IN_PROGRESS, /* the work takes longer: ack_wait_ns begins anew */
+    DOMUS_NATS_IN_PROGRESS, /* the work on the message takes longer: ack_wait_ns begins anew */
 } domus_nats_ack_kind;
 
 /* Make an acknowledgement. As a notice of domus_nats_publish_type to the client it may be lost; as
@@ -373,14 +387,15 @@ DOMUS_API int domus_nats_ack(domus_stack *stack, domus_address client,
 /* The state of a consumer, the answer to an ask of domus_nats_consumer_look_type. */
 typedef struct domus_nats_consumer_status {
     char name[DOMUS_NATS_STREAM_NAME_MAX + 1];
-    uint64_t delivered;   /* sequence in the stream of the last message that was delivered */
-    uint64_t ack_floor;   /* sequence up to which all messages were acknowledged */
-    uint64_t ack_pending; /* messages that were delivered, and not acknowledged */
+    /* sequence in the stream of the last message that was delivered to the consumer */
+    uint64_t delivered;
+    uint64_t ack_floor;   /* sequence up to which the consumer has acknowledged all messages */
+    uint64_t ack_pending; /* messages that were delivered to the consumer, and not acknowledged */
     uint64_t redelivered; /* messages of `ack_pending` that were delivered more than once */
-    uint64_t pending;     /* messages that are still to be delivered */
+    uint64_t pending;     /* messages that are still to be delivered to the consumer */
 } domus_nats_consumer_status;
 
-/* the type of an ask without payload */
+/* the type of an ask without payload for the state of a consumer */
 DOMUS_API extern const domus_type domus_nats_consumer_look_type;
 DOMUS_API extern const domus_type domus_nats_consumer_status_type;
 

@@ -74,30 +74,33 @@
 extern "C" {
 #endif
 
-/* Most bytes of a text of /actors, or 4 KiB for each thread and pool if that is more. */
+/* The most bytes of a text that /actors shows, or 4 KiB for each thread and pool if that is
+ * more. */
 #define DOMUS_OBSERVE_ACTORS_BYTES (256u * 1024)
-/* Actors of each thread and pool in one page of /actors: the default, and the most. */
+/* The number of actors of each thread and pool in one page of /actors: the default, and the
+ * most. */
 #define DOMUS_OBSERVE_ACTORS_COUNT 100u
 #define DOMUS_OBSERVE_ACTORS_MAX   1000u
-/* Most viewers that follow the log at a time. */
+/* The most viewers that follow /log at a time. */
 #define DOMUS_OBSERVE_FOLLOWERS_MAX 16u
 
-/* Rows of each table of a set: the default, and the most. */
+/* The number of rows of each table in one page of /SET: the default, and the most. */
 #define DOMUS_OBSERVE_ROWS_COUNT 2000u
 #define DOMUS_OBSERVE_ROWS_MAX   10000u
 
-/* Most seconds of a trace or a CPU profile. */
+/* The most seconds for which /trace records, or /profile takes a CPU profile. */
 #define DOMUS_OBSERVE_SECONDS_MAX 60u
 /* Seconds for which /doctor looks, if the request names none, and the most viewers for whom it
  * looks at a time; others get the newest of these looks. */
 #define DOMUS_OBSERVE_DOCTOR_SECONDS 10u
 #define DOMUS_OBSERVE_DOCTORS_MAX    16u
-/* Most bytes of a trace. If it is longer, the older half of its time is left out, again and again
- * until it fits. */
+/* The most bytes of a trace of /trace. If it is longer, the older half of its time is left out,
+ * again and again until it fits. */
 #define DOMUS_OBSERVE_TRACE_BYTES (48u << 20)
-/* Most bytes of a text of a CPU profile. */
+/* The most bytes of the text of a CPU profile. */
 #define DOMUS_OBSERVE_CPU_BYTES (32u << 20)
-/* Most bytes of answers that all viewers together have not read. */
+/* The number of bytes of answers, not read by all viewers together, from which on no trace and no
+ * CPU profile is made. */
 #define DOMUS_OBSERVE_UNREAD_BYTES (8u << 20)
 
 /* The observer of a program (domus/front.h). A process has one such port at a time: another `open`

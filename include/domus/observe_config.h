@@ -16,13 +16,14 @@ typedef struct domus_observe_config {
     /* Address of the port: "unix:PATH", "unix:@NAME", or a loopback address with a port, such as
      * "127.0.0.1:9100", of up to 127 bytes; NULL or "" (the default): there is no port. */
     const char *listen;
-    /* 1..65,536 viewers, which are connections to the port, at a time; others wait until one has
-     * gone; 64 */
+    /* 1..65,536: most viewers at a time, which are connections to the port; others wait until one
+     * has gone; default 64 */
     uint32_t viewers_max;
     /* whether `listen` may be any other address, so that strangers may see all that the port shows;
-     * false */
+     * default false */
     bool is_public;
-    /* whether the port changes keys of the configuration that are live (PUT /config/KEY); false */
+    /* whether the port changes keys of the configuration that are live (PUT /config/KEY); default
+     * false */
     bool may_change;
 } domus_observe_config;
 

@@ -34,14 +34,16 @@
 extern "C" {
 #endif
 
-/* A foreign thread that is an actor. */
+/* A foreign thread that is an actor: it has an address and a mailbox. */
 typedef struct domus_outsider domus_outsider;
 
 /* Options of domus_outside_attach(). All fields may be 0. The structure grows only at its end, with
  * a minor version. */
 typedef struct domus_outsider_options {
-    uint32_t mailbox_max; /* most asks and notices that wait, 1..65,535; 0: scheduler.mailboxMax */
-    const char *name;     /* name in the registry (domus/name.h), copied; NULL: none */
+    /* most asks and notices that wait in the mailbox, 1..65,535; 0: scheduler.mailboxMax */
+    uint32_t mailbox_max;
+    /* name of the outsider in the registry (domus/name.h), copied; NULL: none */
+    const char *name;
     /* A pointer for the `matches` of patterns, which get the address of a copy of it as their
      * `self`. */
     void *context;
@@ -97,9 +99,11 @@ DOMUS_API int domus_outsider_ask_add(domus_outsider *outsider, domus_address to,
 /* The kinds of messages that an outsider gets. */
 typedef enum domus_outside_kind {
     DOMUS_OUTSIDE_NOTICE,
-    DOMUS_OUTSIDE_ASK,    /* an ask: domus_outsider_reply() or domus_outsider_fail() answers it */
-    DOMUS_OUTSIDE_ANSWER, /* the answer to domus_outsider_ask_add() */
-    DOMUS_OUTSIDE_EVENT,  /* an event of a watch, or of what domus_outsider_act() has begun */
+    /* the message is an ask: domus_outsider_reply() or domus_outsider_fail() answers it */
+    DOMUS_OUTSIDE_ASK,
+    DOMUS_OUTSIDE_ANSWER, /* the message is the answer to domus_outsider_ask_add() */
+    /* the message is an event of a watch, or of what domus_outsider_act() has begun */
+    DOMUS_OUTSIDE_EVENT,
 } domus_outside_kind;
 
 /* A message that an outsider has received. */
@@ -110,9 +114,9 @@ typedef struct domus_outside_message {
      * until the ask is answered. All that it owns is released then, unless domus_outsider_take()
      * took it. */
     const void *payload;
-    /* the sender; nobody: the message came from outside, or is an event or a failure */
+    /* sender of the message; nobody: the message came from outside, or is an event or a failure */
     domus_address sender;
-    uint64_t tag; /* tag of an answer, as given to domus_outsider_ask_add() */
+    uint64_t tag; /* tag of an answer, as it was given to domus_outsider_ask_add() */
 } domus_outside_message;
 
 /* The type of an answer that is no reply: the ask has failed. The payload is an int, the negative

@@ -22,15 +22,19 @@ DOMUS_API extern const struct domus_sql_driver domus_pg_driver;
 
 /* --- notifications ---------------------------------------------------------------------------- */
 
-#define DOMUS_PG_CHANNEL_SIZE      64u   /* size of the name of a channel, with a zero at its end */
-#define DOMUS_PG_SUBSCRIPTIONS_MAX 4096u /* most subscriptions of all actors of a thread */
+/* size in bytes of the name of a channel of NOTIFY, with a zero at its end */
+#define DOMUS_PG_CHANNEL_SIZE 64u
+/* most subscriptions that all actors of a thread have together */
+#define DOMUS_PG_SUBSCRIPTIONS_MAX 4096u
 
 /* The payload of a notice to each subscriber of a channel: a notification (NOTIFY). */
 typedef struct domus_pg_notification {
     domus_slice payload; /* payload of the NOTIFY, up to 7,999 bytes; the message owns it */
     char channel[DOMUS_PG_CHANNEL_SIZE];
-    int32_t pid;   /* the process id of the backend that has sent the notification */
-    uint32_t lost; /* notifications since the last one that the subscriber's mailbox has refused */
+    int32_t pid; /* process id of the backend of PostgreSQL that has sent the notification */
+    /* number of notifications that the subscriber's mailbox has refused since the last one that
+     * came */
+    uint32_t lost;
     /* Whether the connection was lost and is there again, so that notifications may be missing.
      * There is no payload then. */
     bool is_gap;
@@ -64,7 +68,7 @@ DOMUS_API int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *c
  * used for `transaction_idle_ns`, and when its owner ends. domus_sql_close_rows() ends a copy
  * before its end; a copy to the server is undone then. */
 
-#define DOMUS_PG_WRITE_MAX (UINT32_C(1) << 24) /* most bytes of one write */
+#define DOMUS_PG_WRITE_MAX (UINT32_C(1) << 24) /* most bytes of one write of a copy */
 
 /* Begin a copy to the server, such as "COPY todo (title) FROM STDIN", or from it, such as "COPY
  * todo TO STDOUT". `then` gets an answer for domus_sql_cursor_of(). Returns as domus_sql_script().
@@ -89,8 +93,8 @@ DOMUS_API int domus_pg_copy_end(domus_stack *stack, domus_sql_cursor copy, domus
 
 /* A piece of a copy from the server: its next bytes, `piece_size` of them or more. */
 typedef struct domus_pg_piece {
-    domus_slice bytes; /* bytes of the piece, which the message owns */
-    bool last;         /* whether no other piece follows */
+    domus_slice bytes; /* bytes of the piece of the copy, which the message owns */
+    bool last;         /* whether this piece is the last one of the copy */
 } domus_pg_piece;
 
 DOMUS_API extern const domus_type domus_pg_piece_type;
@@ -110,19 +114,26 @@ typedef struct domus_pg_channel {
     char name[DOMUS_PG_CHANNEL_SIZE];
 } domus_pg_channel;
 
-/* The payload of an ask to write bytes for a COPY that was begun. */
+/* The payload of an ask to write bytes for a copy to the server that was begun. */
 typedef struct domus_pg_write {
     domus_sql_cursor copy;
     domus_slice bytes;
 } domus_pg_write;
 
-DOMUS_API extern const domus_type domus_pg_listen_type;     /* payload: a domus_pg_channel */
-DOMUS_API extern const domus_type domus_pg_unlisten_type;   /* payload: a domus_pg_channel */
-DOMUS_API extern const domus_type domus_pg_copy_in_type;    /* payload: a domus_sql_request */
-DOMUS_API extern const domus_type domus_pg_copy_out_type;   /* payload: a domus_sql_request */
-DOMUS_API extern const domus_type domus_pg_copy_write_type; /* payload: a domus_pg_write */
-DOMUS_API extern const domus_type domus_pg_copy_end_type;   /* payload: a domus_sql_cursor */
-DOMUS_API extern const domus_type domus_pg_copy_read_type;  /* payload: a domus_sql_cursor */
+/* ask to subscribe to a channel; payload: a domus_pg_channel */
+DOMUS_API extern const domus_type domus_pg_listen_type;
+/* ask to end subscriptions to a channel; payload: a domus_pg_channel */
+DOMUS_API extern const domus_type domus_pg_unlisten_type;
+/* ask to begin a copy to the server; payload: a domus_sql_request */
+DOMUS_API extern const domus_type domus_pg_copy_in_type;
+/* ask to begin a copy from the server; payload: a domus_sql_request */
+DOMUS_API extern const domus_type domus_pg_copy_out_type;
+/* ask to write bytes of a copy; payload: a domus_pg_write */
+DOMUS_API extern const domus_type domus_pg_copy_write_type;
+/* ask to end a copy to the server; payload: a domus_sql_cursor */
+DOMUS_API extern const domus_type domus_pg_copy_end_type;
+/* ask for the next piece of a copy; payload: a domus_sql_cursor */
+DOMUS_API extern const domus_type domus_pg_copy_read_type;
 
 #ifdef __cplusplus
 }

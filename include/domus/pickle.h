@@ -47,26 +47,33 @@
 extern "C" {
 #endif
 
-#define DOMUS_PICKLE_FIELDS_MAX 64u /* most rows of a table */
-#define DOMUS_PICKLE_NUMBER_MAX                                                                    \
-    127u /* the greatest number of a field, so that the number is one byte */
-#define DOMUS_PICKLE_NAME_MAX 63u /* most bytes of the name of a type */
-/* most tables in tables, and arrays in arrays of a function */
-#define DOMUS_PICKLE_DEPTH_MAX    16u
-#define DOMUS_PICKLE_ELEMENTS_MAX (1u << 24) /* greatest bound of a list */
-#define DOMUS_PICKLE_WORDS_MAX    256u       /* most values of an enum */
-#define DOMUS_PICKLE_ADDRESS_MAX  32u        /* most bytes of an address of an actor */
-#define DOMUS_PICKLERS_MAX        4096u      /* most types of a program */
+#define DOMUS_PICKLE_FIELDS_MAX 64u /* most rows of a table, one for each field */
+/* the greatest number of a field, so that the number is one byte */
+#define DOMUS_PICKLE_NUMBER_MAX 127u
+/* most bytes of the name of a type of messages */
+#define DOMUS_PICKLE_NAME_MAX 63u
+/* most tables that lie in tables, and arrays in arrays that a function writes */
+#define DOMUS_PICKLE_DEPTH_MAX 16u
+/* greatest bound on the number of elements of a list */
+#define DOMUS_PICKLE_ELEMENTS_MAX (1u << 24)
+/* most values of an enum that a row may list */
+#define DOMUS_PICKLE_WORDS_MAX 256u
+/* most bytes of the address of an actor, as it is written */
+#define DOMUS_PICKLE_ADDRESS_MAX 32u
+/* most types of messages that the picklers of a program have */
+#define DOMUS_PICKLERS_MAX 4096u
 /* bytes of room for an error text that is hardly ever cut */
 #define DOMUS_PICKLE_ERROR_MAX 256u
 
-/* The types of extension in MessagePack: an address of an actor, and an endpoint. */
+/* The types of extension in MessagePack by which an address of an actor, and an endpoint, are
+ * written. */
 #define DOMUS_PICKLE_EXT_ADDRESS  1
 #define DOMUS_PICKLE_EXT_ENDPOINT 2
 
 /* --- tables of fields ----------------------------------------------------------------------- */
 
-/* The kinds of values. The macros of rows (DOMUS_PICKLE() and others) choose one. */
+/* The kinds of values that a field may have. The macros of rows (DOMUS_PICKLE() and others) choose
+ * one. */
 typedef enum domus_pickle_kind {
     DOMUS_PICKLE_KIND_BOOL = 1,
     DOMUS_PICKLE_KIND_INT,
@@ -84,7 +91,7 @@ typedef enum domus_pickle_kind {
 /* How many values the member of a field has. */
 typedef enum domus_pickle_shape {
     DOMUS_PICKLE_ONE,
-    DOMUS_PICKLE_FIXED, /* an array T member[n], all of whose elements count */
+    DOMUS_PICKLE_FIXED, /* an array T member[n], all of whose elements are in use */
     /* an array T member[n]; another member says how many elements are in use */
     DOMUS_PICKLE_COUNTED,
     /* a pointer T *member to memory of malloc(3); another member has the count */
@@ -102,25 +109,26 @@ typedef struct domus_pickle_table domus_pickle_table;
 /* A row of a table: macros such as DOMUS_PICKLE() fill it, in the order of these members, as C++
  * wants. */
 typedef struct domus_pickle_field {
-    const char *name; /* name of the member, for texts of errors; it is not written */
-    uint32_t offset;  /* offset of the member in the struct */
-    uint32_t size;    /* bytes of the member, or of one element of it */
+    const char *name; /* name of the field's member, for the texts of errors; it is not written */
+    uint32_t offset;  /* offset of the field's member in the struct */
+    uint32_t size;    /* bytes of the field's member, or of one element of it */
     /* number of the field, 1..DOMUS_PICKLE_NUMBER_MAX, by which rows are sorted */
     uint8_t number;
     char member; /* the type of the member as the compiler sees it, a letter; 0: not known */
 
-    uint8_t shape; /* shape of the member, a domus_pickle_shape */
+    uint8_t shape; /* shape of the field's member, a domus_pickle_shape */
     /* place of the elements as the compiler sees it: 'a' an array, 'p' a pointer; 0: not known */
     char elements;
-    uint8_t count_size;    /* bytes of the member with the count */
-    uint32_t count_offset; /* offset of the member with the count, an unsigned integer */
-    uint32_t count_max;    /* most elements of the member */
+    uint8_t count_size;    /* size in bytes of the member that counts the elements */
+    uint32_t count_offset; /* offset of the member that counts the elements, an unsigned integer */
+    uint32_t count_max;    /* most elements of the field's member */
 
-    uint8_t kind; /* kind of the value, a domus_pickle_kind */
-    /* whether `low` and `high` hold; otherwise the member's type bounds the number */
+    uint8_t kind; /* kind of the field's value, a domus_pickle_kind */
+    /* whether `low` and `high` bound the number; otherwise only its member's type does */
     bool ranged;
-    bool as_words;      /* whether an enum is written as its word */
-    uint32_t bytes_max; /* most bytes of an owned text (without its zero) or of a slice */
+    bool as_words; /* whether the value, an enum, is written as its word */
+    /* most bytes of a value that is an owned text (without its zero) or a slice */
+    uint32_t bytes_max;
 
     /* The least number, the greatest one, and the default: of a UINT as they are, of other kinds as
      * int64_t. */
@@ -128,11 +136,12 @@ typedef struct domus_pickle_field {
     uint64_t high;
     uint64_t preset;
     double preset_real;
-    const char *preset_text;        /* default of a text; NULL: "", or for an owned text NULL */
-    const domus_pickle_word *words; /* the values of an enum, up to one without a word */
+    /* default of a value that is a text; NULL: "", or for an owned text NULL */
+    const char *preset_text;
+    const domus_pickle_word *words; /* the values that an enum may have, up to one without a word */
     const domus_pickle_table *table;
 
-    /* whether a message without the field is refused; not for a field with a `has` */
+    /* whether a message without the field is refused; never with `has_size` */
     bool required;
     /* bytes of the bool at `has_offset` that says whether the field is there; 0: the field is
      * always there */
@@ -143,8 +152,8 @@ typedef struct domus_pickle_field {
 /* A table: the fields of a struct. */
 struct domus_pickle_table {
     const domus_pickle_field *fields;
-    uint32_t count; /* number of rows */
-    uint32_t size;  /* bytes of the struct */
+    uint32_t count; /* number of the table's rows */
+    uint32_t size;  /* bytes of the struct that the table is for */
 };
 
 /* A table made of an array of rows: DOMUS_PICKLE_TABLE(struct item, item_fields). */
@@ -280,7 +289,7 @@ DOMUS_API int domus_pickle_check(const domus_pickle_table *table, char *error, s
 
 /* --- the types of a program ----------------------------------------------------------------- */
 
-/* The writer and the reader of the functions of a pickler (domus/pickle_code.h). */
+/* The writer and the reader that the functions of a pickler use (domus/pickle_code.h). */
 typedef struct domus_pickle_writer domus_pickle_writer;
 typedef struct domus_pickle_reader domus_pickle_reader;
 
@@ -289,11 +298,11 @@ typedef struct domus_pickle_reader domus_pickle_reader;
 typedef struct domus_pickler {
     /* the type of the messages; NULL marks the end of an array of picklers */
     const domus_type *type;
-    /* name of the type in the bytes, 1..DOMUS_PICKLE_NAME_MAX bytes, the same in all programs;
-     * NULL: type->name */
+    /* name of the type in the bytes of its messages, 1..DOMUS_PICKLE_NAME_MAX bytes, the same in
+     * all programs; NULL: type->name */
     const char *name;
-    uint32_t version; /* the version that is written, from 1 */
-    uint32_t oldest;  /* the oldest version that is read, 1..version; 0: 1 */
+    uint32_t version; /* the version in which messages of the type are written, from 1 */
+    uint32_t oldest;  /* the oldest version of such messages that is read, 1..version; 0 means 1 */
     const domus_pickle_table *table;
 
     /* A function that writes one value by the functions of domus/pickle_code.h. Returns 0 or a
@@ -344,7 +353,7 @@ DOMUS_API const domus_pickler *domus_pickler_of_hash(const domus_picklers *pickl
 /* The bounds of a message, and how addresses of actors become bytes. Zeroed, the bounds are the
  * defaults, and addresses are refused. */
 typedef struct domus_pickle_context {
-    /* most bytes of one message, written and read; 0: DOMUS_PICKLE_BYTES_PRESET; at most
+    /* most bytes of one message, both written and read; 0: DOMUS_PICKLE_BYTES_PRESET; at most
      * DOMUS_SLICE_MAX */
     uint32_t bytes_max;
     /* most bytes of memory that reading one message may take for owned texts, pointed lists and
@@ -361,7 +370,7 @@ typedef struct domus_pickle_context {
     /* A function that reads an address. Returns 0 or a negative errno. NULL: -EOPNOTSUPP. */
     int (*read_address)(void *context, const unsigned char *bytes, size_t size,
                         domus_address *ret_address);
-    void *context; /* argument that both functions get */
+    void *context; /* argument that `write_address` and `read_address` get */
 } domus_pickle_context;
 
 /* Append a message to `to`: the hash of its name, its version and its payload. `context` may be
@@ -387,8 +396,8 @@ DOMUS_API int domus_pickle_into(const domus_picklers *picklers, const domus_pick
 /* A message as bytes, whose type and version are known. */
 typedef struct domus_pickled {
     const domus_pickler *pickler;
-    uint32_t version; /* version of the type in which the message was written */
-    uint32_t at;      /* offset of the payload in `bytes` */
+    uint32_t version; /* version in which the message was written, of its type */
+    uint32_t at;      /* offset of the message's payload in `bytes` */
     domus_slice bytes;
 } domus_pickled;
 

@@ -51,7 +51,7 @@ DOMUS_API int domus_pickle_put_int(domus_pickle_writer *writer, int64_t value);
 DOMUS_API int domus_pickle_put_uint(domus_pickle_writer *writer, uint64_t value);
 DOMUS_API int domus_pickle_put_float(domus_pickle_writer *writer, float value);
 DOMUS_API int domus_pickle_put_double(domus_pickle_writer *writer, double value);
-/* Put a text with a zero at its end, which is not written (NULL: -EINVAL). */
+/* Put a text that ends with a zero, which is not written. Also returns -EINVAL for NULL. */
 DOMUS_API int domus_pickle_put_text(domus_pickle_writer *writer, const char *text);
 DOMUS_API int domus_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
 DOMUS_API int domus_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
@@ -83,7 +83,7 @@ DOMUS_API int domus_pickle_refuse(domus_pickle_writer *writer, int error, const 
 
 /* The kinds of values that may come next. */
 typedef enum domus_pickle_value {
-    /* no value: the bytes end, the next byte begins none, or an error is there */
+    /* there is no value: the bytes end, the next byte begins no value, or an error is there */
     DOMUS_PICKLE_NOTHING,
     DOMUS_PICKLE_NIL,
     DOMUS_PICKLE_TRUE_OR_FALSE,
@@ -101,7 +101,8 @@ typedef enum domus_pickle_value {
 /* Returns the kind of the next value, which stays the next one. */
 DOMUS_API domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader);
 
-/* Pass over one value, with all that belongs to it, however deep. */
+/* Pass over one value, with all that belongs to it, however deep arrays and maps lie in each
+ * other. */
 DOMUS_API int domus_pickle_skip(domus_pickle_reader *reader);
 
 DOMUS_API int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value);

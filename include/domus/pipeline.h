@@ -59,8 +59,10 @@ extern "C" {
 typedef struct domus_on_peer {
     const domus_type *type;
     domus_handler *handle;
-    uint32_t peer_frame_size; /* bytes of the frame that domus_frame() gives, 0..DOMUS_FRAME_MAX */
-    uint32_t marks;           /* marks of the row: DOMUS_ALONE and others, or several; 0: none */
+    /* bytes of the frame of the row's conversations (domus_frame()), 0..DOMUS_FRAME_MAX */
+    uint32_t peer_frame_size;
+    /* marks of the row: DOMUS_ALONE or others, combined by |; 0: no marks */
+    uint32_t marks;
     /* A function that returns further marks of one message, for protocols in which one type stands
      * for many commands. It is called before the handler, must not call domus_*, and does not
      * change the payload. NULL: none. */
@@ -114,7 +116,7 @@ typedef struct domus_pipeline_stage {
         *options;
 } domus_pipeline_stage;
 
-#define DOMUS_STAGES_MAX 4u /* most stages of one pipeline */
+#define DOMUS_STAGES_MAX 4u /* most stages of one pipeline (byte stages, and the message stage) */
 
 /* Most byte stages that a listener puts in front of the pipelines of its connections (`front` in
  * domus/system.h and domus/listen.h), or a connect in front of its own (domus/connect.h,
@@ -138,12 +140,12 @@ typedef struct domus_pipeline {
      * the other pipeline does not encode them. Only asks that the channel makes to its own address
      * are sent. */
     bool holds_asks;
-    /* Time for the answer to a request, in ns, rounded up to ticks of 1 ms: then the request fails
-     * with -ETIMEDOUT. Asks that are made for it inherit the deadline, as they do from any ask
-     * (domus_ask_within()). 0: there is no such time. */
+    /* Time for the answer to a request, in ns, rounded up to ticks of 1 ms. After this time the
+     * request fails with -ETIMEDOUT. Asks that are made for the request inherit the deadline, as
+     * they do from any ask (domus_ask_within()). 0: requests have no deadline. */
     uint64_t request_timeout_ns;
-    /* Most asks that are with the peer at a time (0: channel.inflightMax), and most asks that wait
-     * (0: channel.askQueueMax). */
+    /* Most asks of the channel that are with the peer at a time (0: channel.inflightMax), and most
+     * asks that wait to be sent (0: channel.askQueueMax). */
     uint32_t inflight_max;
     uint32_t queue_max;
     /* Time for the answer of the peer to each ask, up to 1 h. A connection with an ask that is
@@ -247,7 +249,7 @@ DOMUS_API void *domus_channel_stage_state(domus_stack *stack, domus_channel *cha
  * All but the line stage reset the channel when a request fails, because there is nothing that
  * their peer would understand. */
 typedef struct domus_packet {
-    domus_slice bytes; /* the bytes without the boundary between packets */
+    domus_slice bytes; /* the bytes of the packet, without the boundary between packets */
 } domus_packet;
 
 DOMUS_API extern const domus_type domus_packet_type;
@@ -257,10 +259,12 @@ DOMUS_API extern const domus_type domus_packet_type;
  * "\r\n"). A packet to be sent that contains "\n" is refused with -EINVAL. Options may be NULL. */
 typedef struct domus_line_options {
     domus_role role;
-    /* most bytes of a line without its end, 1..65534; 0: 8192. More: -EMSGSIZE */
+    /* most bytes of a line without its end, 1..65534; 0 means 8192; a longer line ends the channel
+     * with -EMSGSIZE */
     uint32_t size_max;
     bool crlf;
-    /* text that a failed request gets; NULL: "error: " and the name of the error */
+    /* text that the peer gets for a request that failed; NULL: "error: " and the name of the
+     * error */
     const char *failed;
 } domus_line_options;
 
@@ -270,7 +274,7 @@ DOMUS_API extern const domus_stage domus_line_stage;
  * contains that byte is refused with -EINVAL. */
 typedef struct domus_delimiter_options {
     domus_role role;
-    uint32_t size_max; /* most bytes of a packet, 1..65535; 0: 8192 */
+    uint32_t size_max; /* most bytes of a packet without its last byte, 1..65535; 0 means 8192 */
     char delimiter;
 } domus_delimiter_options;
 
@@ -281,10 +285,11 @@ DOMUS_API extern const domus_stage domus_delimiter_stage;
  * its own bytes, ends the channel with -EBADMSG. */
 typedef struct domus_length_options {
     domus_role role;
-    uint32_t size_max;  /* most bytes of a packet, 1..65528; 0: 65528 */
-    uint8_t width;      /* bytes of the length: 1, 2, 4 or 8 */
-    bool little_endian; /* whether the length is little-endian; else it is in network order */
-    bool counts_itself; /* whether the length includes its own bytes */
+    uint32_t size_max; /* most bytes of a packet without its length, 1..65528; 0 means 65528 */
+    uint8_t width;     /* bytes in which the length is written: 1, 2, 4 or 8 */
+    /* whether the length is written in little-endian order; else it is in network order */
+    bool little_endian;
+    bool counts_itself; /* whether the length counts its own bytes, too */
 } domus_length_options;
 
 DOMUS_API extern const domus_stage domus_length_stage;
@@ -293,7 +298,7 @@ DOMUS_API extern const domus_stage domus_length_stage;
  * with -EINVAL. */
 typedef struct domus_fixed_options {
     domus_role role;
-    uint32_t size; /* bytes of each packet, 1..65536 */
+    uint32_t size; /* size of each packet in bytes, 1..65536 */
 } domus_fixed_options;
 
 DOMUS_API extern const domus_stage domus_fixed_stage;

@@ -31,7 +31,7 @@ extern "C" {
 
 struct domus_pool_config;
 
-typedef struct domi_house domus_job; /* an actor that is to have a turn */
+typedef struct domi_house domus_job; /* a job: an actor of a pool that is to have a turn */
 typedef struct domus_pool domus_pool;
 typedef struct domus_runner domus_runner;
 
@@ -76,8 +76,8 @@ typedef struct domus_policy {
     void (*call)(domus_pool *pool);
 
     /* Give the jobs of a runner's own queue to the others, because its thread, a spare, ends while
-     * the pool goes on. The runner may begin again. NULL: it takes jobs until there are none, and
-     * ends then. Called by the runner. */
+     * the pool goes on. The runner may begin again. NULL: the runner takes jobs until there are
+     * none, and ends then. Called by the runner. */
     void (*leave)(domus_runner *runner);
 
     /* Hooks around a turn: the runner begins a turn of the job; it has ended the turn; the actor's
@@ -121,12 +121,12 @@ DOMUS_API domus_runner *domus_pool_runner(domus_pool *pool, uint32_t number);
 DOMUS_API domus_pool *domus_runner_pool(domus_runner *runner);
 DOMUS_API uint32_t domus_runner_number(const domus_runner *runner);
 
-/* True if the runner is to return from `dequeue`: something is due, or the pool stops. The value
- * goes back to false when `dequeue` has returned. Any thread. */
+/* Returns whether the runner is to return from `dequeue`: something is due, or the pool stops. The
+ * value goes back to false when `dequeue` has returned. Any thread. */
 DOMUS_API bool domus_runner_is_called(const domus_runner *runner);
 
-/* Returns a random number, 0..below-1; `below` is not 0. In a test kit it follows from the seed.
- * Called by the runner. */
+/* Returns a random number for a policy, 0..below-1; `below` is not 0. In a test kit it follows from
+ * the seed. Called by the runner. */
 DOMUS_API uint32_t domus_runner_chance(domus_runner *runner, uint32_t below);
 
 /* Get and set the one link that each job has, for queues that are lists. The link belongs to the
@@ -134,13 +134,13 @@ DOMUS_API uint32_t domus_runner_chance(domus_runner *runner, uint32_t below);
 DOMUS_API domus_job *domus_job_next(const domus_job *job);
 DOMUS_API void domus_job_link(domus_job *job, domus_job *next);
 
-/* Things that the profile counts of a runner. Counted by the runner. */
+/* The events that the profile counts of a runner, which the runner counts when they happen. */
 typedef enum domus_runner_event {
     DOMUS_RUNNER_STEALS, /* jobs that the runner has taken from other runners */
-    /* jobs that others took from the runner; counted by the thief, for the victim */
+    /* jobs that other runners took from this runner; counted by the thief, for its victim */
     DOMUS_RUNNER_STOLEN,
     DOMUS_RUNNER_GLOBAL, /* jobs that the runner has taken from a queue of the whole pool */
-    DOMUS_RUNNER_PARKS,  /* times at which the runner went to sleep */
+    DOMUS_RUNNER_PARKS,  /* times at which the runner went to sleep, because it found no job */
     DOMUS_RUNNER_EVENTS,
 } domus_runner_event;
 

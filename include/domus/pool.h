@@ -60,9 +60,9 @@
 extern "C" {
 #endif
 
-#define DOMUS_POOL_CONNECTIONS_MAX 64u  /* most connections of one pool */
-#define DOMUS_POOL_ADDRESSES_MAX   16u  /* most addresses of one pool */
-#define DOMUS_POOL_ADDRESS_SIZE    300u /* bytes of one address, with a zero at its end */
+#define DOMUS_POOL_CONNECTIONS_MAX 64u  /* most connections that one pool has at a time */
+#define DOMUS_POOL_ADDRESSES_MAX   16u  /* most addresses of the service of one pool */
+#define DOMUS_POOL_ADDRESS_SIZE    300u /* size in bytes of one address, with a zero at its end */
 
 /* Defaults of fields of domus_pool_options: a 0 in the field means this value. */
 #define DOMUS_POOL_QUEUE_MAX   1024u
@@ -76,25 +76,27 @@ typedef struct domus_pool_options {
     /* The behaviour of the connections, with a pipeline whose peer answers. Its shares_state must
      * be false. */
     const struct domus_behaviour *behaviour;
-    /* least connections, 1..64; 0: 1, or with `on_demand`, which wants 0, none */
+    /* connections that are always kept, 1..64; 0 means 1, or with `on_demand`, which wants 0,
+     * none */
     uint32_t connections_min;
-    /* most connections, connections_min..64; 0: connections_min, or 1 */
+    /* most connections at a time, connections_min..64; 0: connections_min, or 1 */
     uint32_t connections_max;
-    uint32_t queue_max;          /* most messages that wait for a connection; 0: 1,024 */
-    uint64_t wait_ns;            /* longest wait of a message for a connection; 0: 1 s */
-    uint64_t connect_timeout_ns; /* time of one connect; 0: the key connect.timeout */
-    /* first time for which a failed address is left out, 1 ms..1 h; 0: 100 ms */
+    uint32_t queue_max; /* most messages that wait for a connection; 0 means 1,024 */
+    uint64_t wait_ns;   /* longest wait of a message for a connection; 0 means 1 s */
+    /* longest time of one connect; 0: as the key connect.timeout says */
+    uint64_t connect_timeout_ns;
+    /* first time for which a failed address is left out, 1 ms..1 h; 0 means 100 ms */
     uint64_t backoff_min_ns;
-    /* longest such time, backoff_min_ns..1 h; 0: 10 s, or backoff_min_ns if that is more */
+    /* longest such time, backoff_min_ns..1 h; 0 means 10 s, or backoff_min_ns if that is more */
     uint64_t backoff_max_ns;
     /* Types of asks that may be done twice, up to a NULL; the list stays valid. NULL: none. */
     const domus_type *const *repeatable;
-    uint32_t tries_max; /* most times that a repeatable ask is sent in all, 1..255; 0: 2 */
+    uint32_t tries_max; /* most times that a repeatable ask is sent in all, 1..255; 0 means 2 */
     /* Whether to make a pool on each thread, and one address for all of them: an ask goes to the
      * pool on its own thread (domus/router.h). */
     bool per_thread;
     bool on_demand; /* whether connections are made only when asks wait ("On demand" above) */
-    /* options that differ for the connections; copied; NULL: none */
+    /* options of the pool's connections that differ from the configuration; copied; NULL: none */
     const domus_channel_options *channel;
     /* Byte stages in front of the pipeline of each connection, as in domus_connect_options. */
     const struct domus_pipeline_stage *front;
@@ -112,22 +114,25 @@ DOMUS_API int domus_pool_open(domus_stack *stack, const char *to, const domus_po
 
 /* The state of a pool, which it answers to an ask of domus_pool_look_type. */
 typedef struct domus_pool_status {
-    uint32_t connected;  /* connections that are there */
-    uint32_t connecting; /* connections that are being made, or wait for the end of a back-off */
-    uint32_t addresses;  /* number of addresses of the service */
-    uint32_t left_out;   /* addresses that are left out now */
-    uint64_t under_way;  /* asks that the connections have, sent or not */
-    uint64_t waiting;    /* messages that wait for a connection */
-    uint64_t connects;   /* connections that were made so far */
-    uint64_t failures;   /* connects that have failed, and connections that have ended too soon */
-    uint64_t repeated;   /* asks that were sent again, though they may have been done */
+    uint32_t connected; /* connections that the pool has now */
+    /* connections that are being made now, or wait for the end of a back-off */
+    uint32_t connecting;
+    uint32_t addresses; /* number of addresses of the service */
+    /* addresses of the service that are left out now, because they have failed */
+    uint32_t left_out;
+    uint64_t under_way; /* asks that the connections have now, sent or not */
+    uint64_t waiting;   /* messages that wait in the pool for a connection */
+    uint64_t connects;  /* connections that the pool has made so far */
+    uint64_t failures;  /* connects that have failed, and connections that have ended too soon */
+    uint64_t repeated;  /* asks that were sent again, though they may have been done */
     uint64_t refused; /* messages that have failed or were thrown away, for lack of a connection */
 } domus_pool_status;
 
-DOMUS_API extern const domus_type domus_pool_look_type; /* the type of an ask without a payload */
-/* the type of its answer, a domus_pool_status */
+/* the type of an ask without payload for the state of a pool */
+DOMUS_API extern const domus_type domus_pool_look_type;
+/* the type of the answer to such an ask, a domus_pool_status */
 DOMUS_API extern const domus_type domus_pool_status_type;
-/* the type of a notice without a payload */
+/* the type of a notice without payload by which a pool drains, and then stops */
 DOMUS_API extern const domus_type domus_pool_drain_type;
 
 #ifdef __cplusplus

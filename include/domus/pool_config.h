@@ -15,36 +15,47 @@ struct domus_pool_hooks;
  * which the last one does not end. The fields say how many attempts it makes in each, of how many
  * attempts one is to steal, and how long it sleeps between two. 0: the default, which is CAF's. */
 typedef struct domus_pool_stealing {
-    uint32_t aggressive_attempts;    /* attempts of the first interval, 1..65,535; 0: 100 */
-    uint32_t aggressive_steal_every; /* one in so many attempts steals, 1..65,535; 0: 10 */
-    /* attempts to find a job in the second interval of a runner's polling, 1..65,535; 0: 500 */
+    /* attempts of a runner to find a job in its first interval of polling, 1..65,535; 0 means
+     * 100 */
+    uint32_t aggressive_attempts;
+    /* in the first interval one in so many attempts is to steal, 1..65,535; 0 means 10 */
+    uint32_t aggressive_steal_every;
+    /* attempts of a runner to find a job in its second interval of polling, 1..65,535; 0 means
+     * 500 */
     uint32_t moderate_attempts;
-    uint32_t moderate_steal_every; /* one in so many attempts steals, 1..65,535; 0: 5 */
-    uint64_t moderate_sleep_ns;    /* sleep between two attempts, 1 us..1 s; 0: 50 us */
-    uint32_t relaxed_steal_every;  /* one in so many attempts steals, 1..65,535; 0: 1 */
-    uint64_t relaxed_sleep_ns;     /* sleep between two attempts, 1 us..1 s; 0: 10 ms */
+    /* in the second interval one in so many attempts is to steal, 1..65,535; 0 means 5 */
+    uint32_t moderate_steal_every;
+    /* sleep between two attempts of the second interval, 1 us..1 s; 0 means 50 us */
+    uint64_t moderate_sleep_ns;
+    /* in the third interval one in so many attempts is to steal, 1..65,535; 0 means 1 */
+    uint32_t relaxed_steal_every;
+    /* sleep between two attempts of the third interval, 1 us..1 s; 0 means 10 ms */
+    uint64_t relaxed_sleep_ns;
 } domus_pool_stealing;
 
 /* A pool: threads without rings that share a population of actors (domus/pools.h). */
 typedef struct domus_pool_config {
-    const char *name; /* name for domus_pool_find(); unique; 1..63 letters, digits, '-', '_' */
-    uint32_t runners; /* 1..64 threads; 0: as many as system.threads (the default) */
-    /* name of the policy: "rings", "deques", "stealing", "sharing" (domus/policy.h); NULL or "":
-     * "deques" */
+    /* name of the pool for domus_pool_find(); unique; 1..63 letters, digits, '-', '_' */
+    const char *name;
+    uint32_t runners; /* 1..64: threads of the pool; 0: as many as system.threads (the default) */
+    /* name of the pool's policy: "rings", "deques", "stealing", "sharing" (domus/policy.h); NULL or
+     * "": "deques" */
     const char *policy;
-    /* 1..65,535 messages that an actor handles before others have their turns; 0: 64 */
+    /* 1..65,535: messages that an actor of the pool handles before others have their turns; 0 means
+     * 64 */
     uint32_t throughput;
-    /* 0..64 spares, which are further threads while all runners are blocked and an actor waits. The
-     * first one of a spell is told in the log, with the behaviour that blocks; spares end when they
-     * are not needed. A test kit has none. */
+    /* 0..64: spares of the pool, which are further threads while all runners are blocked and an
+     * actor waits. The first spare of a spell is told in the log, with the behaviour that blocks;
+     * spares end when they are not needed. A test kit has none. */
     uint32_t spares;
     /* 1 ms..1 h: a runner is blocked that has handled and spawned nothing for so long, and given no
-     * actor of the pool anything to do; 0: 5 ms */
+     * actor of the pool anything to do; 0 means 5 ms */
     uint64_t life_beat_ns;
     /* A policy of the program, in the place of `policy`; NULL: none. It has to outlive the
      * system. */
     const struct domus_policy *own_policy;
-    domus_pool_stealing stealing; /* how runners of the policy `stealing` poll */
+    /* settings of the polling of runners, for the policy `stealing` alone */
+    domus_pool_stealing stealing;
     /* Functions of the program around each turn (domus/policy.h); NULL: none. It has to outlive the
      * system. */
     const struct domus_pool_hooks *hooks;

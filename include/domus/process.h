@@ -28,25 +28,26 @@
 extern "C" {
 #endif
 
-/* most events in one step; further ones come in the next step */
+/* most events that one step is given; further events come in the next step */
 #define DOMUS_PROCESS_EVENTS_MAX 16u
 #define DOMUS_PROCESS_YIELDS_MAX 64u  /* most yields that one step may write */
-#define DOMUS_PROCESS_METHOD_MAX 63u  /* most bytes of a method's name */
+#define DOMUS_PROCESS_METHOD_MAX 63u  /* most bytes of the name of a method of a process */
 #define DOMUS_PROCESS_INPUT_MAX  256u /* most bytes of the input with which a process is spawned */
-#define DOMUS_PROCESS_WORKS_MAX  64u  /* most pieces of work of one process under way */
+#define DOMUS_PROCESS_WORKS_MAX  64u  /* most pieces of work of one process that are under way */
 #define DOMUS_PROCESS_TAG_MAX    (UINT64_MAX - 2)
 
 /* The kinds of events that a process gets. */
 typedef enum domus_process_event_type {
-    DOMUS_PROCESS_MESSAGE,  /* a notice or ask of another actor */
-    DOMUS_PROCESS_COMPLETE, /* the completion of a yield */
-    DOMUS_PROCESS_CANCEL,   /* the sign that the system stops; its data is a domus_process_cancel */
+    DOMUS_PROCESS_MESSAGE,  /* the event is a notice or an ask of another actor */
+    DOMUS_PROCESS_COMPLETE, /* the event is the completion of a yield */
+    /* the event says that the system stops; its data is a domus_process_cancel */
+    DOMUS_PROCESS_CANCEL,
 } domus_process_event_type;
 
 /* The data of the event DOMUS_PROCESS_CANCEL, the last one of a process. */
 typedef struct domus_process_cancel {
     uint64_t deadline_ns; /* time at which the process is stopped, on the clock of domus_now_ns() */
-    uint64_t left_ns;     /* time from the sending of the event to the deadline */
+    uint64_t left_ns;     /* time from the sending of the event to the deadline of the process */
 } domus_process_cancel;
 
 DOMUS_API extern const domus_type domus_process_cancel_type;
@@ -54,12 +55,13 @@ DOMUS_API extern const domus_type domus_process_cancel_type;
 /* One event that a step is given. The payload at `data` is valid until the step returns. */
 typedef struct domus_process_event {
     domus_process_event_type type;
-    int error;    /* error of a yield: 0, or a negative errno, and then there is no data */
-    uint64_t tag; /* tag of a yield */
+    /* error of the yield that is complete: 0, or a negative errno, and then there is no data */
+    int error;
+    uint64_t tag; /* tag of the yield that is complete */
     /* type of the message or reply; NULL: there is no data (a sleep, an error) */
     const domus_type *data_type;
     const void *data;
-    domus_address sender; /* the sender of the message or reply */
+    domus_address sender; /* sender of the message, or of the reply */
     /* whether the event is an ask, so that `ask` has to be answered, now or in a later step */
     bool is_ask;
     /* The ask, for domus_kept_reply() and its like. An ask that was not answered fails with -ESTALE
@@ -67,14 +69,15 @@ typedef struct domus_process_event {
     domus_kept ask;
 } domus_process_event;
 
-/* The place where a step writes its yields. */
+/* The place into which a step writes its yields. */
 typedef struct domus_process_output domus_process_output;
 
 /* A process: its functions. They must stay constant for the life of the system. init and close may
  * be NULL. */
 typedef struct domus_process {
     const char *name;
-    uint32_t state_size; /* bytes of private state, zeroed; 0..1 MiB */
+    /* bytes of the private state of the process, which begins zeroed; 0..1 MiB */
+    uint32_t state_size;
 
     /* A function that runs once, when the actor is mounted, with the method (the entry point) and
      * the input with which the process was spawned; it should return -ENOENT for a method that it

@@ -23,16 +23,18 @@ extern "C" {
 
 struct domus_system;
 
-/* The phases of an iteration, as time is counted. */
+/* The phases of an iteration of a thread's loop, by which its time is counted. */
 typedef enum domus_phase {
-    /* time to enter the ring: CPU time that the kernel needs for this thread */
+    /* submitting: the CPU time that the kernel needs when the thread enters its ring */
     DOMUS_PHASE_SUBMIT,
-    DOMUS_PHASE_SLEEP,       /* sleep: the time that an enter took beyond its CPU time */
-    DOMUS_PHASE_COMPLETIONS, /* reaping completions, and queueing what they bring */
-    DOMUS_PHASE_CHANNELS,    /* runs of channels actors */
-    DOMUS_PHASE_EVENTS,      /* arrivals, mounting, timers, stopping, flushing sends */
-    DOMUS_PHASE_STATE,       /* runs of state actors */
-    DOMUS_PHASE_OTHER,       /* the loop itself: deciding, looking, parking */
+    DOMUS_PHASE_SLEEP, /* sleep: the time that entering the ring took beyond its CPU time */
+    /* completions: the time of reaping completions, and of queueing what they bring */
+    DOMUS_PHASE_COMPLETIONS,
+    DOMUS_PHASE_CHANNELS, /* channels: the time of runs of channels actors */
+    /* events: the time of arrivals, mounting, timers, stopping and flushing sends */
+    DOMUS_PHASE_EVENTS,
+    DOMUS_PHASE_STATE, /* state: the time of runs of state actors */
+    DOMUS_PHASE_OTHER, /* other: the time in which the loop itself decides, looks and parks */
     DOMUS_PHASES,
 } domus_phase;
 
@@ -47,75 +49,86 @@ typedef enum domus_phase {
 
 /* The times and counters of a thread. */
 typedef struct domus_profile {
-    uint64_t wall_ns; /* time since the thread runs; the sum of phase_ns */
+    uint64_t wall_ns; /* time for which the thread has run; the sum of phase_ns */
     uint64_t phase_ns[DOMUS_PHASES];
     uint64_t iterations;
-    uint64_t enters; /* system calls into the ring */
+    uint64_t enters; /* times that the thread has entered its ring by a system call */
     uint64_t completions;
-    uint64_t runs; /* runs of houses */
-    /* replies handled, and sleeps and other waits that were over without an error */
+    uint64_t runs; /* runs of houses on this thread */
+    /* replies that actors have handled, and sleeps and other waits that were over without an
+     * error */
     uint64_t replies;
-    uint64_t exceptions; /* exceptions handled: asks that have failed, deadlines, cancels */
-    uint64_t asks;       /* asks handled */
-    uint64_t notices;    /* notices handled */
-    uint64_t events;     /* events handled */
-    uint64_t reads;      /* pieces of bytes given to on_read or to a pipeline */
+    /* exceptions that actors have handled: asks that failed, deadlines, cancels */
+    uint64_t exceptions;
+    uint64_t asks;    /* asks that actors have handled */
+    uint64_t notices; /* notices that actors have handled */
+    uint64_t events;  /* events that actors have handled */
+    uint64_t reads;   /* pieces of bytes that were given to on_read or to a pipeline */
     uint64_t received_bytes;
     uint64_t sent_bytes;
-    uint64_t failures;            /* negative errnos of notice, event and mount handlers */
-    uint64_t deadline_expiries;   /* times that phase 3 was ended by its deadline */
-    uint64_t deadline_overrun_ns; /* time in all that phase 3 went on beyond its deadlines */
-    uint64_t parks;
-    uint64_t wakeups_sent; /* writes to a sleeping thread's eventfd */
+    /* negative errnos that handlers of notices and events, and mounts, have returned */
+    uint64_t failures;
+    uint64_t deadline_expiries; /* times that phase 3 was ended by its deadline */
+    /* sum of the times for which phase 3 went on beyond its deadlines */
+    uint64_t deadline_overrun_ns;
+    uint64_t parks;        /* times that the thread went to sleep in its ring */
+    uint64_t wakeups_sent; /* writes by this thread to the eventfd of a sleeping thread */
     uint64_t wakeups_received;
-    uint64_t wakeups_empty; /* wake-ups after which the thread found nothing to do */
-    uint64_t wake_rearms;   /* times that the wake poll was armed anew (io.emptyWakeupsMax) */
-    uint64_t cap_wakeups_with_work; /* wake-ups by the cap of 1 s that found work: stays 0 */
+    uint64_t wakeups_empty; /* wake-ups of this thread after which it found nothing to do */
+    /* times that the poll for wake-ups was armed anew (io.emptyWakeupsMax) */
+    uint64_t wake_rearms;
+    /* wake-ups by the longest sleep of 1 s after which work was found: stays 0 */
+    uint64_t cap_wakeups_with_work;
     uint64_t steals_wanted; /* times that this idle thread chose a busy thread to steal from */
     uint64_t dead_letters;
-    uint64_t refusals; /* asks and notices refused because a mailbox was full */
-    uint64_t spawns;   /* actors mounted on this thread */
+    uint64_t refusals; /* asks and notices that were refused because a mailbox was full */
+    uint64_t spawns;   /* actors that were mounted on this thread */
     uint64_t stops;
-    uint64_t exposed;  /* houses that were exposed to thieves */
-    uint64_t accepted; /* connections accepted on this thread */
+    uint64_t exposed;  /* houses of this thread that were exposed to thieves */
+    uint64_t accepted; /* connections that were accepted on this thread */
     /* pauses of accepting: at limits of descriptors or connections, or because memory was short */
     uint64_t accept_pauses;
     uint64_t channels_opened;
     uint64_t channels_closed;
-    uint64_t channels_reset;    /* channels closed by an error, or not drained in time */
+    uint64_t channels_reset;    /* channels that were closed by an error, or not drained in time */
     uint64_t receivers_starved; /* receives of a channel that ended because no buffer was free */
     uint64_t timers_fired;
-    /* asks dropped because their deadline had passed: before they were handled, or while kept */
+    /* asks that were dropped because their deadline had passed: before they were handled, or while
+     * kept */
     uint64_t asks_expired;
     uint64_t late_replies; /* answers that came when nobody waited for them any more */
-    uint64_t cancels;      /* conversations, and asks not begun, that were cancelled */
+    uint64_t cancels;      /* conversations, and asks that were not begun, that were cancelled */
     /* asks that failed with -EDEADLK because they would have waited for themselves */
     uint64_t circles;
     uint64_t restarts;
-    uint64_t escalations; /* failures for which only the root had a rule */
+    uint64_t escalations; /* failures of actors for which no rule but the root's was there */
     uint64_t passivations;
     uint64_t letters_missed; /* letters that a subscriber did not take (domus/letters.h) */
     /* Log lines dropped beyond DOMUS_LOG_LINES_PER_SECOND. domus_outside_profile() also counts the
      * lines that the log hook has dropped (domus/hooks.h). The column of the table for all threads
      * includes the outside's count. */
     uint64_t log_lines_dropped;
-    uint64_t steals;     /* houses of other threads that this thread has run, each once */
-    uint64_t stalls;     /* runs of more than stall.threshold (domus/stall.h) */
-    uint64_t stalled_ns; /* time that stalls took, counted when they are over */
-    uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* stalls by their length */
-    uint64_t busy;    /* asks and notices refused with -EBUSY because memory was short */
-    uint64_t pressed; /* times that reading and accepting was restricted because memory was short */
-    uint64_t trimmed_bytes;   /* memory of messages that was given back to the kernel */
-    uint64_t channels_silent; /* channels closed at channel.firstByteTimeout */
-    /* connections reset because their address had as many as it may (channel.maxPerAddress) */
+    uint64_t steals;     /* houses of other threads that this thread has run, once for each theft */
+    uint64_t stalls;     /* runs that took longer than stall.threshold (domus/stall.h) */
+    uint64_t stalled_ns; /* time that such stalls took, counted when they are over */
+    /* number of stalls by their length, as DOMUS_STALL_LENGTHS says */
+    uint64_t stall_lengths[DOMUS_STALL_LENGTHS];
+    uint64_t busy; /* asks and notices that were refused with -EBUSY because memory was short */
+    /* times that reading and accepting were restricted because memory was short */
+    uint64_t pressed;
+    uint64_t trimmed_bytes;   /* bytes of memory of messages that were given back to the kernel */
+    uint64_t channels_silent; /* channels that were closed at channel.firstByteTimeout */
+    /* connections that were reset because their address had as many as it may
+     * (channel.maxPerAddress) */
     uint64_t refused_by_address;
-    /* spells in which refused_by_address grew; each spell is logged, and is over after a second
+    /* spells in which `refused_by_address` grew; each spell is logged, and is over after a second
      * without a refusal, or up to 64 s when spells follow each other */
     uint64_t address_spells;
-    uint64_t full_spells; /* spells in which channel.maxConnections were open */
+    /* spells in which as many connections as channel.maxConnections were open */
+    uint64_t full_spells;
     /* spells in which accepting failed for lack of descriptors or memory */
     uint64_t accept_spells;
-    uint64_t buffer_spells; /* spells in which no receive buffer was free */
+    uint64_t buffer_spells; /* spells in which a receive found no receive buffer free */
     /* channels_cut counts channels that the library ended while it owed bytes to the peer, and
      * connections that got no channel. cut_bytes counts the bytes that these peers had sent and got
      * no answer to, or whose answer they had not acknowledged. discarded_bytes counts bytes that
@@ -124,12 +137,13 @@ typedef struct domus_profile {
     uint64_t channels_cut;
     uint64_t cut_bytes;
     uint64_t discarded_bytes;
-    /* enters for which the kernel had no room; they were tried again */
+    /* times that the ring was entered and the kernel had no room; the enter was tried again */
     uint64_t enters_refused;
-    /* channels reset by the negative errno of a handler, or of a conversation that it began */
+    /* channels that were reset by the negative errno of a handler, or of a conversation that it
+     * began */
     uint64_t channels_refused;
-    uint64_t queued_bytes;  /* bytes that now wait to be sent to peers; goes up and down */
-    uint64_t channels_shed; /* channels reset because memory was short (domus/memory.h) */
+    uint64_t queued_bytes;  /* bytes that wait now to be sent to peers; goes up and down */
+    uint64_t channels_shed; /* channels that were reset because memory was short (domus/memory.h) */
     /* connects that actors have asked for, and connects that brought no connection, because they
      * failed or were taken back (domus/connect.h) */
     uint64_t connects;
@@ -140,10 +154,11 @@ typedef struct domus_profile {
     uint64_t datagrams_dropped;
     uint64_t datagrams_lost;
     uint64_t datagrams_unsent;
-    uint64_t channels_aged; /* channels closed at channel.maxAge */
-    uint64_t channels_slow; /* channels closed at channel.minRate, headTimeout, bodyRate */
-    /* connections reset at a listener for proxies: they came from elsewhere, or had
-     * no valid header */
+    uint64_t channels_aged; /* channels that were closed at channel.maxAge */
+    /* channels that were closed at channel.minRate, channel.headTimeout or channel.bodyRate */
+    uint64_t channels_slow;
+    /* connections that were reset at a listener for proxies: they came from elsewhere, or had no
+     * valid header */
     uint64_t proxies_refused;
     /* Channels that the drain of a stop has ended: something was under way and all was delivered;
      * nothing was under way; something was owed (these are in channels_cut, too). */
@@ -154,8 +169,9 @@ typedef struct domus_profile {
     /* times that a channel waited for its turn to decode, because pipelines had taken
      * scheduler.stageTime in that iteration; the time itself is in phase_ns of channels */
     uint64_t channels_late;
-    uint64_t files_kept; /* loads of files that kept bytes have answered (domus/file.h) */
-    /* small notices that went to another thread by value (scheduler.beltSlots) */
+    /* loads of files that were answered from bytes that the thread had kept (domus/file.h) */
+    uint64_t files_kept;
+    /* small notices that went to another thread by belt, as values (scheduler.beltSlots) */
     uint64_t belted;
     /* Mistakes of functions of actors, each told in the log once for each behaviour and type: waits
      * whose function is never called, because domus_ask() or its like was called twice in a turn,
@@ -172,9 +188,11 @@ typedef struct domus_profile {
      * or end */
     uint64_t buffers_used;
     uint64_t houses_used;
-    uint64_t timers_refused;      /* timers that were not made, at scheduler.timersMax */
-    uint64_t thread_max_refusals; /* asks and notices refused at memory.threadMax */
-    uint64_t sends;               /* sends to connected peers of which the kernel has taken bytes */
+    /* timers that were not made, because the thread had scheduler.timersMax */
+    uint64_t timers_refused;
+    /* asks and notices that were refused because the thread was at memory.threadMax */
+    uint64_t thread_max_refusals;
+    uint64_t sends; /* sends to connected peers of which the kernel has taken bytes */
     /* Time that phase 3 had taken just before each completion of io was found, in sum. Divided by
      * the number of completions, it is about how long io waits for state actors, at most. */
     uint64_t io_behind_ns;
@@ -200,15 +218,17 @@ DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_pro
 typedef struct domus_runner_profile {
     /* time for which the runner's thread has lived; the sum of the next three */
     uint64_t wall_ns;
-    uint64_t run_ns;       /* time in turns, and in taking jobs that were there */
-    uint64_t search_ns;    /* CPU time of looking for a job when there was none at once */
-    uint64_t park_ns;      /* time asleep, or without a CPU, while it looked for a job */
+    uint64_t run_ns; /* time that the runner was in turns, or took jobs that were there */
+    /* CPU time in which the runner looked for a job, when there was none at once */
+    uint64_t search_ns;
+    /* time for which the runner slept, or had no CPU, while it looked for a job */
+    uint64_t park_ns;
     uint64_t turns;        /* turns that the runner has given to actors */
-    uint64_t messages;     /* messages of all kinds that were handled in these turns */
+    uint64_t messages;     /* messages of all kinds that were handled in the runner's turns */
     uint64_t steals;       /* jobs that the runner has taken from other runners */
-    uint64_t stolen;       /* jobs that others have taken from the runner */
+    uint64_t stolen;       /* jobs that other runners have taken from this runner */
     uint64_t global_takes; /* jobs that the runner has taken from a queue of the whole pool */
-    uint64_t parks;        /* times at which the runner went to sleep */
+    uint64_t parks;        /* times at which the runner went to sleep, because it found no job */
     /* times that the runner's thread has begun: any number for a spare, else 1 */
     uint64_t begun;
 } domus_runner_profile;
@@ -216,9 +236,9 @@ typedef struct domus_runner_profile {
 /* The numbers of threads and jobs of a system besides its loops. */
 typedef struct domus_usage {
     uint64_t helpers;          /* helper threads for blocking work (domus/blocking.h) */
-    uint64_t helpers_busy;     /* helper threads that run a function now */
-    uint64_t jobs_queued;      /* functions that wait for a helper */
-    uint64_t detached_threads; /* threads of detached actors (domus/detached.h), and outsiders */
+    uint64_t helpers_busy;     /* helper threads that run a function of blocking work now */
+    uint64_t jobs_queued;      /* functions of blocking work that wait for a helper thread */
+    uint64_t detached_threads; /* threads of detached actors (domus/detached.h), and of outsiders */
     uint64_t detached_busy;    /* detached threads that have an actor now */
 } domus_usage;
 
@@ -241,11 +261,12 @@ DOMUS_API int domus_pool_profile(const struct domus_pool *pool, uint32_t runner,
  * of behaviours beyond DOMUS_BEHAVIOURS_MAX in a system are counted as "(others)". All but `alive`
  * and `bytes` only grow. */
 typedef struct domus_behaviour_profile {
-    char name[DOMUS_BEHAVIOUR_NAME_SIZE]; /* name of the behaviour, cut if it is longer */
-    /* whether its actors are channels actors; else they are state actors */
+    char name[DOMUS_BEHAVIOUR_NAME_SIZE]; /* name of the behaviour, cut off if it is longer */
+    /* whether the behaviour's actors are channels actors; else they are state actors */
     bool is_channels;
     uint64_t runs;
-    /* messages of all kinds, and pieces of bytes, that were handled in these runs */
+    /* messages of all kinds, and pieces of bytes, that actors of the behaviour handled in these
+     * runs */
     uint64_t messages;
     /* The time of these runs, estimated: about 100 times a second the time since the last look is
      * added to what runs at that moment. 0 with profile.level off, in a simulated system, and in
@@ -256,9 +277,11 @@ typedef struct domus_behaviour_profile {
      * not measured. */
     uint64_t waits;
     uint64_t wait_ns;
-    uint64_t failures; /* negative errnos of handlers and of on_mount */
-    uint64_t alive;    /* actors that live now */
-    uint64_t bytes; /* bytes of the actors' houses and states; what they allocate is not counted */
+    /* negative errnos that handlers and on_mount of the behaviour have returned */
+    uint64_t failures;
+    uint64_t alive; /* actors of the behaviour that live now */
+    /* bytes of the houses and states of these actors; what actors allocate is not counted */
+    uint64_t bytes;
 } domus_behaviour_profile;
 
 /* Read what each behaviour did on one thread: up to `max` of them, those with actors or runs, in no
@@ -283,21 +306,25 @@ DOMUS_API int domus_outside_behaviours(struct domus_system *system,
 
 /* The connections of a listener. All but `open` only grow. */
 typedef struct domus_listener_profile {
-    /* name in the configuration; "": all listeners that actors have made (domus/listen.h) */
+    /* name of the listener in the configuration; "": all listeners that actors have made
+     * (domus/listen.h) */
     const char *name;
-    /* address in the configuration, or that of the socket that was passed (`listening` in
-     * domus/system.h) */
+    /* address of the listener in the configuration, or that of the socket that was passed
+     * (`listening` in domus/system.h) */
     const char *address;
-    /* port at which it listens, also if the kernel has chosen it; 0: it does not listen yet, or
-     * at a Unix socket */
+    /* port at which the listener listens, also if the kernel has chosen it; 0: it does not listen
+     * yet, or at a Unix socket */
     uint16_t port;
-    bool is_served;    /* whether domus_serve() was called for the listener */
-    uint64_t accepted; /* connections that were accepted and handed over to a thread */
-    uint64_t refused;  /* connections that were reset without a channel, because of their address
-                          (channel.maxPerAddress, proxies) or because nobody could serve them */
-    uint64_t open;     /* channels of the listener that are open now */
-    uint64_t closed;   /* channels of the listener that have ended */
-    uint64_t reset;    /* channels of `closed` that an error has closed */
+    bool is_served; /* whether domus_serve() was called for the listener */
+    /* connections of the listener that were accepted and handed over to a thread */
+    uint64_t accepted;
+    /* connections of the listener that were reset without a channel, because of their address
+     * (channel.maxPerAddress, proxies) or because nobody could serve them */
+    uint64_t refused;
+    uint64_t open;   /* channels of the listener that are open now */
+    uint64_t closed; /* channels of the listener that have ended */
+    /* channels of the listener that an error has closed; `closed` counts them, too */
+    uint64_t reset;
 } domus_listener_profile;
 
 /* Read the counts of one listener. `index` is that of domus_config.listeners; listener_count stands
@@ -309,13 +336,15 @@ DOMUS_API int domus_system_listener(const struct domus_system *system, size_t in
 
 /* --- histograms ------------------------------------------------------------------------------ */
 
-/* Kinds of histograms. Each thread has one of each; domus_histogram_merge() adds them. */
+/* The kinds of histograms. Each thread has one of each kind; domus_histogram_merge() adds those of
+ * several threads. */
 typedef enum domus_histogram_kind {
     /* time of an iteration of the loop, without submitting and sleeping */
     DOMUS_HISTOGRAM_ITERATION,
     /* time of the enters of an iteration, submitting and sleeping together */
     DOMUS_HISTOGRAM_ENTER,
-    /* time of one iteration in the phase of this name, if it had any; so the next four */
+    /* time of one iteration in the phase of this name, if it had any; the next four are such,
+     * too */
     DOMUS_HISTOGRAM_COMPLETIONS,
     DOMUS_HISTOGRAM_CHANNELS,
     DOMUS_HISTOGRAM_EVENTS,
@@ -324,8 +353,10 @@ typedef enum domus_histogram_kind {
     /* time of a run of an actor. Runs of less than about 40 us are sampled, and each counts for
      * all since the one before. */
     DOMUS_HISTOGRAM_RUN,
-    DOMUS_HISTOGRAM_WAIT, /* wait of a message in the mailbox of a state actor; samples */
-    /* time from a put on another thread to this thread's mailbox; samples */
+    /* time for which a message waits in the mailbox of a state actor; a sample of messages */
+    DOMUS_HISTOGRAM_WAIT,
+    /* time from a put on another thread until the message is in a mailbox of this thread; a
+     * sample */
     DOMUS_HISTOGRAM_DELIVERY,
     /* time from the reaping of a completion to the run of its actor; sampled as runs are */
     DOMUS_HISTOGRAM_REACTION,
@@ -376,8 +407,9 @@ DOMUS_API domus_profile_level domus_system_profile_level(const struct domus_syst
 typedef struct domus_pair {
     uint32_t thief;
     uint32_t victim;
-    uint64_t steals;    /* houses that the thief has taken from the victim, and run once each */
-    uint64_t stand_ins; /* houses that it has run while the victim slept (idle.standIn) */
+    uint64_t steals; /* houses that the thief has taken from the victim, and has run once each */
+    /* houses of the victim that the thief has run while the victim slept (idle.standIn) */
+    uint64_t stand_ins;
 } domus_pair;
 
 /* Read what each thread has run for each other one. `pairs` gets the first `size` of the pairs of
@@ -407,7 +439,8 @@ DOMUS_API size_t domus_system_pairs(const struct domus_system *system, domus_pai
 DOMUS_API size_t domus_system_profile_table(const struct domus_system *system, char *text,
                                             size_t size);
 
-/* Returns the name of a phase, as the table prints it; NULL for a number that is no phase. */
+/* Returns the name of a phase, as the table of the profile prints it; NULL for a number that is no
+ * phase. */
 DOMUS_API const char *domus_phase_name(domus_phase phase);
 
 #ifdef __cplusplus

@@ -18,12 +18,12 @@
 extern "C" {
 #endif
 
-#define DOMUS_FOR_EVER UINT64_MAX /* this value as a time-out means no time-out */
+#define DOMUS_FOR_EVER UINT64_MAX /* a time-out of this value means that there is no time-out */
 
 /* A pattern: the messages that a receive takes. It must not change while a receive waits with
  * it. */
 typedef struct domus_pattern {
-    /* types of the messages, with NULL at the end; a NULL list: any type */
+    /* types of the messages that are taken, with NULL at the end; a NULL list: any type */
     const domus_type *const *types;
 
     /* Returns whether the receive takes this message, which is of one of the types above. `self` is
@@ -71,7 +71,7 @@ DOMUS_API int domus_receive_add(domus_stack *stack, const domus_pattern *pattern
  * returned; -ENOMEM. */
 DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour);
 
-/* Put the ask or notice that is handled aside, until domus_unstash(). When the actor stops,
+/* Put aside the ask or notice that is handled, until domus_unstash(). When the actor stops,
  * messages that are aside are treated like mail that waits.
  *
  * Returns 0; -EINVAL when an event or an answer is handled; -EALREADY when an ask was answered, or

@@ -47,16 +47,18 @@ DOMUS_API bool domus_address_is_remote(domus_address address);
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-#define DOMUS_REMOTE_HERE   UINT64_C(0) /* node of a name in this system */
-#define DOMUS_REMOTE_ROUTER 0xffffu     /* value of `home` in the name of a router */
+#define DOMUS_REMOTE_HERE UINT64_C(0) /* the node of a name whose actor lives in this system */
+/* value of `home` in the name of a router, which has no home */
+#define DOMUS_REMOTE_ROUTER 0xffffu
 
 /* The name of an actor: where it lives. All fields are numbers, which mean something in the system
  * of the actor only. */
 typedef struct domus_remote_name {
-    uint64_t node;   /* DOMUS_REMOTE_HERE, or the number of a node that was opened */
-    uint32_t number; /* number of the actor's slot, or of the router */
-    uint32_t lease;  /* lease of the actor in that slot */
-    uint16_t home;   /* number of the slot's home, or DOMUS_REMOTE_ROUTER */
+    /* node in which the actor lives: DOMUS_REMOTE_HERE, or the number of a node that was opened */
+    uint64_t node;
+    uint32_t number; /* number of the actor's slot in its home, or number of the router */
+    uint32_t lease;  /* lease of the actor in its slot */
+    uint16_t home;   /* number of the home of the slot, or DOMUS_REMOTE_ROUTER */
     uint16_t reserved[3];
 } domus_remote_name;
 
@@ -69,8 +71,8 @@ typedef struct domus_remote_name {
 DOMUS_API int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
                                    domus_address *ret_address);
 
-/* Get the name of an address. Returns 0; -EINVAL for nobody; -ESTALE for a remote address
- * that has ended. */
+/* Get the name of the actor that has an address. Returns 0; -EINVAL for nobody; -ESTALE for a
+ * remote address that has ended. */
 DOMUS_API int domus_remote_name_of(domus_stack *stack, domus_address address,
                                    domus_remote_name *ret_name);
 
@@ -79,10 +81,11 @@ DOMUS_API int domus_remote_name_of(domus_stack *stack, domus_address address,
 /* Options of domus_remote_open(). All fields may be 0. The first gateway decides for all gateways
  * of a system. */
 typedef struct domus_remote_options {
-    /* Most remote addresses in use at a time, 256..16,777,216; 0: 262,144. Each address that was in
-     * use takes 256 bytes until the system is freed. */
+    /* Most remote addresses in use at a time, 256..16,777,216; 0 means 262,144. Each address that
+     * was in use takes 256 bytes until the system is freed. */
     uint32_t addresses_max;
-    uint32_t nodes_max; /* most nodes that are known at a time, 1..65,536; 0: 1,024 */
+    /* most nodes that are known to a system at a time, 1..65,536; 0 means 1,024 */
+    uint32_t nodes_max;
 } domus_remote_options;
 
 /* Make the running actor the gateway of its thread, until it ends. `options` may be NULL.
@@ -134,7 +137,8 @@ DOMUS_API int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept);
 
 /* The payload of an event: an ask that the gateway has kept was cancelled. */
 typedef struct domus_remote_cancelled_ask {
-    domus_kept kept; /* handle that domus_remote_keep() has given; the ask is no longer kept */
+    /* handle of the ask, as domus_remote_keep() gave it; the gateway keeps the ask no longer */
+    domus_kept kept;
 } domus_remote_cancelled_ask;
 
 DOMUS_API extern const domus_type domus_remote_cancel_type;
@@ -147,7 +151,8 @@ typedef struct domus_remote_stop {
 } domus_remote_stop;
 
 DOMUS_API extern const domus_type domus_remote_stop_type;
-/* a type without payload; domus_remote_target() gives the name */
+/* the type of an event without payload: domus_stop_after_mail() was called for a remote address;
+ * domus_remote_target() gives the actor's name */
 DOMUS_API extern const domus_type domus_remote_stop_after_mail_type;
 
 /* --- what remote actors send ------------------------------------------------------------------ */
@@ -218,7 +223,7 @@ DOMUS_API int domus_remote_publish(domus_stack *stack, domus_address from, domus
  * names of one home always come to the same gateway. */
 typedef struct domus_remote_watch {
     domus_remote_name name;
-    bool room; /* whether the watch is for room in the mailbox */
+    bool room; /* whether the watch is for room in the actor's mailbox */
 } domus_remote_watch;
 
 DOMUS_API extern const domus_type domus_remote_watch_type;
@@ -265,8 +270,9 @@ DOMUS_API uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t
  * domus_remote_parts_stop() is called until no grain of it lives, and then the fence is taken away.
  */
 
-#define DOMUS_REMOTE_PARTS  256u
-#define DOMUS_REMOTE_GRAINS UINT64_MAX /* `to.node` of a domus_remote_message to a grain */
+#define DOMUS_REMOTE_PARTS 256u
+/* `to.node` of a domus_remote_message whose receiver is a grain */
+#define DOMUS_REMOTE_GRAINS UINT64_MAX
 
 /* Spread the grains of a kind, for good. Grains that live already stay as they are.
  *
@@ -281,7 +287,7 @@ DOMUS_API int domus_remote_grains_find(const domus_stack *stack, const char *nam
 
 typedef struct domus_remote_grain {
     domus_grains grains;
-    const char *kind; /* name of the kind, valid until the system is freed */
+    const char *kind; /* name of the kind of grains, valid until the system is freed */
     char key[DOMUS_GRAIN_KEY_MAX + 1];
     uint32_t part;
 } domus_remote_grain;
@@ -335,11 +341,11 @@ typedef struct domus_remote_parts {
 DOMUS_API void domus_remote_parts_stop(domus_stack *stack, const domus_remote_parts *parts,
                                        bool after_mail);
 
-/* Returns the number of grains of a part that live here, or are being made. Thread-safety: any
- * handler. */
+/* Returns the number of grains of a part that live in this system, or are being made.
+ * Thread-safety: any handler. */
 DOMUS_API uint32_t domus_remote_part_living(const domus_stack *stack, uint32_t part);
 
-/* True if an actor of this system has this name: it lives, and is not about to stop. */
+/* True if an actor of this system has this name, lives, and is not about to stop. */
 DOMUS_API bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name);
 
 #ifdef __cplusplus

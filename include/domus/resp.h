@@ -51,16 +51,16 @@ extern "C" {
 /* Options of domus_resp_stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_resp_options {
     domus_role role;
-    uint32_t bulk_max; /* most bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
-    /* most bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
+    uint32_t bulk_max; /* most bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0 means 512 MiB */
+    /* most bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0 means 1 GiB */
     uint32_t message_max;
-    uint32_t arguments_max; /* most arguments of one command, 1..INT32_MAX; 0: 1,048,576 */
-    uint32_t inline_max;    /* most bytes of a command that is a line, 1..65535; 0: 65535 */
-    uint32_t nesting_max;   /* most arrays within each other in a reply, 1..32; 0: 32 */
+    uint32_t arguments_max; /* most arguments of one command, 1..INT32_MAX; 0 means 1,048,576 */
+    uint32_t inline_max;    /* most bytes of a command that is a line, 1..65535; 0 means 65535 */
+    uint32_t nesting_max;   /* most arrays within each other in one reply, 1..32; 0 means 32 */
     /* Bounds for commands of strangers. The peers of a server may begin as strangers: until a
      * domus_resp_change says that the peer is known, these two fields bound its commands instead of
      * arguments_max (except lines) and bulk_max, so that it takes little memory. redis-server has
-     * 10 and 16384. 0: there are no strangers. */
+     * 10 and 16384. 0: no peer begins as a stranger. */
     uint32_t stranger_arguments_max;
     uint32_t stranger_bulk_max;
     /* Budget of a server for the commands that have come in part, or are not answered yet, over all
@@ -71,7 +71,7 @@ typedef struct domus_resp_options {
     domus_budget *budget;
 } domus_resp_options;
 
-/* Most arrays within each other. */
+/* The most arrays that may lie within each other in a reply. */
 #define DOMUS_RESP_NESTING_MAX 32u
 
 /* The message stage of RESP. Memory is taken for bytes that have come, never for those that are
@@ -80,26 +80,29 @@ DOMUS_API extern const domus_stage domus_resp_stage;
 
 /* --- commands ------------------------------------------------------------------------------- */
 
-#define DOMUS_RESP_SPANS 8u /* most arguments that need no table */
+#define DOMUS_RESP_SPANS 8u /* most arguments of a command that need no table */
 
 /* A command. It is read by domus_resp_argument(), and made by the stage or by
  * domus_resp_command_make(). */
 typedef struct domus_resp_command {
-    domus_slice bytes;       /* bytes in which the arguments lie */
-    const domus_page *table; /* places of more than DOMUS_RESP_SPANS or large arguments */
-    uint32_t count;          /* number of arguments, with the name of the command; at least 1 */
-    /* RESP version of the connection, 2 or 3, for a builder of the answer */
+    domus_slice bytes; /* bytes in which the arguments of the command lie */
+    /* places of the arguments, of more than DOMUS_RESP_SPANS or of large ones; NULL: `spans` has
+     * them */
+    const domus_page *table;
+    uint32_t count; /* number of the command's arguments, with its name; at least 1 */
+    /* RESP version of the connection that brought the command, 2 or 3, for a builder of the
+     * answer */
     uint8_t version;
-    /* whether a budget counts its bytes until its release; false in a copy */
+    /* whether a budget counts the command's bytes until its release; false in a copy */
     bool counts;
     uint8_t reserved[2];
     struct {
         uint16_t offset;
         uint16_t size;
-    } spans[DOMUS_RESP_SPANS]; /* places of the arguments, if `table` is NULL */
+    } spans[DOMUS_RESP_SPANS]; /* places of the command's arguments, if `table` is NULL */
 } domus_resp_command;
 
-/* The type of commands. Its `release` frees the bytes. */
+/* The type of commands. Its `release` frees the bytes of a command. */
 DOMUS_API extern const domus_type domus_resp_command_type;
 
 /* Returns argument `i` of a command; 0 is its name; the empty slice from `count` on.
@@ -114,11 +117,12 @@ static inline domus_slice domus_resp_argument(const domus_resp_command *command,
         return argument;
     if (command->table == NULL) {
         if (i >= DOMUS_RESP_SPANS)
-            return argument; /* never true; it shows the compiler that `i` lies within `spans` */
+            return argument; /* never true; this shows the compiler that `i` lies within `spans` */
         argument.offset = command->bytes.offset + command->spans[i].offset;
         argument.size = command->spans[i].size;
     } else {
-        uint32_t span[2]; /* a copy, because the bytes of a page need not be aligned */
+        /* a copy of the argument's place, because the bytes of a page need not be aligned */
+        uint32_t span[2];
         memcpy(span, command->table->data + (size_t)i * sizeof span, sizeof span);
         argument.offset = command->bytes.offset + span[0];
         argument.size = span[1];
@@ -163,7 +167,7 @@ DOMUS_API int domus_resp_command_make(const domus_resp_bytes *arguments, uint32_
 /* A bulk string of few bytes, which need no page. */
 #define DOMUS_RESP_SHORT_MAX 63u
 typedef struct domus_resp_short {
-    uint8_t size; /* number of bytes, 0..DOMUS_RESP_SHORT_MAX */
+    uint8_t size; /* number of bytes of the string, 0..DOMUS_RESP_SHORT_MAX */
     char bytes[DOMUS_RESP_SHORT_MAX];
 } domus_resp_short;
 
@@ -172,13 +176,13 @@ typedef struct domus_resp_integer {
     int64_t value;
 } domus_resp_integer;
 
-/* A simple string, such as "PONG". The text is not copied before it is sent, so it is a constant of
- * the program. */
+/* A simple string as a reply, such as "PONG". The text is not copied before it is sent, so it is a
+ * constant of the program. */
 typedef struct domus_resp_simple {
     const char *text;
 } domus_resp_simple;
 
-/* An error: a word in capitals and a text, such as "ERR no such key". */
+/* An error as a reply: a word in capitals and a text, such as "ERR no such key". */
 typedef struct domus_resp_error {
     char text[128]; /* text of the error, with a zero behind it, unless it fills the array */
 } domus_resp_error;
@@ -204,29 +208,31 @@ DOMUS_API domus_resp_error domus_resp_error_text(const char *format, ...)
  * another owner. */
 typedef struct domus_resp_reply {
     domus_slice bytes;
-    /* 1; or the number of values of a part of a reply, which is for domus_resp_add_reply() only */
+    /* number of values in the bytes: 1 in a whole reply; any number in a part of a reply, which is
+     * for domus_resp_add_reply() only */
     uint32_t values;
-    uint8_t form; /* form of the bytes, a domus_resp_form */
+    uint8_t form; /* form of the reply's bytes, a domus_resp_form */
     uint8_t reserved[3];
 } domus_resp_reply;
 
 /* How the bytes that a connection of RESP 2 gets differ from the bytes of the reply. */
 typedef enum domus_resp_form {
-    DOMUS_RESP_EXACT = 0,  /* RESP 2 gets the same bytes */
-    DOMUS_RESP_PUSHED = 1, /* RESP 2 gets the same bytes, except the first one */
-    DOMUS_RESP_ONLY_3 = 2, /* RESP 2 gets other bytes, which are made when the reply is sent */
+    DOMUS_RESP_EXACT = 0,  /* a connection of RESP 2 gets the same bytes */
+    DOMUS_RESP_PUSHED = 1, /* a connection of RESP 2 gets the same bytes, except the first one */
+    /* a connection of RESP 2 gets other bytes, which are made when the reply is sent */
+    DOMUS_RESP_ONLY_3 = 2,
 } domus_resp_form;
 
 /* Types whose payload is a domus_resp_reply. Their `release` frees the bytes. */
 DOMUS_API extern const domus_type domus_resp_reply_type;
 DOMUS_API extern const domus_type
-    domus_resp_push_type; /* the type of a message that came without being asked for */
+    domus_resp_push_type; /* the type of a push: a message that came without being asked for */
 
 /* Which commands are answered from an answer on: the words of CLIENT REPLY. */
 typedef enum domus_resp_answering {
     DOMUS_RESP_AS_BEFORE = 0,
-    DOMUS_RESP_ANSWERS, /* this command is answered, and so are those behind it */
-    DOMUS_RESP_SILENT,  /* this answer and all later ones are not sent; pushes are */
+    DOMUS_RESP_ANSWERS, /* this command is answered, and so are all commands behind it */
+    DOMUS_RESP_SILENT,  /* this answer and all later answers are not sent; pushes are sent */
     DOMUS_RESP_SKIPS,   /* this answer and the next one are not sent */
 } domus_resp_answering;
 
@@ -241,10 +247,10 @@ typedef enum domus_resp_peer {
  * `reply` may be empty if it is not sent. */
 typedef struct domus_resp_change {
     domus_resp_reply reply;
-    /* version from this answer on, 2 or 3; 0: as before; others are refused with -EINVAL */
+    /* version of RESP from this answer on, 2 or 3; 0: as before; others are refused with -EINVAL */
     uint32_t version;
-    uint8_t answering; /* which commands are answered, a domus_resp_answering */
-    uint8_t peer;      /* whether the peer is known, a domus_resp_peer */
+    uint8_t answering; /* which commands are answered from now on, a domus_resp_answering */
+    uint8_t peer;      /* whether the peer is known from now on, a domus_resp_peer */
     uint8_t reserved[2];
 } domus_resp_change;
 
@@ -256,29 +262,33 @@ DOMUS_API extern const domus_type domus_resp_change_type;
  * All functions return 0; -EMSGSIZE beyond `bytes.size_max`; -ENOMEM; and after an error each
  * returns that error again. */
 typedef struct domus_resp_builder {
-    domus_appender bytes; /* bytes so far; the user sets only `bytes.size_max` */
-    int64_t values;       /* values of the reply when all that were announced are added */
-    uint8_t version;      /* 2: a reply for RESP 2; 0 and 3: for both versions */
+    /* bytes of the reply that were built; the user sets only `bytes.size_max` */
+    domus_appender bytes;
+    /* number of values that the reply has when all that were announced are added */
+    int64_t values;
+    uint8_t version; /* 2: a reply for RESP 2; 0 and 3: for both versions */
     uint8_t form;
     uint8_t reserved[6];
 } domus_resp_builder;
 
-/* Add a line, such as "OK"; or an error, a line that begins with a word in capitals, as printf(3)
- * makes it. Line ends in them become spaces. */
+/* Add to a reply a line, such as "OK"; or an error, a line that begins with a word in capitals, as
+ * printf(3) makes it. Line ends in them become spaces. */
 DOMUS_API int domus_resp_add_simple(domus_resp_builder *builder, const char *text);
 DOMUS_API int domus_resp_add_error(domus_resp_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 DOMUS_API int domus_resp_add_integer(domus_resp_builder *builder, int64_t value);
-/* Add a bulk string: any bytes. */
+/* Add a bulk string to a reply: any bytes. */
 DOMUS_API int domus_resp_add_bulk(domus_resp_builder *builder, const void *data, size_t size);
 DOMUS_API int domus_resp_add_null(domus_resp_builder *builder);
 DOMUS_API int domus_resp_add_null_array(domus_resp_builder *builder);
 DOMUS_API int domus_resp_add_boolean(domus_resp_builder *builder, bool value);
-/* Add a double, as the shortest text that reads as the same number. */
+/* Add a double to a reply, as the shortest text that reads as the same number. */
 DOMUS_API int domus_resp_add_double(domus_resp_builder *builder, double value);
-/* Add an integer of any size, as text: an optional sign and digits. Also returns -EINVAL. */
+/* Add an integer of any size to a reply, as text: an optional sign and digits. Also returns
+ * -EINVAL. */
 DOMUS_API int domus_resp_add_big_number(domus_resp_builder *builder, const char *digits);
-/* Add text for people; `format` is "txt", "mkd", or other three letters. Also returns -EINVAL. */
+/* Add text for people (a verbatim string) to a reply; `format` is "txt", "mkd", or other three
+ * letters. Also returns -EINVAL. */
 DOMUS_API int domus_resp_add_verbatim(domus_resp_builder *builder, const char *format,
                                       const void *data, size_t size);
 /* Add the head of an array, a set or a push of `count` elements, or of a map of `count` keys with
@@ -298,7 +308,7 @@ DOMUS_API int domus_resp_add_reply(domus_resp_builder *builder, const domus_resp
  * announced. With an error nothing is left to free. */
 DOMUS_API int domus_resp_end(domus_resp_builder *builder, domus_resp_reply *ret_reply);
 
-/* Throw away what a builder has built. */
+/* Throw away the bytes that a builder has built. */
 DOMUS_API void domus_resp_drop(domus_resp_builder *builder);
 
 /* --- reading a reply -------------------------------------------------------------------------- */
@@ -310,7 +320,7 @@ typedef enum domus_resp_kind {
     DOMUS_RESP_INTEGER = ':',
     DOMUS_RESP_BULK = '$',
     DOMUS_RESP_ARRAY = '*',
-    DOMUS_RESP_NULL = '_', /* null, also as the null bulk string and the null array of RESP 2 */
+    DOMUS_RESP_NULL = '_', /* null; also the null bulk string and the null array of RESP 2 */
     DOMUS_RESP_BOOLEAN = '#',
     DOMUS_RESP_DOUBLE = ',',
     DOMUS_RESP_BIG_NUMBER = '(',
@@ -319,7 +329,7 @@ typedef enum domus_resp_kind {
     DOMUS_RESP_MAP = '%',
     DOMUS_RESP_SET = '~',
     DOMUS_RESP_PUSH = '>',
-    /* a map that describes the value behind it, and is no element of its own */
+    /* attribute: a map that describes the value behind it, and is no element of its own */
     DOMUS_RESP_ATTRIBUTE = '|',
 } domus_resp_kind;
 
@@ -328,10 +338,10 @@ typedef struct domus_resp_value {
     domus_resp_kind kind;
     /* number of values that follow and belong to this value: 6 for a map of 3 keys; else 0 */
     uint32_t count;
-    int64_t integer; /* the value of an integer; 1 or 0 for a boolean */
-    double number;   /* the value of a double or an integer */
-    /* text of a value of a kind that has one, numbers too; it owns nothing, and is valid as long
-     * as the reply */
+    int64_t integer; /* the number of an integer; 1 or 0 for a boolean */
+    double number;   /* the number of a double or an integer */
+    /* text of the value, if its kind has one, also of a number; it owns nothing, and is valid as
+     * long as the reply */
     domus_slice text;
 } domus_resp_value;
 

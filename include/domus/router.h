@@ -43,7 +43,7 @@ typedef enum domus_route {
     DOMUS_ROUTE_HASH,
 } domus_route;
 
-/* How a router chooses a routee. All zeros is DOMUS_ROUTE_ROBIN. */
+/* Settings by which a router chooses a routee. All zeros is DOMUS_ROUTE_ROBIN. */
 typedef struct domus_routing {
     domus_route route;
 
@@ -53,7 +53,7 @@ typedef struct domus_routing {
     uint64_t (*key)(const domus_type *type, const void *payload);
 } domus_routing;
 
-#define DOMUS_PER_THREAD UINT32_MAX /* this value as a count means one routee on each thread */
+#define DOMUS_PER_THREAD UINT32_MAX /* a count of this value means one routee on each thread */
 
 /* Make `count` actors (1..routers.routeesMax) and one address for all of them. Each state begins as
  * a copy of `state`. The actors live on the threads in turn; if `options` has DOMUS_ON_THREAD, all

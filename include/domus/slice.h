@@ -35,9 +35,10 @@ typedef struct domus_page {
 
 /* A slice. `{0}` is the empty one, which owns nothing. */
 typedef struct domus_slice {
-    const domus_page *page; /* page that the bytes lie in; NULL: the slice has no bytes */
-    uint32_t offset;        /* offset of the first byte in the page */
-    uint32_t size;          /* number of bytes, 0..DOMUS_SLICE_MAX */
+    /* page in which the bytes of the slice lie; NULL: the slice has no bytes */
+    const domus_page *page;
+    uint32_t offset; /* offset of the first byte of the slice in the page */
+    uint32_t size;   /* number of bytes of the slice, 0..DOMUS_SLICE_MAX */
 } domus_slice;
 
 #define DOMUS_SLICE_MAX (UINT32_C(1) << 30) /* most bytes of one page, and so of one slice */
@@ -79,7 +80,7 @@ DOMUS_API int domus_slice_split(domus_slice *slice, uint32_t at, domus_slice *re
  * Returns 0; -EMSGSIZE above DOMUS_SLICE_MAX; -ENOMEM. */
 DOMUS_API int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret_slice);
 
-/* Returns whether the slice has these bytes. */
+/* Returns whether the bytes of the slice are these `size` bytes. */
 DOMUS_API bool domus_slice_equals(domus_slice slice, const void *data, size_t size);
 
 /* --- appenders ------------------------------------------------------------------------------ */
@@ -90,12 +91,13 @@ DOMUS_API bool domus_slice_equals(domus_slice slice, const void *data, size_t si
  * one in its frame or its state. `{0}` is an appender without bytes and without a bound but
  * DOMUS_SLICE_MAX. The fields except `size_max` are for the library alone. */
 typedef struct domus_appender {
-    uint32_t size_max; /* most bytes that it may hold; 0: DOMUS_SLICE_MAX */
-    /* the first error, which each later call returns; 0: none. A user may set one, too */
+    uint32_t size_max; /* most bytes that the appender may hold; 0: DOMUS_SLICE_MAX */
+    /* the first error of the appender, which each later call returns; 0: none. A user may set one,
+     * too */
     int error;
-    uint32_t size;    /* bytes that were appended */
-    uint32_t room;    /* bytes that the page has room for */
-    domus_page *page; /* page of the bytes; NULL: nothing is appended */
+    uint32_t size;    /* number of bytes that were appended so far */
+    uint32_t room;    /* number of bytes that the appender's page has room for */
+    domus_page *page; /* page that holds the appended bytes; NULL: nothing is appended yet */
 } domus_appender;
 
 /* Append a copy of `size` bytes, which may be some that the appender has already. Returns 0;

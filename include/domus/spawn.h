@@ -14,30 +14,33 @@
 extern "C" {
 #endif
 
-/* The thread on which a new actor lives. */
+/* The rule by which the thread of a new actor is chosen. */
 typedef enum domus_placement {
-    /* on the thread of the actor that spawns it; a foreign thread spawns as by DOMUS_SPREAD */
+    /* the new actor lives on the thread of the actor that spawns it; a foreign thread spawns as by
+     * DOMUS_SPREAD */
     DOMUS_NEAR,
-    DOMUS_SPREAD,    /* on the next thread, round robin */
-    DOMUS_ON_THREAD, /* on thread `thread` */
+    DOMUS_SPREAD,    /* the new actor lives on the next thread, round robin */
+    DOMUS_ON_THREAD, /* the new actor lives on the thread that the option `thread` names */
 } domus_placement;
 
 /* Options of a spawn. All zeros are the defaults. The structure grows only at its end, with
  * a minor version. */
 typedef struct domus_spawn_options {
     domus_placement placement;
-    uint32_t thread; /* number of the thread, 0..threads-1; with DOMUS_ON_THREAD alone */
+    uint32_t thread; /* number of the thread for DOMUS_ON_THREAD, 0..threads-1 */
     /* Whether the actor never runs on another thread. False: other threads may run it, for one run
      * at a time (scheduler.steal and scheduler.idle.standIn of domus/config.h). */
     bool pinned;
-    uint32_t mailbox_max; /* most asks and notices that wait, 1..65,535; 0: scheduler.mailboxMax */
-    const char *name;     /* name in the registry (domus/name.h), copied; NULL: none */
+    /* most asks and notices that wait in the mailbox, 1..65,535; 0: scheduler.mailboxMax */
+    uint32_t mailbox_max;
+    const char *name; /* name of the actor in the registry (domus/name.h), copied; NULL: none */
 
     /* Time without a message after which the actor stops (rounded up to ticks of 1 ms); 0: it never
      * does. Bytes that its channels get count as a message. */
     uint64_t passivate_after_ns;
 
-    /* whether it has a thread of its own (domus/detached.h); placement does not count then */
+    /* whether the actor has a thread of its own (domus/detached.h); placement does not count
+     * then */
     bool detached;
 
     /* Pool of the system (domus/pools.h) whose runners run the actor; then placement does not
@@ -83,8 +86,9 @@ DOMUS_API int domus_stop(domus_stack *stack, domus_address address);
  * Returns as domus_notice(). */
 DOMUS_API int domus_stop_after_mail(domus_stack *stack, domus_address address);
 
-/* While passivation is paused, this actor does not stop for lack of messages; resuming begins the
- * idle time anew. Returns 0; -EINVAL when it was spawned without passivate_after_ns. */
+/* Pause the passivation of this actor, or resume it. While it is paused, the actor does not stop
+ * for lack of messages; resuming begins the idle time anew. Returns 0; -EINVAL when it was spawned
+ * without passivate_after_ns. */
 DOMUS_API int domus_passivation_pause(domus_stack *stack);
 DOMUS_API int domus_passivation_resume(domus_stack *stack);
 

@@ -78,8 +78,7 @@ typedef enum domus_sql_kind {
     DOMUS_SQL_BOOL, /* a boolean; SQLite has no such type: its results have an integer, 0 or 1 */
     DOMUS_SQL_INTEGER,
     DOMUS_SQL_REAL,
-    DOMUS_SQL_TEXT,  /* UTF-8; also values of all types that have no kind here, as PostgreSQL
-                        writes them: numeric, timestamps, uuid, json */
+    DOMUS_SQL_TEXT,  /* UTF-8; also numeric, timestamps, uuid and json, as PostgreSQL writes them */
     DOMUS_SQL_BYTES, /* bytes: bytea of PostgreSQL, BLOB of SQLite */
 } domus_sql_kind;
 
@@ -91,9 +90,9 @@ typedef struct domus_sql_value {
         bool boolean;
         int64_t integer;
         double real;
-        const void *bytes; /* the bytes of DOMUS_SQL_TEXT and DOMUS_SQL_BYTES */
+        const void *bytes; /* the bytes of a text (DOMUS_SQL_TEXT) or of bytes */
     } as;
-    uint32_t size; /* bytes of a text or of bytes */
+    uint32_t size; /* number of these bytes, for a text or for bytes */
     uint8_t kind;  /* kind of the value, a domus_sql_kind */
     uint8_t reserved[3];
 } domus_sql_value;
@@ -139,7 +138,7 @@ static inline domus_sql_value domus_sql_bytes(const void *bytes, size_t size)
     domus_sql_value value = domus_sql_null();
 
     value.as.bytes = bytes;
-    value.size = size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX; /* refused as too large */
+    value.size = size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX; /* too large: it is refused */
     value.kind = DOMUS_SQL_BYTES;
     return value;
 }
@@ -171,7 +170,7 @@ static inline domus_sql_value domus_sql_text(const char *text)
 /* A handle of a database, or of a transaction in it. It owns nothing, and may be copied. */
 typedef struct domus_sql {
     domus_address at;
-    uint64_t transaction; /* number of the transaction; 0: each query is one of its own */
+    uint64_t transaction; /* number of the transaction; 0: each query is a transaction of its own */
 } domus_sql;
 
 typedef struct domus_sql_driver domus_sql_driver;
@@ -197,21 +196,21 @@ typedef struct domus_sql_driver domus_sql_driver;
  * thread with PostgreSQL, and for the process with SQLite. */
 typedef struct domus_sql_options {
     const domus_sql_driver *const *drivers; /* drivers to choose from, up to a NULL */
-    uint32_t connections_min;               /* least connections, 0..connections_max; 0: none */
-    uint32_t connections_max;               /* most connections, 1..64; 0: 4 */
-    uint32_t queue_max;                     /* most queries that wait, 1..1,000,000; 0: 1,024 */
-    /* most prepared statements of each connection, 1..65535; 0: 256. The oldest one goes */
+    uint32_t connections_min; /* connections that are kept, 0..connections_max; 0: none */
+    uint32_t connections_max; /* most connections at a time, 1..64; 0 means 4 */
+    uint32_t queue_max;       /* most queries that wait, 1..1,000,000; 0 means 1,024 */
+    /* most prepared statements of a connection, 1..65535; 0 means 256. The oldest one goes */
     uint32_t statements_max;
-    uint32_t result_max;         /* most bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
-    uint32_t piece_size;         /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
-                                    that is larger is a piece of its own, up to result_max */
+    uint32_t result_max; /* most bytes of a whole result, 1 KiB..1 GiB; 0 means 16 MiB */
+    /* bytes of a piece of rows, 1 KiB..1 MiB; 0 means 64 KiB. A larger row is a piece by itself */
+    uint32_t piece_size;
     uint64_t wait_ns;            /* longest wait of a query for a connection, 1 ms..1 h; 0: 5 s */
-    uint64_t timeout_ns;         /* longest time of a query once begun, 1 ms..24 h; 0: 30 s */
+    uint64_t timeout_ns;         /* longest time of a query once begun, 1 ms..24 h; 0 means 30 s */
     uint64_t connect_timeout_ns; /* longest time of one connect, 1 ms..1 h; 0: 10 s */
     /* idle time after which connections beyond connections_min are closed, 1 ms..24 h; 0: 60 s */
     uint64_t idle_ns;
-    uint64_t transaction_idle_ns; /* time without a verb that ends it, 1 ms..24 h; 0: 10 s */
-    uint64_t backoff_min_ns;      /* first wait behind a failed connect, 1 ms..1 h; 0: 100 ms */
+    uint64_t transaction_idle_ns; /* time of a transaction without a verb, 1 ms..24 h; 0: 10 s */
+    uint64_t backoff_min_ns;      /* first wait after a failed connect, 1 ms..1 h; 0 means 100 ms */
     uint64_t backoff_max_ns;      /* longest such wait, backoff_min_ns..1 h; 0: 10 s */
     /* Most queries that are sent on one connection before the first of them is answered, 1..64; 0:
      * 1. With more, a query goes behind others when all connections are busy, instead of waiting.
@@ -249,8 +248,8 @@ DOMUS_API int domus_sql_check(const char *url, const domus_sql_options *options,
 /* A statement. It has to stay as it is for the life of the program, because connections know it by
  * its address. */
 typedef struct domus_sql_statement {
-    const char *text;    /* one statement, with $1, $2, ... for its parameters */
-    uint64_t timeout_ns; /* time of a query, 1 ms..24 h; 0: the database's timeout_ns */
+    const char *text;    /* text of one statement, with $1, $2, ... for its parameters */
+    uint64_t timeout_ns; /* time of such a query, 1 ms..24 h; 0: the database's timeout_ns */
     /* Whether the query may be done again: it is sent up to 3 times more if its connection breaks
      * outside of a transaction. */
     bool repeatable;
@@ -264,27 +263,27 @@ typedef struct domus_sql_statement {
 typedef struct domus_sql_result {
     domus_slice cells; /* bytes for the library alone, as the next field is */
     domus_slice bytes;
-    uint64_t affected; /* rows that were inserted, updated or deleted */
+    uint64_t affected; /* number of rows that the query has inserted, updated or deleted */
     uint32_t rows;
     uint16_t columns;
-    bool last; /* whether no other piece of the rows follows */
+    bool last; /* whether no other piece of the rows follows this one */
     uint8_t reserved;
 } domus_sql_result;
 
 /* The type of results. Its `release` frees the rows. */
 DOMUS_API extern const domus_type domus_sql_result_type;
 
-#define DOMUS_SQL_NAME_SIZE 64u /* bytes of a name in an error, with a zero at its end */
+#define DOMUS_SQL_NAME_SIZE 64u /* size in bytes of a name in an error, with a zero at its end */
 
 /* The words of a database about a failure. All texts are cut where they do not fit, and bytes that
  * do not print are "?". Do not show it to strangers. */
 typedef struct domus_sql_error {
-    int error;         /* negative errno, as the head of this header lists them */
-    uint32_t position; /* place in the statement in characters, from 1; 0: not known */
+    int error;         /* negative errno of the failure, as the head of this header lists them */
+    uint32_t position; /* place of the error in the statement in characters, from 1; 0: not known */
     char sqlstate[8];  /* SQLSTATE, five letters and digits; "": an error of the library */
     char message[256];
     char detail[256];
-    char constraint[DOMUS_SQL_NAME_SIZE]; /* its name; "": not known, as in the two below */
+    char constraint[DOMUS_SQL_NAME_SIZE]; /* name of the constraint; "": not known */
     char table[DOMUS_SQL_NAME_SIZE];
     char column[DOMUS_SQL_NAME_SIZE];
 } domus_sql_error;
@@ -347,9 +346,9 @@ DOMUS_API domus_sql_value domus_sql_cell(const domus_sql_result *result, uint32_
 DOMUS_API domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row,
                                       uint32_t column);
 
-/* Read a cell as a type. Integers are read from integers, booleans, reals without a fraction, and
- * texts that are numbers; booleans from integers and from "t" and "f", too; reals from all numbers.
- * domus_sql_get_text() copies text or a number with a zero at its end.
+/* Read a cell of a result as a value of a C type. Integers are read from integers, booleans, reals
+ * without a fraction, and texts that are numbers; booleans from integers and from "t" and "f", too;
+ * reals from all numbers. domus_sql_get_text() copies text or a number with a zero at its end.
  *
  * Returns 0; -ENODATA for NULL; -ENOENT outside of the result; -EINVAL for another kind; -ERANGE
  * for a number, and -EMSGSIZE for a text, that does not fit. Then `ret_value` is as it was. */
@@ -449,7 +448,7 @@ DOMUS_API int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resume
  * a NULL name. */
 typedef struct domus_sql_migration {
     const char *name; /* name of the step, up to 127 bytes; it must not change */
-    const char *text; /* statements of the step, with ';' between them */
+    const char *text; /* SQL statements of the step, with ';' between them */
     /* The statements for the driver of this name, if they differ there; NULL: `text` is for all. */
     const char *sqlite;
     const char *postgresql;
@@ -474,18 +473,18 @@ DOMUS_API int domus_outside_sql_migrate(struct domus_system *system, domus_sql s
 /* --- the state of a database ------------------------------------------------------------------ */
 
 typedef struct domus_sql_status {
-    uint32_t connections; /* connections that are open */
-    uint32_t connecting;  /* connections being made, or waiting for the end of a back-off */
-    uint32_t busy;        /* connections with a query, a transaction or rows */
-    uint32_t waiting;     /* queries that wait for a connection */
-    uint64_t connects;    /* connections that were made so far */
+    uint32_t connections; /* connections of the database that are open now */
+    uint32_t connecting;  /* connections that are being made, or wait for the end of a back-off */
+    uint32_t busy;        /* connections that have a query, a transaction or rows now */
+    uint32_t waiting;     /* queries that wait for a connection now */
+    uint64_t connects;    /* connections that the database has made so far */
     uint64_t failures;    /* connects that have failed, and connections that broke */
     uint64_t queries;     /* queries that were answered, with a result or an error */
     uint64_t errors;      /* queries that failed with an error of the database */
     uint64_t timeouts;    /* queries that failed with -ETIMEDOUT */
     uint64_t refused;     /* queries that failed with -ENOBUFS or -EBUSY */
-    uint64_t prepares;    /* statements that were prepared */
-    uint64_t repeated;    /* queries that were sent again */
+    uint64_t prepares;    /* statements that connections have prepared */
+    uint64_t repeated;    /* queries that were sent again, after their connection broke */
 } domus_sql_status;
 
 /* The type of an ask without a payload to the address of a database, and of its answer, a

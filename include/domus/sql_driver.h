@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-#define DOMUS_SQL_URL_SIZE 1024u /* size of a url in bytes, with a zero at its end */
+/* size in bytes of the url of a database, with a zero at its end */
+#define DOMUS_SQL_URL_SIZE 1024u
 
 /* The url and the options by which a database is opened. */
 typedef struct domus_sql_settings {
@@ -26,7 +27,8 @@ typedef struct domus_sql_settings {
 struct domus_sql_driver {
     /* name of the driver in domus_sql_migration: "sqlite" or "postgresql" */
     const char *name;
-    const char *const *schemes; /* schemes of urls that it knows, in small letters, up to a NULL */
+    /* schemes of the urls that the driver knows, in small letters, up to a NULL */
+    const char *const *schemes;
     /* A function that checks whether `url` and the options, which are in their ranges, can be
      * right. Returns 0; or -EINVAL, and `error` gets one line, without a password. */
     int (*check)(const domus_sql_settings *settings, char *error, size_t error_size);
@@ -44,14 +46,14 @@ struct domus_sql_driver {
 /* A statement with its parameters, as it travels: domus_sql_request_make() makes it. The functions
  * below get its parts. */
 typedef struct domus_sql_request {
-    /* statement to run; NULL: `text` is run, and not kept prepared */
+    /* statement to be run; NULL: `text` is run, and not kept prepared */
     const domus_sql_statement *statement;
     domus_slice text;     /* text of SQL, which ends with a zero that counts */
-    domus_slice more;     /* bytes of parameters that do not fit into `bytes` */
+    domus_slice more;     /* bytes of those parameters that do not fit into `bytes` */
     uint64_t transaction; /* number of the transaction, as in domus_sql */
-    uint32_t count;       /* number of parameters */
-    uint32_t size;        /* bytes of `bytes` in use */
-    /* parameters, which are read where they lie, so this is aligned */
+    uint32_t count;       /* number of the request's parameters */
+    uint32_t size;        /* number of bytes of `bytes` in use */
+    /* bytes of short parameters, which are read where they lie, so this is aligned */
     uint64_t bytes[DOMUS_SQL_INLINE / sizeof(uint64_t)];
 } domus_sql_request;
 
@@ -74,19 +76,23 @@ DOMUS_API const char *domus_sql_skip_blanks(const char *text);
  * are valid as long as the request stays where it is. */
 DOMUS_API domus_sql_value domus_sql_request_value(const domus_sql_request *request, uint32_t index);
 
-/* payload: a domus_sql_request of domus_sql_query() */
+/* the type of an ask to run a statement; payload: a domus_sql_request of domus_sql_query() */
 DOMUS_API extern const domus_type domus_sql_query_type;
-/* payload: a domus_sql_request of domus_sql_rows() */
+/* the type of an ask for a cursor; payload: a domus_sql_request of domus_sql_rows() */
 DOMUS_API extern const domus_type domus_sql_rows_type;
-/* payload: a domus_sql_request, the text alone */
+/* the type of an ask to run a script; payload: a domus_sql_request, the text alone */
 DOMUS_API extern const domus_type domus_sql_script_type;
 
 /* The types of an ask for the next rows of a cursor, and of a notice that no more are wanted. */
-DOMUS_API extern const domus_type domus_sql_fetch_type; /* payload: a domus_sql_cursor */
-DOMUS_API extern const domus_type domus_sql_close_type; /* payload: a domus_sql_cursor */
+/* ask for the next rows; payload: a domus_sql_cursor */
+DOMUS_API extern const domus_type domus_sql_fetch_type;
+/* notice that closes the cursor; payload: a domus_sql_cursor */
+DOMUS_API extern const domus_type domus_sql_close_type;
 
-DOMUS_API extern const domus_type domus_sql_begin_type; /* payload: a domus_sql_begin_options */
-DOMUS_API extern const domus_type domus_sql_begun_type; /* payload of the answer: a domus_sql */
+/* ask to begin a transaction; payload: a domus_sql_begin_options */
+DOMUS_API extern const domus_type domus_sql_begin_type;
+/* answer to that ask; payload: a domus_sql */
+DOMUS_API extern const domus_type domus_sql_begun_type;
 
 /* The payload of an ask to end a transaction. */
 typedef struct domus_sql_end {
@@ -111,10 +117,10 @@ DOMUS_API extern const domus_type domus_sql_driver_type;
 typedef struct domus_sql_builder {
     domus_appender cells;
     domus_appender bytes;
-    uint32_t bytes_max; /* most bytes of a result; 0: DOMUS_SLICE_MAX */
-    uint32_t added;     /* cells that were added, and names before them */
+    uint32_t bytes_max; /* most bytes of the result; 0: DOMUS_SLICE_MAX */
+    uint32_t added;     /* number of cells that were added, and of names before them */
     uint32_t columns;
-    bool begun; /* whether the number of columns is known */
+    bool begun; /* whether the number of the result's columns is known */
 } domus_sql_builder;
 
 /* Set the number of columns of a result, and then add the name of each, in order. */
@@ -129,7 +135,7 @@ DOMUS_API int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_v
 DOMUS_API char *domus_sql_build_room(domus_sql_builder *builder, domus_sql_kind kind,
                                      uint32_t size);
 
-/* Returns the number of bytes so far: a piece is sent when there are enough. */
+/* Returns the number of bytes that a builder has so far: a piece is sent when there are enough. */
 DOMUS_API uint32_t domus_sql_built_size(const domus_sql_builder *builder);
 
 /* End a builder: it is as new, with the same bound, without columns. Its last row has to be whole

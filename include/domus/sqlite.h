@@ -45,8 +45,7 @@
  * temporary tables and PRAGMAs that change a connection are refused with -EACCES, and VACUUM with
  * -EINVAL. Foreign keys are on, extensions cannot be loaded, "..." is never a text. Text parameters
  * have to be UTF-8 without zeros, and a real must not be NaN (-EINVAL). `timeout_ns` counts for
- * each piece of rows.
- */
+ * each piece of rows. */
 #ifndef DOMUS_SQLITE_H
 #define DOMUS_SQLITE_H
 
@@ -56,7 +55,8 @@
 extern "C" {
 #endif
 
-#define DOMUS_SQLITE_QUEUE_MAX 16384u /* greatest value of queue_max; more is -EINVAL */
+/* greatest value of queue_max with SQLite; more is -EINVAL */
+#define DOMUS_SQLITE_QUEUE_MAX 16384u
 
 /* The driver, for domus_sql_options.drivers: its scheme is "sqlite". */
 DOMUS_API extern const domus_sql_driver domus_sqlite_driver;

@@ -22,7 +22,7 @@ extern "C" {
 /* A wire: the bytes of one channel as its stages see them. */
 typedef struct domus_wire domus_wire;
 
-struct domus_inner; /* an inner channel (domus/inner.h) */
+struct domus_inner; /* an inner channel, which travels within another one (domus/inner.h) */
 
 /* Most bytes that a stage sees at once. A message that does not fit ends the channel with
  * -EMSGSIZE, unless its stage takes it piece by piece. */
@@ -30,8 +30,8 @@ struct domus_inner; /* an inner channel (domus/inner.h) */
 
 /* The part that the peer plays, for a stage that can be on either side. */
 typedef enum domus_role {
-    DOMUS_ROLE_SERVER, /* the peer sends requests, and gets an answer to each */
-    DOMUS_ROLE_CLIENT, /* the peer answers the asks of this side */
+    DOMUS_ROLE_SERVER, /* the peer is a client: it sends requests, and gets an answer to each */
+    DOMUS_ROLE_CLIENT, /* the peer is a server: it answers the asks of this side */
     DOMUS_ROLE_PEER,   /* both sides send notices */
 } domus_role;
 
@@ -39,7 +39,7 @@ typedef enum domus_role {
  * stage) or `wrap` (of a byte stage), of which a stage has exactly one. */
 typedef struct domus_stage {
     const char *name;
-    /* bytes of the stage's state for each channel, 0..65536; they begin zeroed */
+    /* bytes of the stage's state for each channel, 0..65536; the state begins zeroed */
     uint32_t state_size;
 
     /* Returns whether the options are right: 0 or a negative errno. Called when an actor with such
@@ -253,11 +253,11 @@ DOMUS_API bool domus_wire_is_closing(const domus_wire *wire);
 
 /* Let the log tell, in `encode` and `fail`, that a request has failed by a fault of this side, and
  * not of its peer, with the negative errno `error`. `what` says for people what had to handle the
- * request, such as "GET /scores"; NULL: its type. It is a warning with the name of the behaviour,
- * and a thread writes it once for each `what` and `error` in a spell of such failures, for at most
- * 8 of these, and once more, with the number of failures, when the spell is over. A spell is over
- * after a second without a failure, or up to 64 s when spells follow each other. In a kit of stages
- * it does nothing. */
+ * request, such as "GET /scores"; NULL: the type of the request. It is a warning with the name of
+ * the behaviour, and a thread writes it once for each `what` and `error` in a spell of such
+ * failures, for at most 8 of these, and once more, with the number of failures, when the spell is
+ * over. A spell is over after a second without a failure, or up to 64 s when spells follow each
+ * other. In a kit of stages it does nothing. */
 DOMUS_API void domus_wire_tell_failure(domus_wire *wire, const char *what, int error);
 
 /* --- time, in all functions of a message stage but `check` and `close` ------------------------ */

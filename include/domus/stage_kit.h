@@ -21,7 +21,7 @@ extern "C" {
 
 typedef struct domus_stage_kit domus_stage_kit;
 
-/* The kinds of messages that come out of a pipeline. */
+/* The kinds of messages that come out of the stages of a kit. */
 typedef enum domus_stage_kind {
     DOMUS_STAGE_REQUEST,
     DOMUS_STAGE_NOTICE,
@@ -32,13 +32,13 @@ typedef enum domus_stage_kind {
 /* A message that a stage has decoded. */
 typedef struct domus_stage_message {
     domus_stage_kind kind;
-    /* type of the payload; NULL: the message is an answer that is an error */
+    /* type of the message's payload; NULL: the message is an answer that is an error */
     const domus_type *type;
-    void *payload; /* payload, valid until the next call of domus_stage_kit_next() */
+    void *payload; /* payload of the message, valid until the next call of domus_stage_kit_next() */
     uint64_t id;
-    int error;     /* error of an answer that is one; else 0 */
+    int error;     /* negative errno of an answer that is an error; else 0 */
     bool has_body; /* whether a body follows this request or answer */
-    bool last;     /* whether the body ends with this piece */
+    bool last;     /* whether the body ends with this piece, if the message is one */
 } domus_stage_message;
 
 /* Make the stages of a pipeline, and open them. Returns 0; -EINVAL for a wrong pipeline; what
@@ -88,7 +88,8 @@ DOMUS_API int domus_stage_kit_wake(domus_stage_kit *kit, bool owed);
 /* Let the stages append what ends their output (`finish`). Returns what they returned. */
 DOMUS_API int domus_stage_kit_end_output(domus_stage_kit *kit);
 
-/* Encode a message, or the failure of a request. Returns what the stage returned. */
+/* Let the stages encode a message for the peer, or the failure of a request. Returns what the stage
+ * returned. */
 DOMUS_API int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *type,
                                      const void *payload);
 DOMUS_API int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request,

@@ -52,15 +52,19 @@ typedef struct domus_stall {
     /* time at which the run began, or some ms before, on the clock of the system, which begins
      * as CLOCK_MONOTONIC */
     uint64_t began_ns;
-    uint64_t began_utc_ns; /* the same time by the calendar: ns since 1970, UTC */
-    uint64_t length_ns;    /* time that the run took; if it is not over, that it has taken by now */
-    bool is_over;
-    uint32_t index;                        /* number of the thread, or of the runner in its pool */
-    char pool[DOMUS_STALL_NAME_SIZE];      /* name of the runner's pool; "": a thread stalled */
-    char behaviour[DOMUS_STALL_NAME_SIZE]; /* behaviour of the actor; "": no handler ran */
-    /* type of the message; "": a resumed function without one */
+    uint64_t began_utc_ns; /* time at which the run began by the calendar, in ns since 1970, UTC */
+    /* length of the stalled run; if the run is not over, the time that it has taken by now */
+    uint64_t length_ns;
+    bool is_over;   /* whether the run is over */
+    uint32_t index; /* number of the thread, or of the runner in its pool */
+    /* name of the pool of the runner that stalled; "": a thread of the loop stalled */
+    char pool[DOMUS_STALL_NAME_SIZE];
+    /* name of the behaviour of the actor that ran; "": no handler ran */
+    char behaviour[DOMUS_STALL_NAME_SIZE];
+    /* type of the message that was handled; "": a resumed function without one */
     char type[DOMUS_STALL_NAME_SIZE];
-    uint32_t frame_count; /* number of `frames`; 0: there was no call stack, as for runners */
+    /* number of `frames`; 0: there was no call stack, as there is none for runners */
+    uint32_t frame_count;
     /* names of the functions on the call stack, the innermost first; code without a name has that
      * of its module */
     char frames[DOMUS_STALL_FRAMES_MAX][DOMUS_STALL_FRAME_SIZE];

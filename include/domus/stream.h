@@ -76,12 +76,12 @@ extern "C" {
 /* A body that comes in pieces. It owns nothing, and may be copied. */
 typedef struct domus_body {
     domus_address channel; /* address of the channel that brings the body */
-    uint32_t number;       /* number of the body in its channel; 0: there is none */
+    uint32_t number;       /* number of the body in its channel; 0: there is no body */
 } domus_body;
 
-/* A piece of a body. */
+/* A piece of a body, as a read has brought it. */
 typedef struct domus_piece {
-    domus_slice bytes; /* bytes of the piece, up to 64 KiB; empty only in the last piece */
+    domus_slice bytes; /* bytes of this piece, up to 64 KiB; empty only in the last piece */
     bool last;         /* whether the body ends with this piece */
 } domus_piece;
 
@@ -134,8 +134,8 @@ DOMUS_API int domus_reply_begin(domus_stack *stack, const domus_type *type, cons
  * Returns as domus_reply_begin(). */
 DOMUS_API int domus_reply_write(domus_stack *stack, domus_slice bytes, domus_resumed *then);
 
-/* End the answer, with a message of `type` behind its last piece (trailers); NULL: without one.
- * This is domus_reply(), and has its rules and results. */
+/* End an answer that leaves in pieces, with a message of `type` behind its last piece (trailers);
+ * NULL: without a message. This is domus_reply(), and has its rules and results. */
 DOMUS_API int domus_reply_end(domus_stack *stack, const domus_type *type, const void *payload);
 
 /* Suspend until it is the turn of the answer to the request that is handled: all answers before it
@@ -160,7 +160,8 @@ DOMUS_API bool domus_reply_has_turn(domus_stack *stack);
 typedef struct domus_stream {
     domus_address channel;
     uint32_t number;
-    bool of_request; /* whether the stream is that of a request of this side */
+    /* whether the stream is that of a request of this side, and not of an answer */
+    bool of_request;
 } domus_stream;
 
 /* Set `ret_stream` to the stream of the request that is handled, or of one that was
@@ -187,8 +188,9 @@ DOMUS_API int domus_stream_write_add(domus_stack *stack, domus_stream stream, do
 
 /* A request that leaves in pieces and has begun. It may be copied. */
 typedef struct domus_request {
-    domus_stream stream; /* stream of the request, for domus_stream_write() */
-    void *promise;       /* promise and serial are for the library alone */
+    /* stream of the request, by which other actors write it (domus_stream_write()) */
+    domus_stream stream;
+    void *promise; /* the promise and its serial are for the library alone */
     uint32_t serial;
 } domus_request;
 
@@ -221,9 +223,9 @@ DOMUS_API int domus_request_begin(domus_stack *stack, domus_address to, const do
 DOMUS_API int domus_request_write(domus_stack *stack, domus_request request, domus_slice bytes,
                                   domus_resumed *then);
 
-/* End the body, with a message of `type` behind its last piece (trailers; NULL: without one), and
- * suspend until the answer is there. If the end cannot be encoded, the request is cut, and fails
- * with that error. domus_request_cut() ends the body where it is.
+/* End the body of a request, with a message of `type` behind its last piece (trailers; NULL:
+ * without one), and suspend until the answer is there. If the end cannot be encoded, the request is
+ * cut, and fails with that error. domus_request_cut() ends the body where it is.
  *
  * A conversation that was shown the answer already (domus_wait_first()), or that has not begun the
  * request, is resumed without an answer when the end was sent: with -EPIPE when the request is

@@ -41,16 +41,18 @@ extern "C" {
 typedef enum domus_directive {
     DOMUS_RESUME,   /* the child goes on with the next message, as if it had not failed; it stops if
                        its on_mount or on_restart failed, or if it escalated */
-    DOMUS_RESTART,  /* the child begins anew, with the mail that waits (domus_supervision) */
-    DOMUS_STOP,     /* the child stops */
-    DOMUS_ESCALATE, /* the parent fails with the same error */
+    DOMUS_RESTART,  /* the child is restarted, with the mail that waits (domus_supervision) */
+    DOMUS_STOP,     /* the child is stopped */
+    DOMUS_ESCALATE, /* the parent fails, too, with the same error */
 } domus_directive;
 
 /* One rule of a supervision: what to do at which failure of which child. */
 typedef struct domus_rule {
-    const domus_behaviour *behaviour; /* behaviour of the child; NULL: any */
-    int error;                        /* negative errno of the failure; 0: any */
-    domus_directive directive;
+    /* behaviour of the children that the rule is for; NULL: any */
+    const domus_behaviour *behaviour;
+    /* negative errno of the failures that the rule is for; 0: any */
+    int error;
+    domus_directive directive; /* the decision about such a failure */
 } domus_rule;
 
 /* The rules by which a behaviour decides about failures of its children. They must stay constant
@@ -67,11 +69,13 @@ typedef struct domus_supervision {
     /* whether a restart or stop is for all children, not only the one that failed; an escalation
      * stops all of them in any case */
     bool all_for_one;
-    uint32_t intensity;      /* most restarts within `period_ns`; one more escalates; 0: 3 */
-    uint64_t period_ns;      /* time in which restarts are counted; 0: 5 s */
-    const domus_rule *rules; /* the rules, `rules_count` of them; the first one that fits decides */
-    uint32_t rules_count;
-    domus_directive otherwise; /* the directive when no rule fits */
+    /* most restarts within `period_ns`; one more escalates the failure; 0 means 3 */
+    uint32_t intensity;
+    uint64_t period_ns; /* time within which restarts are counted; 0 means 5 s */
+    /* the rules, `rules_count` of them; the first one that fits a failure decides */
+    const domus_rule *rules;
+    uint32_t rules_count;      /* number of the rules */
+    domus_directive otherwise; /* the decision when no rule fits a failure */
 } domus_supervision;
 
 /* Fail with `error` (a negative errno), as if a handler had returned it; the parent's rules decide.

@@ -74,10 +74,10 @@ DOMUS_API int domus_system_start(domus_system *system);
  * nothing happens (see domus_quit()). */
 DOMUS_API int domus_system_stop(domus_system *system);
 
-/* Ask for the end of the system: the program that waits in domus_system_wait() goes on, and should
- * stop the system. A program of domus_main() ends in order, as by domus_main_quit(0); others can
- * hear of the call by domus_hooks.quit. This never waits. Thread-safety: only from within a
- * handler, with the stack that the handler was given. */
+/* Ask for the end of the running actor's system: the program that waits in domus_system_wait() goes
+ * on, and should stop the system. A program of domus_main() ends in order, as by
+ * domus_main_quit(0); others can hear of the call by domus_hooks.quit. This never waits.
+ * Thread-safety: only from within a handler, with the stack that the handler was given. */
 DOMUS_API void domus_quit(domus_stack *stack);
 
 /* Wait until an actor has called domus_quit(), or a ring has failed. Thread-safety: any
@@ -226,9 +226,9 @@ DOMUS_API int domus_outside_spawn_many(domus_system *system, const domus_behavio
                                        const domus_spawn_options *options,
                                        domus_address *ret_address);
 
-/* The two functions below do for foreign threads what domus_group_open() and domus_publish() do; a
- * publication from outside has no sender. They also return -ESHUTDOWN, and domus_outside_publish()
- * -EBUSY while memory is short. */
+/* The two functions below do for foreign threads what domus_group_open() and domus_publish() do for
+ * handlers; a publication from outside has no sender. They also return -ESHUTDOWN, and
+ * domus_outside_publish() -EBUSY while memory is short. */
 DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
                                        domus_group *ret_group);
 DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
@@ -256,10 +256,11 @@ DOMUS_API int domus_outside_find(const domus_system *system, const char *name,
 #define DOMUS_OUTSIDE_ASK_NS     UINT64_C(10000000000)
 #define DOMUS_OUTSIDE_ASK_MAX_NS UINT64_C(3600000000000)
 
-/* The place to which an answer is copied. */
+/* The place to which domus_outside_ask() copies the answer. */
 typedef struct domus_outside_reply {
-    void *buffer; /* buffer for the answer's payload, aligned as that needs it; the caller's */
-    uint32_t size;
+    /* buffer for the answer's payload, aligned as the payload needs it; the caller's */
+    void *buffer;
+    uint32_t size; /* size of the buffer in bytes */
     /* the library sets this to the bytes of the answer, also when the buffer is too small */
     uint32_t length;
     const domus_type *type; /* the library sets this to the type of the answer */

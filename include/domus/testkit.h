@@ -47,17 +47,17 @@ extern "C" {
 typedef struct domus_testkit domus_testkit;
 typedef struct domus_probe domus_probe;
 
-/* The virtual time at which a kit begins. */
+/* The virtual time in ns at which a test kit begins. */
 #define DOMUS_TESTKIT_START_NS UINT64_C(1000000000)
 
-/* The number of threads if the configuration does not say it (system.threads 0). */
+/* The number of simulated threads if the configuration does not say it (system.threads 0). */
 #define DOMUS_TESTKIT_THREADS 3u
 
 /* Most steps that may be taken without any time passing; beyond it actors are taken to keep each
  * other busy for ever. */
 #define DOMUS_TESTKIT_STEPS_MAX 1000000u
 
-/* Lines that the trace keeps, the newest ones. */
+/* The number of lines that the trace of a kit keeps, which are the newest ones. */
 #define DOMUS_TESTKIT_TRACE_MAX 4096u
 
 /* Most bytes of a line of domus_testkit_replay() and domus_testkit_error(), NUL included. */

@@ -53,56 +53,69 @@ extern "C" {
 /* A simulated cluster: several kits that share one time line and simulated servers. */
 typedef struct domus_testkit_cluster domus_testkit_cluster;
 
-/* Greatest numbers in a simulated cluster. */
+/* The greatest numbers of things in a simulated cluster. */
 #define DOMUS_TESTKIT_NODES_MAX   64u
 #define DOMUS_TESTKIT_SERVERS_MAX 8u
-/* clients over the whole run, with those of crashed kits */
+/* most clients over the whole run, with those of crashed kits */
 #define DOMUS_TESTKIT_CLIENTS_MAX 65536u
 #define DOMUS_TESTKIT_BUCKETS_MAX 64u
-/* entries of a bucket with its history; beyond: error 10077 */
-#define DOMUS_TESTKIT_ENTRIES_MAX   65536u
-#define DOMUS_TESTKIT_CONSUMERS_MAX 4096u    /* consumers of a bucket; beyond: error 10026 */
-#define DOMUS_TESTKIT_PPM           1000000u /* the probability 1, in parts of a million */
+/* most entries of a bucket with its history; beyond it a change fails with the server's error
+ * 10077 */
+#define DOMUS_TESTKIT_ENTRIES_MAX 65536u
+/* most consumers of a bucket; beyond it a further one fails with the server's error 10026 */
+#define DOMUS_TESTKIT_CONSUMERS_MAX 4096u
+/* the probability 1, in parts of a million */
+#define DOMUS_TESTKIT_PPM 1000000u
 
-/* Lines that the trace keeps, the newest ones, and the most bytes of a line. */
+/* The number of lines that the trace of a cluster keeps, which are the newest ones, and the most
+ * bytes of a line. */
 #define DOMUS_TESTKIT_CLUSTER_TRACE_MAX  4096u
 #define DOMUS_TESTKIT_CLUSTER_LINE_BYTES 192u
 
-/* An argument that means every node, or every server. */
+/* A value for the number of a node or a server that means every one of them. */
 #define DOMUS_EVERY UINT32_MAX
 
 /* Options of a simulated cluster. All fields may be 0, which means the default. */
 typedef struct domus_testkit_cluster_options {
-    uint32_t servers; /* number of servers, 1..DOMUS_TESTKIT_SERVERS_MAX; 0: 1 */
+    uint32_t servers; /* number of the cluster's servers, 1..DOMUS_TESTKIT_SERVERS_MAX; 0 means 1 */
 
     /* Times of legs between clients and servers, of routes, and of the store of the leader, each
      * with a jitter that is drawn for each message. At least 1 us, at most 1 h. */
-    uint64_t latency_ns;       /* time of a message on a leg; 0: 100 us */
-    uint64_t jitter_ns;        /* greatest jitter; 0: 100 us; DOMUS_TESTKIT_NO_JITTER: none */
-    uint64_t route_latency_ns; /* time of a message on a route; 0: 50 us */
-    uint64_t store_latency_ns; /* time in which the store makes a change; 0: 200 us */
+    uint64_t latency_ns; /* time that a message takes on a leg; 0 means 100 us */
+    /* greatest jitter of a leg; 0 means 100 us; DOMUS_TESTKIT_NO_JITTER: none */
+    uint64_t jitter_ns;
+    /* time that a message takes on a route between servers; 0 means 50 us */
+    uint64_t route_latency_ns;
+    /* time that the store of the leader takes to make a change; 0 means 200 us */
+    uint64_t store_latency_ns;
 
     /* Settings of clients, with the meanings of domus_nats_options. */
-    uint64_t buffer_max;         /* bytes that wait; 0: DOMUS_NATS_BUFFER_MAX */
-    uint32_t inflight_max;       /* requests under way; 0: DOMUS_NATS_INFLIGHT_MAX */
-    uint32_t subscriptions_max;  /* subscriptions; 0: DOMUS_NATS_SUBSCRIPTIONS_MAX */
-    uint32_t pings_missed_max;   /* pings without an answer; 0: 2 */
-    uint64_t ping_interval_ns;   /* time between two pings; 0: 2 s */
-    uint64_t request_timeout_ns; /* time of a request; 0: 5 s */
-    uint64_t connect_timeout_ns; /* time of one connect; 0: 2 s */
-    uint64_t drain_timeout_ns;   /* time of a drain; 0: 30 s */
-    uint64_t backoff_min_ns;     /* first wait before a further attempt; 0: 100 ms */
-    uint64_t backoff_max_ns;     /* longest wait; 0: 2 s */
+    uint64_t buffer_max; /* most bytes that wait in a client; 0: DOMUS_NATS_BUFFER_MAX */
+    /* most requests of a client under way; 0: DOMUS_NATS_INFLIGHT_MAX */
+    uint32_t inflight_max;
+    /* most subscriptions of a client; 0: DOMUS_NATS_SUBSCRIPTIONS_MAX */
+    uint32_t subscriptions_max;
+    uint32_t pings_missed_max;   /* most pings of a client without an answer; 0 means 2 */
+    uint64_t ping_interval_ns;   /* time between two pings of a client; 0 means 2 s */
+    uint64_t request_timeout_ns; /* longest time of a request; 0 means 5 s */
+    uint64_t connect_timeout_ns; /* longest time of one connect of a client; 0 means 2 s */
+    uint64_t drain_timeout_ns;   /* longest time of a drain of a client; 0 means 30 s */
+    /* first wait of a client before a further attempt to connect; 0 means 100 ms */
+    uint64_t backoff_min_ns;
+    uint64_t backoff_max_ns; /* longest such wait; 0 means 2 s */
     bool no_echo; /* whether a client's own subscriptions without a group do not get its messages */
-    uint64_t wire_max; /* bytes that a leg takes before a client's buffer fills; 0: 1 MiB */
+    uint64_t wire_max; /* bytes that a leg takes before a client's buffer fills; 0 means 1 MiB */
 
     /* Settings of servers. */
-    uint32_t payload_max; /* most bytes of headers and payload (max_payload of INFO); 0: 1 MiB */
-    /* bytes on the way to a client at which it is dropped as slow; 0: 64 MiB */
+    /* most bytes of headers and payload that a server takes (max_payload of INFO); 0 means 1 MiB */
+    uint32_t payload_max;
+    /* bytes on the way to a client at which its server drops it as slow; 0 means 64 MiB */
     uint64_t pending_max;
-    uint64_t stale_ns;       /* silence after which a client is dropped; 0: 6 s */
-    uint64_t route_stale_ns; /* time after which a route that is cut is broken; 0: 4 s */
-    uint64_t election_ns;    /* least time without a leader, which is twice of it at most; 0: 1 s */
+    uint64_t stale_ns; /* silence after which a server drops a client; 0 means 6 s */
+    /* time after which a route that is cut counts as broken; 0 means 4 s */
+    uint64_t route_stale_ns;
+    /* least time without a leader of the buckets, the greatest is twice this; 0 means 1 s */
+    uint64_t election_ns;
 
     /* Whether there is no trace, whose digest is then 0, too: long sweeps are faster by a fifth. A
      * seed that failed fails with a trace as well. */
@@ -126,9 +139,9 @@ DOMUS_API void domus_testkit_cluster_free(domus_testkit_cluster *cluster);
 /* --- nodes ------------------------------------------------------------------------------------ */
 
 typedef struct domus_testkit_node_options {
-    /* name in the trace; copied, cut off at 31 bytes; NULL: the node's number */
+    /* name of the node in the trace; copied, cut off at 31 bytes; NULL: the node's number */
     const char *name;
-    /* configuration of its kit, as for domus_testkit_new(); copied; NULL: defaults */
+    /* configuration of the node's kit, as for domus_testkit_new(); copied; NULL: all defaults */
     const domus_config *config;
     /* Time by which the node's clock is behind that of the cluster at its begin, up to 100
      * years. */
@@ -183,7 +196,7 @@ DOMUS_API int domus_testkit_cluster_start(domus_testkit_cluster *cluster, uint32
  * its sockets. Returns 0; -EINVAL; -EALREADY. */
 DOMUS_API int domus_testkit_cluster_suspend(domus_testkit_cluster *cluster, uint32_t node);
 
-/* The clock of a node that is resumed after a suspension. */
+/* The behaviour of the clock of a node that is resumed after a suspension. */
 typedef enum domus_testkit_clock {
     /* The node goes on with its old time, with the messages that have come, and then its clock
      * jumps to where it would be (SIGCONT). */
@@ -221,15 +234,17 @@ DOMUS_API uint64_t domus_testkit_cluster_now_ns(const domus_testkit_cluster *clu
 
 /* The directions of the messages that a fault concerns. */
 typedef enum domus_testkit_ways {
-    DOMUS_TO_SERVER = 1,   /* messages from a node to a server */
-    DOMUS_FROM_SERVER = 2, /* messages from a server to a node */
+    DOMUS_TO_SERVER = 1,   /* the fault is for messages from a node to a server */
+    DOMUS_FROM_SERVER = 2, /* the fault is for messages from a server to a node */
     DOMUS_BOTH_WAYS = 3,
 } domus_testkit_ways;
 
 /* Settings of a leg between a node and a server. */
 typedef struct domus_testkit_leg {
-    uint64_t latency_ns; /* time of a message, 1 us..1 h; 0: that of the cluster's options */
-    /* greatest jitter; 0: that of the options; DOMUS_TESTKIT_NO_JITTER: none */
+    /* time that a message takes, 1 us..1 h; 0: the latency of the cluster's options */
+    uint64_t latency_ns;
+    /* greatest jitter of the leg; 0: the jitter of the cluster's options; DOMUS_TESTKIT_NO_JITTER:
+     * none */
     uint64_t jitter_ns;
     /* Probability that a message is lost though the connection stays, 0..DOMUS_TESTKIT_PPM. TCP
      * does not do that; a server that drops messages does. */
@@ -247,7 +262,7 @@ typedef enum domus_testkit_cut {
     /* messages wait, as TCP lets them, and come when the cut is healed, unless the connection is
      * given up before */
     DOMUS_CUT_HOLDS = 1,
-    DOMUS_CUT_LOSES, /* messages are lost */
+    DOMUS_CUT_LOSES, /* messages on the cut connection are lost */
 } domus_testkit_cut;
 
 /* Cut the legs between a node and a server (each may be DOMUS_EVERY) in the directions `ways`.
@@ -285,11 +300,13 @@ DOMUS_API int domus_testkit_cluster_drop_slow(domus_testkit_cluster *cluster, ui
 
 /* Faults of the simulated store of buckets. */
 typedef struct domus_testkit_store_faults {
-    uint64_t late_max_ns;      /* greatest time that an entry stays longer than its time to live */
-    uint32_t request_loss_ppm; /* probability that a request is lost before anything is done */
-    /* number + 1 of the node whose requests are lost; 0: those of all nodes */
+    uint64_t late_max_ns; /* greatest time for which an entry stays beyond its time to live */
+    /* probability that a request to the store is lost before anything is done */
+    uint32_t request_loss_ppm;
+    /* number + 1 of the node whose requests are lost; 0: the requests of all nodes */
     uint32_t request_loss_of;
-    uint32_t answer_loss_ppm; /* probability that an answer is lost, when the change is made */
+    /* probability that an answer of the store is lost, when the change is made */
+    uint32_t answer_loss_ppm;
 } domus_testkit_store_faults;
 
 /* Set the faults of the store, for requests that come from now on. Returns 0; -EINVAL. */
@@ -303,29 +320,35 @@ DOMUS_API int domus_testkit_cluster_set_store(domus_testkit_cluster *cluster,
  *   published = lost_waiting + lost_up + arrived
  *   copies = delivered + lost_down + lost_mailbox + ended */
 typedef struct domus_testkit_cluster_counts {
-    uint64_t published; /* messages that clients have taken from actors, with requests */
+    uint64_t published; /* messages, with requests, that clients have taken from actors */
     uint64_t refused;   /* messages that clients have refused: full, too large, wrong, draining */
     uint64_t arrived;   /* messages of clients that have come to a server */
-    uint64_t unheard;   /* messages of `arrived` to which nobody had subscribed */
-    uint64_t no_responders; /* requests of `unheard`, whose askers were told so */
-    uint64_t served;        /* messages that the buckets have sent: answers, entries of watches */
-    uint64_t copies;        /* copies for subscribers that servers have sent */
-    uint64_t delivered;     /* copies that subscribers, and those who have asked, got */
-    uint64_t ended;         /* copies for subscriptions, and requests, that had ended */
-    uint64_t lost_waiting;  /* messages lost in the buffer of a client that ended */
-    uint64_t lost_up;       /* messages lost to a server: connection broken, cut, lossy leg */
-    uint64_t lost_route;    /* copies lost between servers */
-    uint64_t lost_down;     /* copies lost to a client: connection broken, slow, cut, lossy leg */
-    uint64_t lost_mailbox;  /* copies lost at a subscriber: full mailbox, no memory */
+    /* messages that came to a server (`arrived`), and to which nobody had subscribed */
+    uint64_t unheard;
+    /* requests to which nobody had subscribed (`unheard`), whose askers were told so */
+    uint64_t no_responders;
+    /* messages that the buckets have sent: answers, and entries of watches */
+    uint64_t served;
+    uint64_t copies; /* copies of messages that servers have sent to subscribers */
+    /* copies of messages that subscribers, and actors that have asked, got */
+    uint64_t delivered;
+    uint64_t ended;        /* copies for subscriptions, or requests, that had ended */
+    uint64_t lost_waiting; /* messages that were lost in the buffer of a client that ended */
+    /* messages lost on the way to a server: connection broken, cut, lossy leg */
+    uint64_t lost_up;
+    uint64_t lost_route; /* copies of messages that were lost between servers */
+    /* copies lost on the way to a client: connection broken, slow, cut, lossy leg */
+    uint64_t lost_down;
+    uint64_t lost_mailbox; /* copies that were lost at a subscriber: mailbox full, no memory */
     uint64_t
-        /* requests to buckets lost by request_loss_ppm, or with an ended leader */
+        /* requests to buckets that were lost by request_loss_ppm, or with a leader that ended */
         lost_requests;
-    uint64_t lost_answers; /* answers of buckets lost by answer_loss_ppm */
+    uint64_t lost_answers; /* answers of buckets that were lost by answer_loss_ppm */
     uint64_t connects;     /* connections that servers have accepted */
     uint64_t disconnects;  /* connections that clients have lost */
-    uint64_t slow;         /* clients that were dropped as slow */
-    uint64_t elections;    /* elections of a leader of the buckets, with the first */
-    uint64_t expired;      /* entries of buckets whose time to live was over */
+    uint64_t slow;         /* clients that servers have dropped as slow */
+    uint64_t elections;    /* elections of a leader of the buckets, the first included */
+    uint64_t expired;      /* entries of buckets that went because their time to live was over */
 } domus_testkit_cluster_counts;
 
 DOMUS_API domus_testkit_cluster_counts
@@ -333,11 +356,11 @@ domus_testkit_cluster_count(const domus_testkit_cluster *cluster);
 
 /* The fate of a message. */
 typedef enum domus_testkit_fate {
-    DOMUS_FATE_PUBLISHED = 1, /* a client has taken it */
-    DOMUS_FATE_UNHEARD,       /* nobody had subscribed */
-    DOMUS_FATE_DELIVERED,     /* a copy was handed to `node`'s subscriber */
-    DOMUS_FATE_ENDED,         /* a copy came for a subscription that had ended */
-    DOMUS_FATE_LOST_WAITING,  /* lost, in the way that domus_testkit_cluster_counts tells */
+    DOMUS_FATE_PUBLISHED = 1, /* a client has taken the message from an actor */
+    DOMUS_FATE_UNHEARD,       /* nobody had subscribed to the message */
+    DOMUS_FATE_DELIVERED,     /* a copy of the message was handed to a subscriber on `node` */
+    DOMUS_FATE_ENDED,         /* a copy of the message came for a subscription that had ended */
+    DOMUS_FATE_LOST_WAITING,  /* the message was lost, as the count of this name says */
     DOMUS_FATE_LOST_UP,
     DOMUS_FATE_LOST_ROUTE,
     DOMUS_FATE_LOST_DOWN,
@@ -352,10 +375,10 @@ typedef struct domus_testkit_happening {
     /* node of the publisher for PUBLISHED, WAITING and UP; of the receiver for copies; else
      * DOMUS_EVERY */
     uint32_t node;
-    /* number of the message, from 1 on in the order of publishing; copies have that of their
+    /* number of the message, from 1 on in the order of publishing; a copy has the number of its
      * message */
     uint64_t number;
-    /* subject of the message, with a zero; valid during the call, as the payload is */
+    /* subject of the message, with a zero at its end; valid during the call, as the payload is */
     const char *subject;
     const void *payload;
     uint32_t payload_size;
@@ -363,7 +386,8 @@ typedef struct domus_testkit_happening {
 
 typedef void domus_testkit_observer(void *context, const domus_testkit_happening *happening);
 
-/* Tell `observer` of each message from now on. It must not call the cluster. NULL: nobody. */
+/* Let `observer` be told of the fate of each message from now on. It must not call the cluster.
+ * NULL: nobody. */
 DOMUS_API void domus_testkit_cluster_observe(domus_testkit_cluster *cluster,
                                              domus_testkit_observer *observer, void *context);
 
@@ -386,7 +410,7 @@ DOMUS_API uint64_t domus_testkit_cluster_digest(const domus_testkit_cluster *clu
 /* Returns one line about the last call that failed; "" at first. Ownership: the cluster's. */
 DOMUS_API const char *domus_testkit_cluster_error(const domus_testkit_cluster *cluster);
 
-/* Returns the server that leads the buckets; DOMUS_EVERY while there is none. */
+/* Returns the number of the server that leads the buckets; DOMUS_EVERY while there is none. */
 DOMUS_API uint32_t domus_testkit_cluster_leader(const domus_testkit_cluster *cluster);
 
 /* Returns whether a subject matches a pattern with "*" and ">", as servers decide it. */

@@ -35,7 +35,8 @@
 extern "C" {
 #endif
 
-/* Bytes of a send buffer and of a receive buffer if the faults do not say another number. */
+/* The bytes that a send buffer, and a receive buffer, hold if the faults do not say another
+ * number. */
 #define DOMUS_NET_BUFFER_BYTES 65536u
 
 /* A probability of 1, in the unit of domus_net_faults. */
@@ -51,10 +52,11 @@ typedef struct domus_net_faults {
      * these bounds. Bytes of one stream never overtake each other. */
     uint64_t latency_min_ns;
     uint64_t latency_max_ns;
-    uint64_t bandwidth_bytes; /* bytes that pass in a second in one direction; 0: no bound */
-    /* send buffer of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
+    /* bytes that pass in a second in one direction of a connection; 0: no bound */
+    uint64_t bandwidth_bytes;
+    /* bytes of the send buffer of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
     uint32_t send_buffer_bytes;
-    /* receive buffer of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
+    /* bytes of the receive buffer of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
     uint32_t receive_buffer_bytes;
     /* probability that a send takes fewer bytes than there is room for */
     uint32_t short_writes;
@@ -83,32 +85,34 @@ typedef struct domus_net_faults {
     uint32_t datagram_reorders; /* probability that a datagram is held up, by 1 ms at most */
     /* probability that a datagram is refused, although it has a receiver */
     uint32_t datagram_refusals;
-    uint32_t datagram_bytes_max; /* most bytes of a datagram, beyond: -EMSGSIZE; 0: no bound */
+    /* most bytes of a datagram; a longer one fails with -EMSGSIZE; 0: no bound */
+    uint32_t datagram_bytes_max;
 } domus_net_faults;
 
 /* Bytes of all streams of the network so far. At any time sent == received + lost + in_flight. */
 typedef struct domus_net_totals {
-    uint64_t connections; /* connects that were begun */
+    uint64_t connections; /* connects that were begun in the network */
     uint64_t sent;        /* bytes that sockets have taken from their senders */
     uint64_t received;    /* bytes that receivers have got */
     uint64_t lost;        /* bytes thrown away by resets, or because the receiver had gone */
-    uint64_t in_flight;   /* bytes in buffers or on their way now */
+    uint64_t in_flight;   /* bytes that are in buffers or on their way now */
     uint32_t descriptors; /* sockets of the system that are open now, with the wakes of threads */
 } domus_net_totals;
 
 /* Datagrams of the network so far. At any time sent + doubled == received + lost + overflowed +
  * unclaimed + in_flight. */
 typedef struct domus_net_datagrams {
-    uint64_t sent;       /* datagrams that sockets have taken from their senders */
-    uint64_t doubled;    /* datagrams that the network has made by doubling one */
-    uint64_t received;   /* datagrams that receivers have got */
-    uint64_t lost;       /* datagrams thrown away by a fault, or because a link is broken */
-    uint64_t overflowed; /* datagrams thrown away because a receive buffer was full */
+    uint64_t sent;     /* datagrams that sockets have taken from their senders */
+    uint64_t doubled;  /* datagrams that the network has made by doubling one */
+    uint64_t received; /* datagrams that receivers have got */
+    /* datagrams that were thrown away by a fault, or because a link is broken */
+    uint64_t lost;
+    uint64_t overflowed; /* datagrams that were thrown away because a receive buffer was full */
     uint64_t unclaimed;  /* datagrams that were refused, and those not read when a socket closed */
-    uint64_t in_flight;  /* datagrams that are on their way, or wait to be received */
+    uint64_t in_flight;  /* datagrams that are on their way now, or wait to be received */
 } domus_net_datagrams;
 
-/* Set the faults from now on. NULL: there are none. Returns 0; -EINVAL if a probability is above 1
+/* Set the faults from now on. NULL: no faults. Returns 0; -EINVAL if a probability is above 1
  * or a bound below its counterpart; -EBUSY. */
 DOMUS_API int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults);
 
@@ -130,10 +134,10 @@ typedef struct domus_peer domus_peer;
 typedef struct domus_peer_listener domus_peer_listener;
 
 typedef struct domus_peer_counts {
-    uint64_t sent;      /* bytes that the peer's socket has taken */
-    uint64_t unsent;    /* bytes that wait in the peer, because the socket is full */
+    uint64_t sent;      /* bytes of the peer that its socket has taken */
+    uint64_t unsent;    /* bytes of the peer that wait, because its socket is full */
     uint64_t delivered; /* bytes of `sent` that the other side has received */
-    uint64_t lost;      /* bytes of `sent` that were thrown away */
+    uint64_t lost;      /* bytes of `sent` that were thrown away on the way */
     uint64_t received;  /* bytes that the peer has received */
     uint64_t missed; /* bytes that the other side has sent to the peer, and that were thrown away */
 } domus_peer_counts;
@@ -155,20 +159,21 @@ DOMUS_API int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t bac
 /* Returns the endpoint at which a listener listens. */
 DOMUS_API domus_endpoint domus_peer_listener_endpoint(const domus_peer_listener *listener);
 
-/* Stop listening. Connections that were not accepted are reset. */
+/* Let a listener of the test stop listening. Connections that were not accepted are reset. */
 DOMUS_API void domus_peer_listener_close(domus_peer_listener *listener);
 
-/* Accept the next connection that comes within `within_ns`. Returns 0; -ETIMEDOUT; -ENOMEM;
- * -EBUSY. */
+/* Accept the next connection that comes to a listener of the test within `within_ns`. Returns 0;
+ * -ETIMEDOUT; -ENOMEM; -EBUSY. */
 DOMUS_API int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns,
                                 domus_peer **ret_peer);
 
-/* Wait until the connect was answered. Returns 0; -ECONNREFUSED and other errors of connect(2);
- * -ETIMEDOUT, also when there was no answer within `within_ns`. */
+/* Wait until the connect of a peer was answered. Returns 0; -ECONNREFUSED and other errors of
+ * connect(2); -ETIMEDOUT, also when there was no answer within `within_ns`. */
 DOMUS_API int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns);
 
-/* Send bytes, which are copied. Bytes that the socket does not take wait in the peer, without a
- * bound. Returns 0; -EPIPE after a finish, close or reset of either side; -ENOMEM; -EBUSY. */
+/* Send bytes of a peer, which are copied. Bytes that the socket does not take wait in the peer,
+ * without a bound. Returns 0; -EPIPE after a finish, close or reset of either side; -ENOMEM;
+ * -EBUSY. */
 DOMUS_API int domus_peer_send(domus_peer *peer, const void *data, size_t size);
 
 /* Take steps and let time pass until the peer has `size` bytes; then take these bytes, and compare
@@ -182,8 +187,8 @@ DOMUS_API int domus_peer_expect(domus_peer *peer, const void *data, size_t size,
  * -EBADMSG; -ECONNRESET; -ETIMEDOUT. */
 DOMUS_API int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns);
 
-/* Wait until the connection is reset, whatever comes before. Returns 0; -EPIPE when the stream ends
- * in order; -ETIMEDOUT. */
+/* Wait until the connection of a peer is reset, whatever comes before. Returns 0; -EPIPE when the
+ * stream ends in order; -ETIMEDOUT. */
 DOMUS_API int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns);
 
 /* Expect that within `within_ns` nothing comes: no byte, no end and no reset. Returns 0; -EBADMSG;
@@ -203,7 +208,7 @@ DOMUS_API void domus_peer_finish(domus_peer *peer);
  * answered by a reset, and so are bytes that had arrived and were not read. */
 DOMUS_API void domus_peer_close(domus_peer *peer);
 
-/* Reset the connection; bytes that wait are thrown away. */
+/* Reset the connection of a peer; bytes that wait are thrown away. */
 DOMUS_API void domus_peer_reset(domus_peer *peer);
 
 /* Pause a peer: it stops reading, so that the buffers fill; or let it read again. */
@@ -215,11 +220,11 @@ DOMUS_API void domus_peer_hold(domus_peer *peer);
 DOMUS_API void domus_peer_release(domus_peer *peer);
 
 /* Return the state of a peer, at any time. */
-/* whether the connect was answered, also after an end */
+/* whether the connect was answered, also after the connection has ended */
 DOMUS_API bool domus_peer_is_connected(const domus_peer *peer);
 /* whether the end of the other side's stream was read */
 DOMUS_API bool domus_peer_has_end(const domus_peer *peer);
-/* the error of the connection, a negative errno; 0: none */
+/* the error of the peer's connection, a negative errno; 0: none */
 DOMUS_API int domus_peer_error(const domus_peer *peer);
 DOMUS_API domus_peer_counts domus_peer_count(const domus_peer *peer);
 

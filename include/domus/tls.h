@@ -30,10 +30,10 @@ extern "C" {
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
-/* A context: certificates and settings for connections. */
+/* A context of TLS: certificates and settings for connections. */
 typedef struct domus_tls domus_tls;
 
-/* Versions of TLS. */
+/* Versions of TLS that a context may name. */
 typedef enum domus_tls_version {
     DOMUS_TLS_1_2 = 0,
     DOMUS_TLS_1_3 = 1,
@@ -43,7 +43,7 @@ typedef enum domus_tls_verify {
     /* the default: a client verifies as REQUIRED, and so does a server with a `ca_file`; other
      * servers as NONE */
     DOMUS_TLS_VERIFY_DEFAULT = 0,
-    DOMUS_TLS_VERIFY_NONE = 1, /* any peer is accepted: for tests alone */
+    DOMUS_TLS_VERIFY_NONE = 1, /* any peer is accepted, whatever its certificate: for tests alone */
     /* for servers: a client may have no certificate, but one that it shows is verified */
     DOMUS_TLS_VERIFY_OPTIONAL = 2,
     DOMUS_TLS_VERIFY_REQUIRED = 3,
@@ -53,16 +53,16 @@ typedef enum domus_tls_verify {
  * to the authority follow. The key is not encrypted. Each file is at most 1 MiB. */
 typedef struct domus_tls_certificate {
     const char *cert_file;
-    const char *key_file; /* file of the key; NULL: `cert_file` has the key, too */
+    const char *key_file; /* file of the certificate's key; NULL: the key is in `cert_file`, too */
 } domus_tls_certificate;
 
 /* Most certificates of a context of a server. */
 #define DOMUS_TLS_CERTIFICATES_MAX 64u
 
-/* The settings of a context. All of them are copied. Fields of 0 have the defaults that are named.
- * The structure grows only at its end, with a minor version. */
+/* The settings of a context of TLS. All of them are copied. Fields of 0 have the defaults that are
+ * named. The structure grows only at its end, with a minor version. */
 typedef struct domus_tls_settings {
-    domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
+    domus_role role; /* role of this side: DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
 
     /* The certificates: 1..64 of a server. A client that asks for a name gets the first certificate
      * that has this name, and otherwise the first of all. 0 or 1 of a client, which it shows to
@@ -76,10 +76,12 @@ typedef struct domus_tls_settings {
      * client cannot choose by them which of its certificates it shows. */
     const char *ca_file;
     domus_tls_verify verify;
-    uint32_t depth_max; /* most certificates between the peer's and the authority, 1..16; 0: 8 */
-    uint32_t chain_max; /* most bytes of a peer's chain, 1024..131072; 0: 65536 */
+    /* most certificates between that of the peer and the authority, 1..16; 0 means 8 */
+    uint32_t depth_max;
+    /* most bytes of all certificates that a peer sends, 1024..131072; 0 means 65536 */
+    uint32_t chain_max;
 
-    domus_tls_version min_version; /* oldest version that is spoken; 0: TLS 1.2 */
+    domus_tls_version min_version; /* oldest version of TLS that is spoken; 0: TLS 1.2 */
     /* ciphers of TLS 1.2, as OpenSSL writes them; NULL: ECDHE with AEAD. A name that OpenSSL
      * does not know: -EINVAL */
     const char *ciphers;
@@ -90,18 +92,18 @@ typedef struct domus_tls_settings {
     const char *const *alpn;
 
     /* Whether sessions are not resumed by tickets (`no_tickets`). A ticket is good for
-     * `ticket_time_s` seconds, 60..86400; 0: 7200. Its key is made anew when it is as old, and the
-     * key before is still accepted for the same time. A client that resumes gets a new ticket, so
-     * it may come back again and again, but not after the certificate that it has shown has
+     * `ticket_time_s` seconds, 60..86400; 0 means 7200. Its key is made anew when it is as old, and
+     * the key before is still accepted for the same time. A client that resumes gets a new ticket,
+     * so it may come back again and again, but not after the certificate that it has shown has
      * ended. */
     bool no_tickets;
     uint32_t ticket_time_s;
     /* A context whose ticket keys this context uses, too, so that sessions of both are resumed by
-     * both, if they ask the same of their clients. NULL: own keys. */
+     * both, if they ask the same of their clients. NULL: this context has keys of its own. */
     domus_tls *tickets_of;
 
-    /* Most bytes that may be written before the handshake is done; they wait for it. 1..1048576; 0:
-     * 262144. With more the channel is reset (-ENOBUFS). */
+    /* Most bytes that may be written before the handshake is done; they wait for it. 1..1048576; 0
+     * means 262144. With more the channel is reset (-ENOBUFS). */
     uint32_t held_max;
 
     /* A bound on the memory of the connections, by estimate: 48 KiB for one whose handshake is
@@ -111,20 +113,20 @@ typedef struct domus_tls_settings {
     domus_budget *budget;
 
     /* Sessions of a client that each thread keeps to resume them, those that were used last, and at
-     * most 8 of one server (name and port); 1..4096; 0: 64. Each is kept for `ticket_time_s`, but
-     * no longer than its server has said or the server's certificate holds. A session of TLS 1.3 is
-     * used once. All are forgotten when the files are read again; with `no_tickets` none is
+     * most 8 of one server (name and port); 1..4096; 0 means 64. Each is kept for `ticket_time_s`,
+     * but no longer than its server has said or the server's certificate holds. A session of TLS
+     * 1.3 is used once. All are forgotten when the files are read again; with `no_tickets` none is
      * kept. */
     uint32_t sessions_max;
 
     /* Most records in a row that carry no bytes of the application, such as those of a handshake,
      * of new keys and of nothing, and tickets of a server, of which one record may hold many.
-     * 16..1024; 0: 32. With more the channel is ended (-EPROTO). */
+     * 16..1024; 0 means 32. With more the channel is ended (-EPROTO). */
     uint32_t quiet_max;
 
     /* Most connections of each thread, those that have read last, that keep OpenSSL's buffers
      * between two records, which saves the time to allocate them: 34 KiB each, by estimate. 1..64;
-     * 0: 64. No further one does while `budget` has no room for it, or memory is full. */
+     * 0 means 64. No further one does while `budget` has no room for it, or memory is full. */
     uint32_t buffers_max;
 } domus_tls_settings;
 
@@ -194,12 +196,12 @@ DOMUS_API extern const domus_stage domus_tls_stage;
 
 /* Facts about a connection of TLS. The texts are valid as long as the structure. */
 typedef struct domus_tls_info {
-    bool done;        /* whether the handshake is done; the fields below count then */
-    bool resumed;     /* whether the session was resumed by a ticket */
+    bool done;        /* whether the handshake is done; the fields below count from then on */
+    bool resumed;     /* whether the session of an earlier connection was resumed by a ticket */
     bool verified;    /* whether the peer has shown a certificate, which was verified */
-    char version[16]; /* version, such as "TLSv1.3" */
-    char cipher[64];  /* cipher, such as "TLS_AES_256_GCM_SHA384" */
-    char alpn[65];    /* protocol by ALPN; "": none */
+    char version[16]; /* version of TLS, such as "TLSv1.3" */
+    char cipher[64];  /* cipher of the connection, such as "TLS_AES_256_GCM_SHA384" */
+    char alpn[65];    /* protocol that the peers have agreed on by ALPN; "": none */
     char name[256];   /* name of the server that the client has asked for; "": none */
     /* reason for which the connection has failed, in words of OpenSSL; "": none */
     char failure[160];
@@ -211,10 +213,10 @@ typedef struct domus_tls_info {
 DOMUS_API int domus_tls_info_of(domus_stack *stack, domus_channel *channel,
                                 domus_tls_info *ret_info);
 
-/* The certificate of the peer. */
+/* The certificate that the peer of a connection has shown. */
 typedef struct domus_tls_peer {
     domus_slice der;     /* the whole certificate in DER */
-    domus_slice subject; /* subject, as RFC 2253 writes it: "CN=a,O=b" */
+    domus_slice subject; /* subject of the certificate, as RFC 2253 writes it: "CN=a,O=b" */
     /* Other names of the certificate, one a line: "DNS:a.example\n", "IP:127.0.0.1\n",
      * "email:a@b\n", "URI:c\n". Names with bytes that do not print are left out. */
     domus_slice names;

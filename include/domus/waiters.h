@@ -30,16 +30,17 @@ typedef struct domus_waiter {
 
 /* A list of waiters. The actor sets all fields but the last, once, and reads them as it likes. */
 typedef struct domus_waiters {
-    domus_waiter *places; /* places for `places_max` asks; memory of the actor */
-    uint32_t places_max;  /* number of places; a further ask is refused */
-    uint32_t share_max;   /* most places of one owner; 0: places_max */
-    uint32_t count;       /* asks in the list, with those that are gone and were not found yet */
+    domus_waiter *places; /* places of the list for `places_max` asks, in memory of the actor */
+    uint32_t places_max;  /* number of places of the list; a further ask is refused */
+    uint32_t share_max;   /* most places that one owner has at a time; 0: places_max */
+    /* number of asks in the list, with those that nobody waits for and that were not found yet */
+    uint32_t count;
 } domus_waiters;
 
 /* Keep the ask that is handled, for `owner`: any number by which the program tells those apart who
- * share the places, such as domus_http_client_number(). 0: nobody's, and has no share. It looks
- * through the list, and if there is no place for this ask, through the asks whether they are still
- * wanted.
+ * share the places, such as domus_http_client_number(). 0: the ask is nobody's, and no share
+ * bounds it. The call looks through the list, and if there is no place for this ask, it looks which
+ * asks of the list are still wanted.
  *
  * Returns 0; -ENOBUFS when all places, or all of this owner, have asks that somebody waits for; or
  * as domus_keep(). With an error the ask is not kept, so a handler may return what this returns. */

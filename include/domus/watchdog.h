@@ -38,7 +38,7 @@ DOMUS_API int domus_watchdog_new(domus_system *system, domus_watchdog **ret_watc
  * counts as alive.
  *
  * Look several times within the longest silence that is allowed, and feed the supervisor when this
- * returns 0: then a thread that hangs is noticed at the latest one look after that time.
+ * returns 0. Then a thread that hangs is noticed at the latest one look after that time.
  *
  * Returns 0 if all have shown life; else the number of those that have not, yet; -ECHILD in a child
  * made by fork(). Thread-safety: any foreign thread, one at a time for each watchdog. It holds up

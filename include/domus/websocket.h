@@ -43,25 +43,30 @@ extern "C" {
 
 /* --- the stage ------------------------------------------------------------------------------ */
 
-#define DOMUS_WEBSOCKET_NEVER UINT64_MAX /* value of ping_ns: the stage sends no pings */
+/* value of ping_ns with which the stage sends no pings */
+#define DOMUS_WEBSOCKET_NEVER UINT64_MAX
 
 /* Options of domus_websocket_stage. NULL: a server with all defaults. A limit of 0 is its
  * default. */
 typedef struct domus_websocket_options {
-    domus_role role;      /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
-    bool pongs;           /* whether pongs of the peer come as domus_websocket_pong_type */
-    uint8_t reserved[3];  /* 0 */
-    uint32_t message_max; /* most bytes of a message, 1..1 GiB; 0: 1 MiB. More: 1009 */
-    /* most bytes of one frame of a message, 1..1 GiB; 0: as message_max. More: 1009 */
+    domus_role role; /* role of this side: DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
+    /* whether pongs of the peer are shown, as messages of domus_websocket_pong_type */
+    bool pongs;
+    uint8_t reserved[3]; /* 0 */
+    /* most bytes of a message, 1..1 GiB; 0 means 1 MiB; more gets close code 1009 */
+    uint32_t message_max;
+    /* most bytes of one frame of a message, 1..1 GiB; 0: as message_max; more gets close code
+     * 1009 */
     uint32_t frame_max;
-    uint32_t fragments_max; /* most frames of one message; 0: 4096. More: 1008 */
-    uint32_t reserved2;     /* 0 */
+    /* most frames of one message; 0 means 4096; more gets close code 1008 */
+    uint32_t fragments_max;
+    uint32_t reserved2; /* 0 */
     /* Silence after which a peer gets a ping; after the same silence again the channel is reset
-     * with -ETIMEDOUT. 1 ms..1 h; 0: 30 s; DOMUS_WEBSOCKET_NEVER: no pings. It has to be less than
-     * channel.idleTimeout to keep an idle connection. */
+     * with -ETIMEDOUT. 1 ms..1 h; 0 means 30 s; DOMUS_WEBSOCKET_NEVER: no pings. It has to be less
+     * than channel.idleTimeout to keep an idle connection. */
     uint64_t ping_ns;
-    /* Time in which a peer has to answer a close; then it is reset with -ETIMEDOUT. 1 ms..1 h; 0: 5
-     * s. */
+    /* Time in which a peer has to answer a close; then it is reset with -ETIMEDOUT. 1 ms..1 h; 0
+     * means 5 s. */
     uint64_t close_ns;
     /* Budget for messages that have come in part, over all channels whose options point to it.
      * Beyond it the peer gets 1013. NULL: each channel may gather message_max. The budget stays the
@@ -79,7 +84,7 @@ DOMUS_API extern const domus_stage domus_websocket_stage;
  * with 1007 when it comes, and with -EILSEQ when it is to be sent. */
 typedef struct domus_websocket_message {
     domus_slice bytes;
-    bool binary; /* whether it is binary; else it is text */
+    bool binary; /* whether the message is binary; else it is text */
     uint8_t reserved[7];
 } domus_websocket_message;
 
@@ -110,8 +115,8 @@ enum {
     DOMUS_WEBSOCKET_NORMAL = 1000,
     DOMUS_WEBSOCKET_GOING_AWAY = 1001,
     DOMUS_WEBSOCKET_PROTOCOL_ERROR = 1002,
-    DOMUS_WEBSOCKET_UNSUPPORTED = 1003, /* this side cannot take such a kind of data */
-    DOMUS_WEBSOCKET_NO_CODE = 1005,     /* the peer has given no code; never sent */
+    DOMUS_WEBSOCKET_UNSUPPORTED = 1003, /* close code: this side cannot take data of such a kind */
+    DOMUS_WEBSOCKET_NO_CODE = 1005,     /* close code: the peer has given no code; never sent */
     DOMUS_WEBSOCKET_INVALID_DATA = 1007,
     DOMUS_WEBSOCKET_POLICY = 1008,
     DOMUS_WEBSOCKET_TOO_BIG = 1009,
@@ -131,10 +136,12 @@ enum {
  * how the connection ended has an on_close (domus/channel.h) alone, which is called in every
  * case. */
 typedef struct domus_websocket_close {
-    /* code of the close. Received: DOMUS_WEBSOCKET_NO_CODE if there is none. Sent: 0 for none */
+    /* code of the close, such as DOMUS_WEBSOCKET_NORMAL. Received: DOMUS_WEBSOCKET_NO_CODE if there
+     * is none. Sent: 0 for none */
     uint16_t code;
     uint8_t reserved[6];
-    domus_slice reason; /* reason, up to 123 bytes of UTF-8; empty if there is no code */
+    /* reason of the close, up to 123 bytes of UTF-8; empty if there is no code */
+    domus_slice reason;
 } domus_websocket_close;
 
 /* The type of closes. Its `release` frees the reason. A close that must not be sent is refused with
@@ -169,7 +176,7 @@ typedef struct domus_websocket_service {
 /* The outcome of a handshake. */
 typedef struct domus_websocket_outcome {
     uint16_t status;      /* status of the answer; 101: the connection is a WebSocket now */
-    const char *protocol; /* protocol of the service that was chosen; NULL: none */
+    const char *protocol; /* subprotocol of the service that was chosen; NULL: none */
 } domus_websocket_outcome;
 
 /* Answer a request that wants to be a WebSocket, and change the pipeline of its channel. A request
@@ -202,11 +209,11 @@ DOMUS_API int domus_websocket_answer(const domus_http_request *request,
 
 /* The options of a handshake that a client begins. */
 typedef struct domus_websocket_wish {
-    const char *target; /* the path with its query; NULL: "/" */
-    const char *origin; /* value of Origin; NULL: none is sent */
-    /* protocols that the client offers, the best first, up to a NULL; NULL: none */
+    const char *target; /* path of the request with its query; NULL: "/" */
+    const char *origin; /* value of the field Origin; NULL: none is sent */
+    /* subprotocols that the client offers, the best first, up to a NULL; NULL: none */
     const char *const *protocols;
-    domus_slice fields; /* further fields, such as cookies; the caller's */
+    domus_slice fields; /* further fields of the request, such as cookies; they stay the caller's */
 } domus_websocket_wish;
 
 /* The answer that the server has to give. It is a small value, kept from request to answer. */
