@@ -12,7 +12,7 @@
  *
  * Models: house/message/belt.c fill_and_publish_slot, turn_belt_on, turn_off_empty_belt, domi_belts_link, domi_belts_rest,
  * domi_belts_trim; house/message/manager.h domi_manager_notify; base/park.h, the sleep without standing in,
- * because a stand-in leaves the belts alone; runtime/loop/park.c fall_asleep. Holds: no lost wake-up (M3), every message is taken, none before it was filled, no belt
+ * because a stand-in leaves the belts alone; runtime/loop/park.c look_and_fall_asleep. Holds: no lost wake-up (M3), every message is taken, none before it was filled, no belt
  * is linked twice, at most one write per sleep (M12), and nobody looks at slots that were given back.
  *
  * @run short safety

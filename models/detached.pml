@@ -7,9 +7,9 @@
  * afterwards, which nobody would tell to stop. The model has two places for threads. An actor of
  * the loop spawns detached actors, and a detached actor spawns one, too.
  *
- * Models: runtime/outside/detached.c reserve, make_detached, domi_detached_spawn, begin_spawn,
- * end_spawn, run_loop, follow_stop, sleep_until_due, domi_detached_close,
- * domi_detached_notify_all; runtime/control/stop.c stop_actors, domi_system_set_stop_step, domi_system_end;
+ * Models: runtime/outside/detached.c reserve_detached_thread, make_detached_thread, domi_detached_spawn, lock_system_for_spawn,
+ * unlock_system_after_spawn, run_loop_of_detached_actor, follow_new_orders, sleep_until_due, domi_detached_close,
+ * domi_detached_notify_all; runtime/control/stop.c close_spawning_and_stop_actors, domi_system_set_stop_step, domi_system_end;
  * house/family/birth.c domi_house_spawn_routee (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
  * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
@@ -140,7 +140,7 @@ proctype detached(byte me)
     bit had_one, failed, looked, refused;
 
     do
-    :: atomic { true -> /* this models follow_new_orders, receive_arrivals */
+    :: atomic { true -> /* this models follow_new_orders, receive_arrivals_and_fire_timers */
             if
             :: stop_step >= ACTORS -> walked[me] = 1 /* domi_manager_stop_actors takes arrivals, too */
             :: else

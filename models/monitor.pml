@@ -7,8 +7,8 @@
  * drain it first. The model has two threads, which wake, run an actor and sleep again, and a
  * process that ends the system.
  *
- * Models: runtime/system/monitor.c is_anyone_awake, domi_monitor_rest, run_monitor, domi_monitor_wake, domi_monitor_stop;
- * runtime/system/monitor.h domi_monitor_wake_if_resting; runtime/loop/park.c fall_asleep, domi_thread_rest_end.
+ * Models: runtime/system/monitor.c is_any_thread_awake, domi_monitor_rest, run_monitor_thread, domi_monitor_wake, domi_monitor_stop;
+ * runtime/system/monitor.h domi_monitor_wake_if_resting; runtime/loop/park.c look_and_fall_asleep, domi_thread_rest_end.
  * Holds: while a thread runs an actor, the monitor is awake or somebody is about to wake it; the
  * monitor sleeps when all threads do; it ends when it is told to, and only then.
  *
@@ -123,7 +123,7 @@ end:
     od
 }
 
-/* is_anyone_awake: the park words are looked at one after the other. */
+/* is_any_thread_awake: the park words are looked at one after the other. */
 inline look()
 {
     seen = 0;

@@ -7,7 +7,7 @@
  * the loop answers at any time, or never; then the ask's time-out ends it, and nothing else wakes
  * its asker. A visitor takes and leaves the mutex once, and the system closes.
  *
- * Models: runtime/outside/visit.c domi_outside_handle_arrivals; runtime/outside/outside_ask.c wake_asker, complete_ask, park_leader, hand_lead_on, domi_asking_wait,
+ * Models: runtime/outside/visit.c domi_outside_handle_arrivals; runtime/outside/outside_ask.c wake_asking_thread, on_answer_complete_ask, let_leader_sleep, give_lead_to_next_thread, domi_asking_wait,
  * domi_outside_close; runtime/outside/visit.c domi_outside_enter; house/message/manager.h
  * domi_manager_notify; base/park.h domi_park_begin, domi_park_end,
  * domi_park_try_notify. Under the mutex one step of the model stands for many accesses. Accesses to the
@@ -90,7 +90,7 @@ inline signal(whom)
     fi
 }
 
-/* This models complete_ask, wake_asker. */
+/* This models on_answer_complete_ask, wake_asking_thread. */
 inline complete(whom)
 {
     completed[whom]++;

@@ -11,7 +11,7 @@
  * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold, serve;
  * house/message/manager.h domi_manager_notify; house/message/arrivals.c push_chain_to_arrivals; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/control/stop.c domi_system_set_stop_step; runtime/loop/park.c
- * fall_asleep, domi_thread_rest_end, domi_thread_wake; io/completions/ring.c domi_io_arm_wake, the reaping of
+ * look_and_fall_asleep, domi_thread_rest_end, domi_thread_wake; io/completions/ring.c domi_io_arm_wake, the reaping of
  * the wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written before a
  * put is seen by who takes it, no thread runs for ever with nothing to do, and the owner and a stand-in do
  * not use the manager at the same time.
@@ -297,7 +297,7 @@ progress_wanted:
         take(WANTED)
     :: !completed && !LEFT -> break
     od;
-    /* fall_asleep: arm the poll if it is not armed */
+    /* look_and_fall_asleep: arm the poll if it is not armed */
     if
 #ifdef NO_REARM
     :: !wake_armed && sleeps == 0 ->

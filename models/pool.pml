@@ -19,7 +19,7 @@
  * domi_pooled_run, domi_pooled_take_arrivals; house/message/mailbox.c put_node_to_inbox; house/message/arrivals.c push_chain_to_arrivals,
  * domi_links_add, schedule_pooled_actor; house/dispatch/deliver.c sort_node_of_inbox,
  * domi_mailbox_sort_pooled; house/family/life.c domi_house_stop_end, free_house; house/family/birth.c publish_life_word;
- * house/message/stop.c domi_house_stop; runtime/pools/pools.c schedule, schedule_arrivals; runtime/policies/services.c
+ * house/message/stop.c domi_house_stop; runtime/pools/pools.c schedule, schedule_houses_with_arrivals; runtime/policies/services.c
  * domus_job_link. Holds: one thread at a time has a house (holder, a ghost); a house is in the queue once; every
  * message is handled in its life, or is a dead letter, once, in the order of its sender; after a stop at
  * most one more is handled; a timer that is due is fired, or its actor ends; all lives end; the link of a job
@@ -149,7 +149,7 @@ inline enqueue(job)
 
 /* --- a thread that is no runner ----------------------------------------------------------------- */
 
-/* schedule_arrivals, domi_pooled_take_arrivals */
+/* schedule_houses_with_arrivals, domi_pooled_take_arrivals */
 inline take_houses_off_arrivals()
 {
     atomic { list = arrivals; arrivals = NONE }

@@ -8,10 +8,10 @@
  * thread does blocking work for A. Acceptors of thread 0 hand connections to thread 1. A foreign
  * thread sends, spawns and asks A.
  *
- * Models: runtime/control/stop.c is_quiet, is_closed, is_empty, drain_threads, stop_actors, stop_threads, domi_system_set_stage,
- * domi_system_end; runtime/loop/follow.c domi_thread_follow_stop; runtime/control/thread_life.c wait_for_all, run_thread;
+ * Models: runtime/control/stop.c is_drain_over, have_all_threads_begun_close, have_all_actors_ended, drain_connections_of_system, close_spawning_and_stop_actors, stop_system_step_by_step, domi_system_set_stage,
+ * domi_system_end; runtime/loop/follow.c domi_thread_follow; runtime/control/thread_life.c wait_for_all_threads, run_loop_of_thread;
  * runtime/outside/visit.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_close;
- * runtime/outside/blocking.c send_answer; runtime/os/workers.c domi_workers_stop; house/dispatch/manage.c
+ * runtime/outside/blocking.c send_answer_of_blocking_work; runtime/os/workers.c domi_workers_stop; house/dispatch/manage.c
  * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_with_system; house/dispatch/loan.c
  * domi_loans_end, domi_loan_take, domi_loan_run; io/acceptors/hand_over.c hand_to. detached.pml has the
  * detached actors, outside.pml how those who ask outside are woken. Holds: after an orderly drain no
@@ -177,7 +177,7 @@ inline run_a()
 #endif
 }
 
-/* This models domi_thread_follow_stop. */
+/* This models domi_thread_follow. */
 inline follow()
 {
     step = stop_step;

@@ -10,10 +10,10 @@
  * may find that its runs are too short to be lent, that houses were exposed for too long, or that
  * it has to expose nothing for a while.
  *
- * Models: runtime/loop/steal.c domi_thread_steal, choose_victim, give_up, end_waking, abandon_victim, domi_thread_note_busy,
- * domi_thread_publish_depth, domi_thread_adjust_exposed, wake_sleeper; runtime/loop/state_phase.c domi_phase_state;
+ * Models: runtime/loop/steal.c domi_thread_steal, keep_or_choose_victim, give_up_stealing, note_that_woken_thread_has_looked, abandon_victim, domi_thread_note_busy,
+ * domi_thread_publish_depth, domi_thread_adjust_exposed, wake_idle_thread_to_steal; runtime/loop/state_phase.c domi_phase_state;
  * house/dispatch/loan.c domi_loans_expose, domi_loans_take_back, domi_loans_settle, domi_loan_take,
- * domi_loan_run; runtime/loop/park.c fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
+ * domi_loan_run; runtime/loop/park.c look_and_fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
  * here every step is seen at once. Holds: at most one thread is woken and has not looked; nobody sleeps while
  * it is named, or counts among the thieves; nothing shown is forgotten; no thief is after a home that has
  * nothing for ever; with an endless surplus somebody always steals again.
@@ -75,7 +75,7 @@ inline notify(whom)
     fi
 }
 
-inline end_waking()
+inline note_that_woken_thread_has_looked()
 {
 #ifdef CLEARED_ALWAYS
     atomic { waking = 0; chosen[me] = 0 }
@@ -103,7 +103,7 @@ inline steal()
     if
     :: atomic { shown[victim] > 0 -> shown[victim]--; other = victim }
 progress_steals:
-        end_waking();
+        note_that_woken_thread_has_looked();
         returns[other]++;
 #ifndef RETURN_SILENT
         notify(other);
@@ -120,12 +120,12 @@ proctype thief(byte me)
 
 again:
 #ifdef CLEARED_EARLY
-    end_waking();
+    note_that_woken_thread_has_looked();
 #endif
     do
     :: atomic { messages[me] > 0 -> messages[me]--; looks = 0; has_looked = 1 /* the thief has work */ }
         leave();
-        end_waking();
+        note_that_woken_thread_has_looked();
         break
     :: messages[me] == 0 && victim == HOMES ->
         atomic {
@@ -146,7 +146,7 @@ again:
         :: else ->
             looks = 0;
 #ifndef NOT_CLEARED
-            end_waking();
+            note_that_woken_thread_has_looked();
 #endif
             break
         fi
@@ -162,7 +162,7 @@ again:
 #endif
             looks = 0;
 #ifndef NOT_CLEARED
-            end_waking();
+            note_that_woken_thread_has_looked();
 #endif
             break
 #endif
@@ -208,7 +208,7 @@ end_asleep:
 #define IS_IDLE(whom) (park[whom] == SLEEPING || park[whom] == SPINNING)
 
 /* Name an idle thread and wake it. `woke` becomes 1 if one was named, which will look. */
-inline wake_sleeper()
+inline wake_idle_thread_to_steal()
 {
     if
 #ifdef NOT_NAMED
@@ -272,7 +272,7 @@ inline share()
     :: shown[me] == 0 && MAY_DIFFER
     :: private[me] > FLOOR ->
         woke = (thieves[me] > 0 || (shown[me] > 0 && waking != 0));
-        wake_sleeper();
+        wake_idle_thread_to_steal();
         atomic {
             if
             :: woke && shown[me] < FLOOR -> shown[me]++; private[me]--

@@ -1,4 +1,5 @@
-/* This file reads what each behaviour did: the tallies of managers, added up by name. */
+/* This file tells how much the actors of each behaviour have run: it adds up the tallies of
+ * managers by the names of behaviours. */
 #include "runtime/pools/pools.h"
 #include "runtime/system/system.h"
 
@@ -6,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The entries that a caller wants filled, and how many are. */
+/* A report about behaviours: the array of entries that the caller wants filled, and how many of
+ * them are filled. */
 typedef struct report {
     const domi_behaviours *behaviours;
     domus_behaviour_profile *entries;
@@ -14,8 +16,9 @@ typedef struct report {
     uint32_t count;
 } report;
 
-/* Returns the entry of a behaviour: the one of its name, or a new one; NULL: there is no room. */
-static domus_behaviour_profile *find_or_add_entry(report *to, uint32_t number)
+/* Returns the entry that a report has for a behaviour, which is found by the behaviour's name or
+ * added; NULL if the array is full. */
+static domus_behaviour_profile *find_or_add_entry_of_behaviour(report *to, uint32_t number)
 {
     const domi_known *known = &to->behaviours->known[number];
     const char *name = number != 0 ? known->name : "(others)";
@@ -32,16 +35,17 @@ static domus_behaviour_profile *find_or_add_entry(report *to, uint32_t number)
     return entry;
 }
 
-static void add_tally(report *to, const domi_tally *tally, uint32_t number)
+static void add_tally_to_report(report *to, const domi_tally *tally, uint32_t number)
 {
-    /* The end of an actor is counted after its begin, so it is read before. */
+    /* An actor's end is counted after its begin. So the ends are read first, and the difference is
+     * never below 0 because an actor ended between the two reads. */
     uint64_t ended = domi_counter_read(&tally->ended);
     uint64_t begun = domi_counter_read(&tally->begun);
     uint64_t runs = domi_counter_read(&tally->runs);
 
     if (begun == 0 && runs == 0)
         return;
-    domus_behaviour_profile *entry = find_or_add_entry(to, number);
+    domus_behaviour_profile *entry = find_or_add_entry_of_behaviour(to, number);
     if (entry == NULL)
         return;
     entry->runs += runs;
@@ -54,18 +58,20 @@ static void add_tally(report *to, const domi_tally *tally, uint32_t number)
     entry->bytes += (begun - ended) * to->behaviours->known[number].bytes;
 }
 
-static void add_tallies_of_manager(report *to, const domi_manager *manager)
+static void add_tallies_of_manager_to_report(report *to, const domi_manager *manager)
 {
-    /* acquire: pairs with the release of domi_behaviours_add(), so the names are seen. */
+    /* acquire: pairs with the release of domi_behaviours_add(), so the names of the counted
+     * behaviours are seen. */
     uint32_t count = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&to->behaviours->count,
                                           memory_order_acquire);
 
     for (uint32_t number = 0; number <= count; number++)
-        add_tally(to, &manager->tallies[number], number);
+        add_tally_to_report(to, &manager->tallies[number], number);
 }
 
-/* Numbers below 0 are left where an actor has ended on another manager than it began on. */
-static int finish_report(report *to, uint32_t *ret_count)
+/* Finish a report. An actor may end on another manager than it began on, so a manager's number of
+ * living actors may be below 0: such a number is reported as 0. */
+static int finish_report_of_behaviours(report *to, uint32_t *ret_count)
 {
     for (uint32_t i = 0; i < to->count; i++) {
         domus_behaviour_profile *entry = &to->entries[i];
@@ -84,8 +90,8 @@ int domus_system_behaviours(const domus_system *system, uint32_t thread,
 
     if (thread >= system->count)
         return -EINVAL;
-    add_tallies_of_manager(&to, &system->threads[thread].manager);
-    return finish_report(&to, ret_count);
+    add_tallies_of_manager_to_report(&to, &system->threads[thread].manager);
+    return finish_report_of_behaviours(&to, ret_count);
 }
 
 int domus_pool_behaviours(const domus_pool *pool, domus_behaviour_profile *ret_behaviours,
@@ -93,10 +99,10 @@ int domus_pool_behaviours(const domus_pool *pool, domus_behaviour_profile *ret_b
 {
     report to = {&pool->system->behaviours, ret_behaviours, max, 0};
 
-    add_tallies_of_manager(&to, &pool->home);
+    add_tallies_of_manager_to_report(&to, &pool->home);
     for (uint32_t i = 0; i < pool->count; i++)
-        add_tallies_of_manager(&to, &pool->runners[i]->manager);
-    return finish_report(&to, ret_count);
+        add_tallies_of_manager_to_report(&to, &pool->runners[i]->manager);
+    return finish_report_of_behaviours(&to, ret_count);
 }
 
 int domus_outside_behaviours(domus_system *system, domus_behaviour_profile *ret_behaviours,
@@ -104,10 +110,10 @@ int domus_outside_behaviours(domus_system *system, domus_behaviour_profile *ret_
 {
     report to = {&system->behaviours, ret_behaviours, max, 0};
 
-    add_tallies_of_manager(&to, &system->outside);
+    add_tallies_of_manager_to_report(&to, &system->outside);
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->detached_count; i++)
-        add_tallies_of_manager(&to, system->managers[system->count + 1 + i]);
+        add_tallies_of_manager_to_report(&to, system->managers[system->count + 1 + i]);
     pthread_mutex_unlock(&system->mutex);
-    return finish_report(&to, ret_count);
+    return finish_report_of_behaviours(&to, ret_count);
 }

@@ -22,21 +22,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMED_MAX  8 /* most keys that a line names; further ones are counted */
-#define LINE_SIZE  1024
-#define VALUE_SIZE 64 /* size in bytes of a value of a live key, which is a number or a word */
+/* most keys that one line of a log or an error names; further keys are only counted */
+#define NAMED_MAX 8
+#define LINE_SIZE 1024
+/* size in bytes of the text of a live key's value, which is a number or a word */
+#define VALUE_SIZE 64
 
-/* A line that lists keys, as far as there is room. */
+/* A line of text that lists keys, as far as the line has room. */
 struct list {
-    uint32_t count; /* number of keys, also of those that are not named */
+    uint32_t count; /* number of keys in the list, also of those for which the line has no room */
     char *text;
     size_t size, used;
 };
 
-/* The findings of a comparison of two configurations. */
+/* The keys in which the present and the wanted configuration differ. */
 struct found {
-    struct list live;  /* keys that would change, with their values */
-    struct list fixed; /* keys that differ, and may differ at a start only */
+    struct list live; /* list of the live keys that differ, with their old and new values */
+    /* list of the differing keys that may be set only at the start of a system */
+    struct list fixed;
 };
 
 static bool has_value_changed(const domus_config_key *key, const void *before, const void *now)
@@ -47,8 +50,9 @@ static bool has_value_changed(const domus_config_key *key, const void *before, c
     return strcmp(text != NULL ? text : "", other != NULL ? other : "") != 0;
 }
 
-/* Add text to a line that lists keys. */
-__attribute__((format(printf, 2, 3))) static void add(struct list *list, const char *format, ...)
+/* Add formatted text to a line that lists keys. */
+__attribute__((format(printf, 2, 3))) static void add_text_to_list(struct list *list,
+                                                                   const char *format, ...)
 {
     va_list arguments;
 
@@ -60,17 +64,20 @@ __attribute__((format(printf, 2, 3))) static void add(struct list *list, const c
     list->used += length > 0 ? (size_t)length : 0;
 }
 
-/* Add a key to a line; `of` stands before its path. Returns whether there was room to name it. */
+/* Add a key to a line that lists keys; `of` is the text before the key's path. Returns whether the
+ * line had room for the key's name. */
 static bool add_key_to_list(struct list *list, const char *of, const char *path)
 {
     if (list->count++ >= NAMED_MAX)
         return false;
-    add(list, "%s%s%s", list->count > 1 ? ", " : "", of, path);
+    add_text_to_list(list, "%s%s%s", list->count > 1 ? ", " : "", of, path);
     return true;
 }
 
-/* Write a value; an option of a listener that is not set has that of the section. */
-static void write_value(const domus_config_key *key, const void *holder, char text[VALUE_SIZE])
+/* Write the value of a key as text; for an option that a listener does not set, the text is "that
+ * of the section". */
+static void write_value_as_text(const domus_config_key *key, const void *holder,
+                                char text[VALUE_SIZE])
 {
     if (key->inherits && domi_key_number(key, holder) == 0)
         snprintf(text, VALUE_SIZE, "that of the section");
@@ -85,21 +92,22 @@ static void add_change_to_list(struct list *list, const char *of, const domus_co
 
     if (!add_key_to_list(list, of, key->path))
         return;
-    write_value(key, before, was);
-    write_value(key, now, is);
-    add(list, " from %s to %s", was, is);
+    write_value_as_text(key, before, was);
+    write_value_as_text(key, now, is);
+    add_text_to_list(list, " from %s to %s", was, is);
 }
 
-/* End a line that lists keys: count the keys that it does not name. */
-static void finish_list(struct list *list)
+/* End a line that lists keys: add how many further keys there are that it does not name. */
+static void finish_list_of_keys(struct list *list)
 {
     if (list->count > NAMED_MAX)
-        add(list, " and %" PRIu32 " more", list->count - NAMED_MAX);
+        add_text_to_list(list, " and %" PRIu32 " more", list->count - NAMED_MAX);
 }
 
-/* Compare two holders by a table of their keys. */
-static void compare_holders(struct found *found, const domus_config_key *keys, size_t count,
-                            const char *of, const void *before, const void *now)
+/* Compare the values of all keys of a table in two structures, and add_text_to_list the keys that
+ * differ to `found`. */
+static void compare_keys_of_holders(struct found *found, const domus_config_key *keys, size_t count,
+                                    const char *of, const void *before, const void *now)
 {
     for (size_t k = 0; k < count; k++) {
         if (!has_value_changed(&keys[k], before, now))
@@ -107,12 +115,15 @@ static void compare_holders(struct found *found, const domus_config_key *keys, s
         if (keys[k].live)
             add_change_to_list(&found->live, of, &keys[k], before, now);
         else if (k == 0 || strcmp(keys[k - 1].path, keys[k].path) != 0 ||
-                 !has_value_changed(&keys[k - 1], before, now)) /* once for both rows of a key */
+                 !has_value_changed(&keys[k - 1], before,
+                                    /* a key may have two rows of the table, and is listed once
+                                     * even if both differ */
+                                    now))
             (void)add_key_to_list(&found->fixed, of, keys[k].path);
     }
 }
 
-/* Returns whether two configurations have the same listeners in the same order. */
+/* Returns whether two configurations have listeners of the same names in the same order. */
 static bool are_listeners_same(const domus_config *before, const domus_config *now)
 {
     if (before->listener_count != now->listener_count)
@@ -124,12 +135,14 @@ static bool are_listeners_same(const domus_config *before, const domus_config *n
     return true;
 }
 
-static void compare_listeners(domus_system *system, const domus_config *now, struct found *found)
+static void compare_keys_of_listeners(domus_system *system, const domus_config *now,
+                                      struct found *found)
 {
     char of[DOMI_NAME_BYTES_MAX + 16];
 
     if (now->listeners == system->listeners)
-        return; /* the listeners stay as they are */
+        /* the new configuration has the very listeners of the system, so they need no comparison */
+        return;
     if (!are_listeners_same(&system->config, now)) {
         (void)add_key_to_list(&found->fixed, "", "listeners");
         return;
@@ -139,12 +152,13 @@ static void compare_listeners(domus_system *system, const domus_config *now, str
 
         before.channel = system->live.channels[i];
         snprintf(of, sizeof of, "listeners.%s.", before.name);
-        compare_holders(found, domi_config_listener_keys, domi_config_listener_key_count, of,
-                        &before, &now->listeners[i]);
+        compare_keys_of_holders(found, domi_config_listener_keys, domi_config_listener_key_count,
+                                of, &before, &now->listeners[i]);
     }
 }
 
-static void compare_pools(const domus_system *system, const domus_config *now, struct found *found)
+static void compare_keys_of_pools(const domus_system *system, const domus_config *now,
+                                  struct found *found)
 {
     bool same = system->config.pool_count == now->pool_count;
 
@@ -157,7 +171,8 @@ static void compare_pools(const domus_system *system, const domus_config *now, s
         (void)add_key_to_list(&found->fixed, "", "pools");
 }
 
-/* Copy the present configuration, with what other functions change. Under the mutex. */
+/* Returns a copy of the present configuration, with the values that functions beside the change of
+ * keys have set since (as the log level). Called under the mutex of live.h. */
 static domus_config copy_present_config(const domus_system *system)
 {
     domus_config present = system->live.config;
@@ -168,18 +183,20 @@ static domus_config copy_present_config(const domus_system *system)
     return present;
 }
 
-/* Returns whether stalls would have to be watched by a monitor that was not made at the start,
- * because nothing was watched. */
-static bool must_monitor_be_made(const domus_system *system, const domus_config *before,
-                                 const domus_config *now)
+/* Returns whether stalls are to be watched from now on, which would need a monitor, although none
+ * was made at the start, because nothing was watched. */
+static bool would_need_a_new_monitor(const domus_system *system, const domus_config *before,
+                                     const domus_config *now)
 {
     return system->simulator == NULL && !system->monitor.started &&
            before->stall.threshold_ns == 0 && now->stall.threshold_ns != 0;
 }
 
-/* Returns how many keys would change, which `line` lists; -EINVAL, -EPERM. Under the mutex. */
-static int check_change(domus_system *system, const domus_config *config, char line[LINE_SIZE],
-                        char *error, size_t error_size)
+/* Check whether a running system may change to a configuration. Returns how many live keys would
+ * change, which `line` lists; -EINVAL if it is wrong, -EPERM if it changes keys that count at a
+ * start only. Called under the mutex of live.h. */
+static int check_change_to_config(domus_system *system, const domus_config *config,
+                                  char line[LINE_SIZE], char *error, size_t error_size)
 {
     struct found found = {.live = {.text = line, .size = LINE_SIZE},
                           .fixed = {.text = error, .size = error_size}};
@@ -188,14 +205,14 @@ static int check_change(domus_system *system, const domus_config *config, char l
     if (result != 0)
         return result;
     const domus_config present = copy_present_config(system);
-    add(&found.fixed, "%s", "these keys count at a start: ");
-    compare_holders(&found, domi_config_keys, domi_config_key_count, "", &present, config);
-    compare_listeners(system, config, &found);
-    compare_pools(system, config, &found);
-    if (must_monitor_be_made(system, &present, config))
+    add_text_to_list(&found.fixed, "%s", "these keys count at a start: ");
+    compare_keys_of_holders(&found, domi_config_keys, domi_config_key_count, "", &present, config);
+    compare_keys_of_listeners(system, config, &found);
+    compare_keys_of_pools(system, config, &found);
+    if (would_need_a_new_monitor(system, &present, config))
         (void)add_key_to_list(&found.fixed, "", "stall.threshold");
-    finish_list(&found.live);
-    finish_list(&found.fixed);
+    finish_list_of_keys(&found.live);
+    finish_list_of_keys(&found.fixed);
     if (found.fixed.count != 0)
         return -EPERM;
     if (error_size != 0)
@@ -203,8 +220,8 @@ static int check_change(domus_system *system, const domus_config *config, char l
     return (int)found.live.count;
 }
 
-/* Store a value that other threads read at any time (DOMI_LIVE()). Relaxed: each is complete by
- * itself. */
+/* Store a live value, which other threads read at any time (DOMI_LIVE()). Relaxed: each live value
+ * is complete by itself. */
 static void store_live_value(const domus_config_key *key, void *holder, uint64_t number)
 {
     void *field = (char *)holder + key->offset;
@@ -217,7 +234,7 @@ static void store_live_value(const domus_config_key *key, void *holder, uint64_t
         __atomic_store_n((uint64_t *)field, number, __ATOMIC_RELAXED);
 }
 
-/* Store all values of live keys. Under the mutex. */
+/* Store all values of live keys of a new configuration. Called under the mutex of live.h. */
 static void store_all_live_values(domus_system *system, const domus_config *config)
 {
     domus_config wanted = *config;
@@ -237,23 +254,25 @@ static void store_all_live_values(domus_system *system, const domus_config *conf
     domi_peers_set_max(&system->peers, config->channel.connections_max);
 }
 
-/* Tell every manager of the change. Inside the outside, so that no stop begins meanwhile. */
+/* Tell every manager that the configuration has changed. Called inside the outside (visit.h), so
+ * that no stop begins meanwhile. */
 static void tell_managers_of_change(domus_system *system)
 {
     domi_manager_set_config(&system->outside, &system->live.config);
     uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
-    /* seq_cst: this store comes before the looks at the park words, as that of a stop does. */
+    /* seq_cst: the store of the orders comes before the looks at the park words, as the store of a
+     * stop's step does, so no thread falls asleep without having seen the orders. */
     atomic_store_explicit(&system->orders, domi_orders_with_change(orders), memory_order_seq_cst);
     for (uint32_t i = 0; i < system->count; i++)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
 }
 
-/* Change the configuration to `config`, if that is allowed, and `is_done`. Inside the outside and
- * under the mutex. */
-static int apply_change(domus_system *system, const domus_config *config, bool is_done,
-                        char line[LINE_SIZE], char *error, size_t error_size)
+/* Check a change to `config`, and make it if it is allowed and `is_done` says so. Called inside the
+ * outside (visit.h) and under the mutex of live.h. */
+static int check_and_apply_change(domus_system *system, const domus_config *config, bool is_done,
+                                  char line[LINE_SIZE], char *error, size_t error_size)
 {
-    int result = check_change(system, config, line, error, error_size);
+    int result = check_change_to_config(system, config, line, error, error_size);
 
     if (result > 0 && is_done) {
         store_all_live_values(system, config);
@@ -262,9 +281,10 @@ static int apply_change(domus_system *system, const domus_config *config, bool i
     return result;
 }
 
-/* Begin a change: no stop begins meanwhile, and no other change. Returns 0; a negative errno, and
- * then `error` says why. */
-static int begin_change(domus_system *system, domi_visit *visit, char *error, size_t error_size)
+/* Begin a change of the configuration: until end_change_of_config() no stop and no other change
+ * begins. Returns 0; a negative errno, and then `error` says why. */
+static int begin_change_of_config(domus_system *system, domi_visit *visit, char *error,
+                                  size_t error_size)
 {
     int result = domi_system_is_forked(system)
                      ? -ECHILD
@@ -279,7 +299,7 @@ static int begin_change(domus_system *system, domi_visit *visit, char *error, si
     return 0;
 }
 
-static void end_change(domus_system *system, const domi_visit *visit, const char *line)
+static void end_change_of_config(domus_system *system, const domi_visit *visit, const char *line)
 {
     pthread_mutex_unlock(&system->live.mutex);
     domi_outside_leave(system, visit);
@@ -293,12 +313,12 @@ static int change_live_keys(domus_system *system, const domus_config *config, bo
 {
     char line[LINE_SIZE] = "";
     domi_visit visit;
-    int result = begin_change(system, &visit, error, error_size);
+    int result = begin_change_of_config(system, &visit, error, error_size);
 
     if (result != 0)
         return result;
-    result = apply_change(system, config, is_done, line, error, error_size);
-    end_change(system, &visit, result > 0 && is_done ? line : "");
+    result = check_and_apply_change(system, config, is_done, line, error, error_size);
+    end_change_of_config(system, &visit, result > 0 && is_done ? line : "");
     return result;
 }
 
@@ -314,10 +334,10 @@ int domus_system_check_change(domus_system *system, const domus_config *config, 
     return change_live_keys(system, config, false, error, error_size);
 }
 
-/* Change one key: put its value into a copy of the present configuration, and make that the present
- * one. Under the mutex. */
-static int apply_key(domus_system *system, const char *path, const char *value,
-                     char line[LINE_SIZE], char *error, size_t error_size)
+/* Change one key of the running system: put its value into a copy of the present configuration, and
+ * change to that. Called under the mutex of live.h. */
+static int change_one_key_of_config(domus_system *system, const char *path, const char *value,
+                                    char line[LINE_SIZE], char *error, size_t error_size)
 {
     domus_config config = copy_present_config(system);
     uint64_t number;
@@ -342,7 +362,7 @@ static int apply_key(domus_system *system, const char *path, const char *value,
     if (domus_config_key_read(key, value, &number, error, error_size) != 0 ||
         domus_config_key_put(key, holder, number, NULL, error, error_size) != 0)
         return -EINVAL;
-    return apply_change(system, &config, true, line, error, error_size);
+    return check_and_apply_change(system, &config, true, line, error, error_size);
 }
 
 int domus_system_change_key(domus_system *system, const char *path, const char *value, char *error,
@@ -350,18 +370,18 @@ int domus_system_change_key(domus_system *system, const char *path, const char *
 {
     char line[LINE_SIZE] = "";
     domi_visit visit;
-    int result = begin_change(system, &visit, error, error_size);
+    int result = begin_change_of_config(system, &visit, error, error_size);
 
     if (result != 0)
         return result;
-    result = apply_key(system, path, value, line, error, error_size);
-    end_change(system, &visit, result > 0 ? line : "");
+    result = change_one_key_of_config(system, path, value, line, error, error_size);
+    end_change_of_config(system, &visit, result > 0 ? line : "");
     return result;
 }
 
 void domus_system_config_now(domus_system *system, domus_config *ret_config)
 {
-    /* in a forked child the mutex may be held for ever */
+    /* after a fork a thread of the parent may have held the mutex, so the child reads without it */
     bool is_alone = domi_system_is_forked(system);
 
     if (!is_alone)

@@ -21,10 +21,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_SHOWN_MAX 64 /* most characters shown of a wrong text, escaped */
+#define TEXT_SHOWN_MAX 64 /* most characters of a wrong text that an error shows, escaped */
 #define TEXT_SIZE      DOMI_KEY_TEXT_SIZE
 
-static bool are_cpus_valid(const char *text)
+static bool is_list_of_cpus_valid(const char *text)
 {
     uint16_t cpus[DOMI_CPUS_MAX];
 
@@ -38,7 +38,7 @@ static bool is_name_valid(const char *text)
            '\0';
 }
 
-/* True if the text is a port: a decimal number without a sign and without leading zeros. */
+/* True if the text is the number of a port: decimal, without a sign and without leading zeros. */
 static bool is_port_valid(const char *text)
 {
     unsigned port = 0;
@@ -55,8 +55,8 @@ static bool is_port_valid(const char *text)
     return true;
 }
 
-/* Check an address. Only numeric addresses are valid, because a name would have to be looked up,
- * and that blocks. */
+/* True if the text is a numeric address, which may have a port. Names are refused, because a name
+ * would have to be looked up, and that blocks. */
 static bool is_address_valid(const char *text)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
@@ -75,12 +75,14 @@ static bool is_address_valid(const char *text)
         text++;
         length -= 2;
     }
-    memcpy(host, text, length); /* the text fits, because the caller has checked its length */
+    /* the host's part of the address fits, because the caller has checked its length */
+    memcpy(host, text, length);
     host[length] = '\0';
     return inet_pton(family, host, bytes) == 1;
 }
 
-static int check_text(const domus_config_key *key, const char *text, char *error, size_t size)
+static int check_text_of_key(const domus_config_key *key, const char *text, char *error,
+                             size_t size)
 {
     size_t length = text == NULL ? 0 : strlen(text);
     domi_networks networks;
@@ -102,12 +104,12 @@ static int check_text(const domus_config_key *key, const char *text, char *error
         return -EINVAL;
     }
     if (key->kind == DOMUS_CONFIG_TEXT || key->kind == DOMUS_CONFIG_TEXTS ||
-        text == NULL) /* no text is given, which the key allows */
+        text == NULL) /* the key has no text, which is allowed for this key */
         return 0;
     if (key->kind == DOMUS_CONFIG_NETWORKS)
         return domi_networks_parse(text, &networks, error, size);
     if (key->kind == DOMUS_CONFIG_CPUS) {
-        valid = are_cpus_valid(text);
+        valid = is_list_of_cpus_valid(text);
         wanted = "auto, none or a list such as 0-3,8";
     } else if (key->kind == DOMUS_CONFIG_NAME) {
         valid = is_name_valid(text);
@@ -124,76 +126,83 @@ static int check_text(const domus_config_key *key, const char *text, char *error
     return -EINVAL;
 }
 
-static int check_value(const domus_config_key *key, uint64_t number, const char *text, char *error,
-                       size_t size)
+static int check_value_of_key(const domus_config_key *key, uint64_t number, const char *text,
+                              char *error, size_t size)
 {
-    return domi_key_is_text(key) ? check_text(key, text, error, size)
+    return domi_key_is_text(key) ? check_text_of_key(key, text, error, size)
                                  : domi_key_check_number(key, number, error, size);
 }
 
-static int check_field(const domus_config_key *key, const void *holder, char *error, size_t size)
+static int check_field_of_key(const domus_config_key *key, const void *holder, char *error,
+                              size_t size)
 {
-    return domi_key_is_text(key) ? check_text(key, domi_key_get_text(key, holder), error, size)
-                                 : domi_key_check_held(key, holder, error, size);
+    return domi_key_is_text(key)
+               ? check_text_of_key(key, domi_key_get_text(key, holder), error, size)
+               : domi_key_check_held(key, holder, error, size);
 }
 
-/* A walk over all checks, which counts the faults and gives each to `report`. */
+/* A walk over all checks of a configuration, which counts the faults and gives each fault to
+ * `report`. */
 struct review {
-    /* function that is called with each fault */
+    /* function that is called with each fault of the configuration */
     void (*report)(const domus_config_fault *fault, void *context);
-    /* argument that `report` gets */
+    /* argument that `report` gets with each fault */
     void *context;
-    size_t count; /* number of faults so far */
+    size_t count; /* number of faults that were found so far */
 };
 
-static void report_issue(struct review *review, const domus_config_fault *fault)
+static void count_and_report_fault(struct review *review, const domus_config_fault *fault)
 {
     review->count++;
     review->report(fault, review->context);
 }
 
-static void report_listener(struct review *review, size_t index, const domus_config_key *key,
-                            const char *message)
+static void report_fault_of_listener(struct review *review, size_t index,
+                                     const domus_config_key *key, const char *message)
 {
     char path[TEXT_SIZE];
 
     snprintf(path, sizeof path, "listeners[%zu].%s", index, key->path);
-    report_issue(review, &(domus_config_fault){
-                             .key = key, .listener = index, .path = path, .message = message});
+    count_and_report_fault(
+        review,
+        &(domus_config_fault){.key = key, .listener = index, .path = path, .message = message});
 }
 
-static void check_keys(struct review *review, const domus_config *config)
+static void check_each_key(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
 
     for (size_t i = 0; i < domi_config_key_count; i++)
-        if (check_field(&domi_config_keys[i], config, message, sizeof message) < 0)
-            report_issue(review, &(domus_config_fault){.key = &domi_config_keys[i],
-                                                       .listener = SIZE_MAX,
-                                                       .path = domi_config_keys[i].path,
-                                                       .message = message});
+        if (check_field_of_key(&domi_config_keys[i], config, message, sizeof message) < 0)
+            count_and_report_fault(review, &(domus_config_fault){.key = &domi_config_keys[i],
+                                                                 .listener = SIZE_MAX,
+                                                                 .path = domi_config_keys[i].path,
+                                                                 .message = message});
 }
 
-/* Returns the key with this path. */
-static const domus_config_key *find_key(const char *path)
+/* Returns the key of domus_config that has this path, which must exist. */
+static const domus_config_key *find_key_by_path(const char *path)
 {
     size_t i = 0;
 
     while (strcmp(domi_config_keys[i].path, path) != 0)
-        i++; /* the loop ends, because each path in a relation is a key */
+        /* the loop ends without a bound, because each path in a table of relations is the path
+         * of a key */
+        i++;
     return &domi_config_keys[i];
 }
 
-static void check_relations(struct review *review, const domus_config *config)
+static void check_relations_between_keys(struct review *review, const domus_config *config)
 {
     char message[4 * TEXT_SIZE], low[TEXT_SIZE], high[TEXT_SIZE], factor[32];
 
     for (size_t i = 0; i < domi_config_relation_count; i++) {
-        const domus_config_key *lesser = find_key(domi_config_relations[i].lesser);
-        const domus_config_key *greater = find_key(domi_config_relations[i].greater);
+        const domus_config_key *lesser = find_key_by_path(domi_config_relations[i].lesser);
+        const domus_config_key *greater = find_key_by_path(domi_config_relations[i].greater);
         const uint32_t times = domi_config_relations[i].times;
         uint64_t least = domi_key_number(lesser, config), most = domi_key_number(greater, config);
-        /* a value so large that this fails is beyond its range, and was reported */
+        /* if the product is greater than a uint64_t holds, the smaller key is out of its range, and
+         * that was reported */
         uint64_t bound = least < UINT64_MAX / times ? least * times : least;
 
         if (most > bound || (most == bound && !domi_config_relations[i].strict))
@@ -204,27 +213,30 @@ static void check_relations(struct review *review, const domus_config *config)
         snprintf(message, sizeof message, "must be %s %s%s (%s), is %s",
                  domi_config_relations[i].strict ? "more than" : "at least",
                  times > 1 ? factor : "", lesser->path, low, high);
-        report_issue(review, &(domus_config_fault){.key = greater,
-                                                   .other = lesser,
-                                                   .listener = SIZE_MAX,
-                                                   .path = greater->path,
-                                                   .message = message});
+        count_and_report_fault(review, &(domus_config_fault){.key = greater,
+                                                             .other = lesser,
+                                                             .listener = SIZE_MAX,
+                                                             .path = greater->path,
+                                                             .message = message});
     }
 }
 
-/* Returns the key of a listener with this path. */
-static const domus_config_key *find_listener_key(const char *path)
+/* Returns the key of a listener that has this path, which must exist. */
+static const domus_config_key *find_listener_key_by_path(const char *path)
 {
     size_t i = 0;
 
     while (strcmp(domi_config_listener_keys[i].path, path) != 0)
-        i++; /* the loop ends, because each path of settings is a key */
+        /* the loop ends without a bound, because each path in the table of settings is the path
+         * of a listener's key */
+        i++;
     return &domi_config_listener_keys[i];
 }
 
-/* Check the options of a listener's channels against each other, and against the section `channel`
- * where they say nothing. */
-static void check_channel_options(struct review *review, const domus_config *config, size_t index)
+/* Check the options of a listener's channels against each other. For an option that the listener
+ * does not set, the value of the section `channel` counts. */
+static void check_channel_options_of_listener(struct review *review, const domus_config *config,
+                                              size_t index)
 {
     char message[4 * TEXT_SIZE], path[TEXT_SIZE];
     const char *name;
@@ -233,28 +245,29 @@ static void check_channel_options(struct review *review, const domus_config *con
                              &name) == 0)
         return;
     snprintf(path, sizeof path, "channel.%s", name);
-    report_listener(review, index, find_listener_key(path), message);
+    report_fault_of_listener(review, index, find_listener_key_by_path(path), message);
 }
 
-/* Two listeners must not have one name: the first one keeps it, and each later one is at fault. */
+/* Two listeners must not have one name: for each later listener with the same name a fault is
+ * reported. */
 static void check_name_of_listener(struct review *review, const domus_config *config, size_t index)
 {
     const domus_listener_config *listeners = config->listeners;
     char message[TEXT_SIZE];
 
     if (listeners[index].name == NULL || listeners[index].name[0] == '\0')
-        return; /* a missing name was reported already */
+        return; /* the check of the listener's keys has reported already that the name is missing */
     for (size_t i = 0; i < index; i++) {
         if (listeners[i].name == NULL || strcmp(listeners[i].name, listeners[index].name) != 0)
             continue;
         snprintf(message, sizeof message, "must be unique, '%.63s' is taken by listeners[%zu]",
                  listeners[index].name, i);
-        report_listener(review, index, &domi_config_listener_keys[0], message);
+        report_fault_of_listener(review, index, &domi_config_listener_keys[0], message);
         return;
     }
 }
 
-static void check_listeners(struct review *review, const domus_config *config)
+static void check_each_listener(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
     bool missing = config->listener_count > 0 && config->listeners == NULL;
@@ -262,27 +275,29 @@ static void check_listeners(struct review *review, const domus_config *config)
     if (missing || config->listener_count > DOMUS_LISTENERS_MAX) {
         snprintf(message, sizeof message, "must be 0..%d, %s %zu", DOMUS_LISTENERS_MAX,
                  missing ? "and not NULL, are" : "are", config->listener_count);
-        report_issue(review, &(domus_config_fault){
-                                 .listener = SIZE_MAX, .path = "listeners", .message = message});
+        count_and_report_fault(
+            review,
+            &(domus_config_fault){.listener = SIZE_MAX, .path = "listeners", .message = message});
         return;
     }
     for (size_t i = 0; i < config->listener_count; i++) {
         for (size_t k = 0; k < domi_config_listener_key_count; k++)
-            if (check_field(&domi_config_listener_keys[k], &config->listeners[i], message,
-                            sizeof message) < 0)
-                report_listener(review, i, &domi_config_listener_keys[k], message);
-        check_channel_options(review, config, i);
+            if (check_field_of_key(&domi_config_listener_keys[k], &config->listeners[i], message,
+                                   sizeof message) < 0)
+                report_fault_of_listener(review, i, &domi_config_listener_keys[k], message);
+        check_channel_options_of_listener(review, config, i);
         check_name_of_listener(review, config, i);
     }
 }
 
-/* Returns the first key of a pool that is wrong; NULL: none is. */
+/* Returns the first key of a pool whose value is wrong, with a message why; NULL if all are
+ * right. */
 static const domus_config_key *find_wrong_key_of_pool(const domus_config *config, size_t index,
                                                       char *message, size_t size)
 {
     for (size_t k = 0; k < domi_config_pool_key_count; k++) {
         const domus_config_key *key = &domi_config_pool_keys[k];
-        if (check_field(key, &config->pools[index], message, size) < 0 ||
+        if (check_field_of_key(key, &config->pools[index], message, size) < 0 ||
             (strcmp(key->path, "name") == 0 &&
              domi_pool_name_has_fault(config, index, message, size)) ||
             (strcmp(key->path, "policy") == 0 &&
@@ -292,7 +307,7 @@ static const domus_config_key *find_wrong_key_of_pool(const domus_config *config
     return NULL;
 }
 
-static void check_pools(struct review *review, const domus_config *config)
+static void check_each_pool(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
     char path[TEXT_SIZE];
@@ -301,8 +316,9 @@ static void check_pools(struct review *review, const domus_config *config)
     if (missing || config->pool_count > DOMUS_POOLS_MAX) {
         snprintf(message, sizeof message, "must be 0..%d, %s %zu", DOMUS_POOLS_MAX,
                  missing ? "and not NULL, are" : "are", config->pool_count);
-        report_issue(review, &(domus_config_fault){
-                                 .listener = SIZE_MAX, .path = "pools", .message = message});
+        count_and_report_fault(
+            review,
+            &(domus_config_fault){.listener = SIZE_MAX, .path = "pools", .message = message});
         return;
     }
     for (size_t i = 0; i < config->pool_count; i++) {
@@ -310,8 +326,9 @@ static void check_pools(struct review *review, const domus_config *config)
         if (key == NULL)
             continue;
         snprintf(path, sizeof path, "pools[%zu].%s", i, key->path);
-        report_issue(review, &(domus_config_fault){
-                                 .key = key, .listener = i, .path = path, .message = message});
+        count_and_report_fault(
+            review,
+            &(domus_config_fault){.key = key, .listener = i, .path = path, .message = message});
     }
 }
 
@@ -323,11 +340,11 @@ void domus_config_init(domus_config *config)
                        domi_config_keys[i].preset_text);
 }
 
-/* domus_config_check() stores the first fault here. */
+/* The buffer of domus_config_check(), into which the first fault is written. */
 struct first {
-    char *error; /* buffer that gets the text of the fault */
-    size_t size; /* size of `error` in bytes */
-    bool kept;   /* whether a fault was stored */
+    char *error; /* buffer of the caller that gets the text of the first fault */
+    size_t size; /* size in bytes of the caller's buffer `error` */
+    bool kept;   /* whether the first fault has been written */
 };
 
 static void store_first_fault(const domus_config_fault *fault, void *context)
@@ -356,8 +373,8 @@ const domus_config_key *domus_config_listener_key_get(size_t index)
     return index < domi_config_listener_key_count ? &domi_config_listener_keys[index] : NULL;
 }
 
-static const domus_config_key *find_key_of_path(const domus_config_key *keys, size_t count,
-                                                const char *path)
+static const domus_config_key *find_key_of_table_by_path(const domus_config_key *keys, size_t count,
+                                                         const char *path)
 {
     for (size_t k = 0; k < count; k++) {
         if (strcmp(keys[k].path, path) == 0)
@@ -373,15 +390,15 @@ const domus_config_key *domus_config_key_find(const domus_config *config, const 
 
     *ret_listener = SIZE_MAX;
     if (strncmp(path, listeners, sizeof listeners - 1) != 0)
-        return find_key_of_path(domi_config_keys, domi_config_key_count, path);
+        return find_key_of_table_by_path(domi_config_keys, domi_config_key_count, path);
     const char *name = path + sizeof listeners - 1;
     for (size_t i = 0; i < config->listener_count; i++) {
         size_t length = strlen(config->listeners[i].name);
         if (strncmp(name, config->listeners[i].name, length) != 0 || name[length] != '.')
             continue;
         *ret_listener = i;
-        return find_key_of_path(domi_config_listener_keys, domi_config_listener_key_count,
-                                name + length + 1);
+        return find_key_of_table_by_path(domi_config_listener_keys, domi_config_listener_key_count,
+                                         name + length + 1);
     }
     return NULL;
 }
@@ -394,7 +411,7 @@ const domus_config_key *domus_config_pool_key_get(size_t index)
 int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t number,
                          const char *text, char *error, size_t error_size)
 {
-    int result = check_value(key, number, text, error, error_size);
+    int result = check_value_of_key(key, number, text, error, error_size);
 
     if (result == 0)
         domi_key_store(key, holder, number, text);
@@ -407,9 +424,9 @@ size_t domus_config_check_all(const domus_config *config,
 {
     struct review review = {.report = report_fault, .context = context};
 
-    check_keys(&review, config);
-    check_relations(&review, config);
-    check_listeners(&review, config);
-    check_pools(&review, config);
+    check_each_key(&review, config);
+    check_relations_between_keys(&review, config);
+    check_each_listener(&review, config);
+    check_each_pool(&review, config);
     return review.count;
 }

@@ -1,5 +1,6 @@
-/* Copies the configuration into a system: its numbers, and each text to a block of its own. The
- * texts of a listener are those of the table of keys, so a new key needs no line here. */
+/* Copies a configuration into a system: its numbers, and each text into a block of its own. The
+ * table of keys says which fields of a listener are texts, so a new key needs no line in this
+ * file. */
 #include "runtime/control/life.h"
 
 #include "base/key.h"
@@ -9,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-static char *copy_string(const char *text)
+static char *copy_text_of_config(const char *text)
 {
     size_t bytes = strlen(text) + 1;
     char *copy = domi_memory_new(bytes);
@@ -19,8 +20,9 @@ static char *copy_string(const char *text)
     return copy;
 }
 
-/* Free the texts of `object`, which has the fields of these keys. */
-static void free_texts(const domus_config_key *keys, size_t count, const void *object)
+/* Free the texts of `object`, a structure of the configuration that has the fields of these
+ * keys. */
+static void free_texts_of_keys(const domus_config_key *keys, size_t count, const void *object)
 {
     for (size_t k = 0; k < count; k++) {
         if (domi_key_is_text(&keys[k]))
@@ -28,9 +30,10 @@ static void free_texts(const domus_config_key *keys, size_t count, const void *o
     }
 }
 
-/* Give `copy` texts of its own, none of which is NULL. Returns whether there was memory for all of
- * them. */
-static bool copy_texts(const domus_config_key *keys, size_t count, void *copy, const void *object)
+/* Give `copy` its own copies of all texts of `object`; for a text that is NULL the copy has an
+ * empty one. Returns whether there was memory for all of them. */
+static bool copy_texts_of_keys(const domus_config_key *keys, size_t count, void *copy,
+                               const void *object)
 {
     bool whole = true;
 
@@ -38,7 +41,7 @@ static bool copy_texts(const domus_config_key *keys, size_t count, void *copy, c
         if (!domi_key_is_text(&keys[k]))
             continue;
         const char *text = domi_key_get_text(&keys[k], object);
-        const char *own = copy_string(text != NULL ? text : "");
+        const char *own = copy_text_of_config(text != NULL ? text : "");
         domi_key_store(&keys[k], copy, 0, own);
         whole = whole && own != NULL;
     }
@@ -48,26 +51,27 @@ static bool copy_texts(const domus_config_key *keys, size_t count, void *copy, c
 void domi_config_free(domus_system *system)
 {
     for (size_t i = 0; i < system->config.listener_count; i++) {
-        free_texts(domi_config_listener_keys, domi_config_listener_key_count,
-                   &system->listeners[i]);
+        free_texts_of_keys(domi_config_listener_keys, domi_config_listener_key_count,
+                           &system->listeners[i]);
         domi_memory_free(system->passed_at[i]);
     }
     for (size_t i = 0; i < system->config.pool_count; i++) {
         domi_memory_free((void *)(uintptr_t)system->pool_configs[i].name);
         domi_memory_free((void *)(uintptr_t)system->pool_configs[i].policy);
     }
-    free_texts(domi_config_keys, domi_config_key_count, &system->config);
+    free_texts_of_keys(domi_config_keys, domi_config_key_count, &system->config);
 }
 
 int domi_config_copy(domus_system *system, const domus_config *config)
 {
     system->config = *config;
     system->config.listeners = system->listeners;
-    bool whole = copy_texts(domi_config_keys, domi_config_key_count, &system->config, config);
+    bool whole =
+        copy_texts_of_keys(domi_config_keys, domi_config_key_count, &system->config, config);
     for (size_t i = 0; i < config->listener_count; i++) {
         system->listeners[i] = config->listeners[i];
-        whole = copy_texts(domi_config_listener_keys, domi_config_listener_key_count,
-                           &system->listeners[i], &config->listeners[i]) &&
+        whole = copy_texts_of_keys(domi_config_listener_keys, domi_config_listener_key_count,
+                                   &system->listeners[i], &config->listeners[i]) &&
                 whole;
         domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
         domi_settings_set_name(&system->listener_settings[i], config->listeners[i].name);
@@ -78,8 +82,8 @@ int domi_config_copy(domus_system *system, const domus_config *config)
         const domus_pool_config *pool = &config->pools[i];
         domus_pool_config *copy = &system->pool_configs[i];
         *copy = *pool;
-        copy->name = copy_string(pool->name);
-        copy->policy = copy_string(pool->policy != NULL ? pool->policy : "");
+        copy->name = copy_text_of_config(pool->name);
+        copy->policy = copy_text_of_config(pool->policy != NULL ? pool->policy : "");
         whole = whole && copy->name != NULL && copy->policy != NULL;
     }
     if (!whole)

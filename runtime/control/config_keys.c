@@ -50,7 +50,8 @@ static const char *const verify_words[] = {"required", "optional", NULL};
     .path = "cluster." name, .kind = DOMUS_CONFIG_##sort, FIELD(domus_config, cluster.member),     \
     .minimum = 0, .maximum = (most), .preset_text = ""
 
-/* rows of io/resources/settings.h, in the section `channel` and in that of a listener */
+/* rows for the settings of channels (io/resources/settings.h): one in the section `channel`, one of
+ * each listener */
 #define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
     {KEY("channel." name, sort, section_field, low, high, value), .or_zero = (zero),               \
      .words = DOMI_CHANNEL_KEY_WORDS(sort)},

@@ -11,13 +11,13 @@
 #include <string.h>
 
 struct unit {
-    const char *name; /* unit, as it is written behind a number */
-    uint64_t factor;  /* nanoseconds or bytes of one such unit */
+    const char *name; /* unit of a value, as it is written behind the number (`us`, `KiB`) */
+    uint64_t factor;  /* nanoseconds or bytes that one such unit has */
 };
 
-#define SHOWN_MAX 48 /* most bytes of a value that an error shows */
+#define SHOWN_MAX 48 /* most bytes of a wrong value that an error shows */
 
-#define US     UINT64_C(1000) /* nanoseconds of a microsecond */
+#define US     UINT64_C(1000) /* nanoseconds in a microsecond */
 #define MS     (1000 * US)
 #define SECOND (1000 * MS)
 
@@ -30,7 +30,7 @@ static const struct unit times[] = {{"ns", 1},     {"us", US},         {"ms", MS
 static const struct unit sizes[] = {
     {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
 
-/* Returns the table of units that a value of this kind may have. */
+/* Returns the table of units in which a value of this kind (a duration, a size) may be written. */
 static const struct unit *get_units_of_kind(domus_config_kind kind)
 {
     switch (kind) {
@@ -47,8 +47,8 @@ static const struct unit *get_units_of_kind(domus_config_kind kind)
     }
 }
 
-/* Write which text was expected, with an example ("such as"). */
-static void print_expected(const domus_config_key *key, char *text, size_t size)
+/* Write which text is expected as the value of a key, with an example ("such as"). */
+static void describe_expected_value(const domus_config_key *key, char *text, size_t size)
 {
     static const char *const kinds[] = {
         [DOMUS_CONFIG_COUNT] = "a count such as 8",
@@ -70,8 +70,9 @@ static void print_expected(const domus_config_key *key, char *text, size_t size)
     }
 }
 
-/* Returns how many bytes of a text an error shows; no UTF-8 character is cut in two. */
-static int count_shown_bytes(const char *text)
+/* Returns how many bytes of a wrong value an error shows, so that no UTF-8 character is cut in
+ * two. */
+static int count_bytes_shown_in_error(const char *text)
 {
     size_t length = strnlen(text, SHOWN_MAX + 1);
 
@@ -83,17 +84,17 @@ static int count_shown_bytes(const char *text)
     return (int)length;
 }
 
-static int write_value_error(const domus_config_key *key, const char *text, char *error,
-                             size_t error_size)
+static int write_error_of_wrong_value(const domus_config_key *key, const char *text, char *error,
+                                      size_t error_size)
 {
     char expected[128];
 
-    print_expected(key, expected, sizeof expected);
+    describe_expected_value(key, expected, sizeof expected);
     if (text[0] == '\0')
         snprintf(error, error_size, "expected %s, found nothing", expected);
     else
-        snprintf(error, error_size, "expected %s, found '%.*s'", expected, count_shown_bytes(text),
-                 text);
+        snprintf(error, error_size, "expected %s, found '%.*s'", expected,
+                 count_bytes_shown_in_error(text), text);
     return -EINVAL;
 }
 
@@ -117,14 +118,14 @@ static bool read_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
     return true;
 }
 
-/* True if the key has a word for 0, so that the digit 0 is refused. */
+/* True if the key has a word that stands for 0 (as `auto`), so that the digit 0 is refused. */
 static bool has_word_for_zero(const domus_config_key *key)
 {
     return key->special != NULL && key->special_number == 0;
 }
 
-static int read_number(const domus_config_key *key, const char *text, uint64_t *ret_number,
-                       char *error, size_t error_size)
+static int read_value_as_number(const domus_config_key *key, const char *text, uint64_t *ret_number,
+                                char *error, size_t error_size)
 {
     const struct unit *unit = get_units_of_kind(key->kind);
     const char *rest = text;
@@ -132,24 +133,24 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
     bool huge;
 
     if (!read_digits(&rest, &number, &huge))
-        return write_value_error(key, text, error, error_size);
+        return write_error_of_wrong_value(key, text, error, error_size);
     if (number == 0 && !huge && *rest == '\0')
-        unit = no_unit; /* 0 is the one value that needs no unit */
+        unit = no_unit; /* the value 0 is the only one that may be written without a unit */
     while (unit->name != NULL && strcmp(rest, unit->name) != 0)
         unit++;
     if (unit->name == NULL || (number == 0 && !huge && has_word_for_zero(key)))
-        return write_value_error(key, text, error, error_size);
+        return write_error_of_wrong_value(key, text, error, error_size);
     if (huge || __builtin_mul_overflow(number, unit->factor, &number) ||
         (key->special != NULL && number != 0 && number == key->special_number)) {
-        snprintf(error, error_size, "'%.*s' is too large", count_shown_bytes(text), text);
+        snprintf(error, error_size, "'%.*s' is too large", count_bytes_shown_in_error(text), text);
         return -EINVAL;
     }
     *ret_number = number;
     return 0;
 }
 
-static int read_word(const domus_config_key *key, const char *text, uint64_t *ret_number,
-                     char *error, size_t error_size)
+static int read_value_as_word(const domus_config_key *key, const char *text, uint64_t *ret_number,
+                              char *error, size_t error_size)
 {
     for (size_t i = 0; key->words[i] != NULL; i++) {
         if (strcmp(key->words[i], text) == 0) {
@@ -157,7 +158,7 @@ static int read_word(const domus_config_key *key, const char *text, uint64_t *re
             return 0;
         }
     }
-    return write_value_error(key, text, error, error_size);
+    return write_error_of_wrong_value(key, text, error, error_size);
 }
 
 int domus_config_key_read(const domus_config_key *key, const char *text, uint64_t *ret_number,
@@ -169,7 +170,7 @@ int domus_config_key_read(const domus_config_key *key, const char *text, uint64_
     }
     switch (key->kind) {
     case DOMUS_CONFIG_WORD:
-        return read_word(key, text, ret_number, error, error_size);
+        return read_value_as_word(key, text, ret_number, error, error_size);
     case DOMUS_CONFIG_CPUS:
     case DOMUS_CONFIG_NAME:
     case DOMUS_CONFIG_ADDRESS:
@@ -179,6 +180,6 @@ int domus_config_key_read(const domus_config_key *key, const char *text, uint64_
         *ret_number = 0;
         return 0;
     default:
-        return read_number(key, text, ret_number, error, error_size);
+        return read_value_as_number(key, text, ret_number, error, error_size);
     }
 }

@@ -1,4 +1,5 @@
-/* Shows a configuration by the tables of its keys; see the header. */
+/* Shows each key of a configuration with its value, by the tables of keys; <domus/config_shown.h>
+ * is the manual. */
 #include <domus/config_shown.h>
 
 #include "base/key.h"
@@ -8,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_SIZE 256 /* size in bytes of the name of a key; a longer name is cut */
+/* size in bytes of the full path of a key, as it is shown; a longer path is cut */
+#define KEY_SIZE 256
 
 void domus_config_key_write(const domus_config_key *key, const void *holder, char *text,
                             size_t size)
@@ -27,7 +29,7 @@ void domus_config_key_write(const domus_config_key *key, const void *holder, cha
     snprintf(text, size, "%s", key->secret && value[0] != '\0' ? DOMUS_CONFIG_SECRET : value);
 }
 
-/* The arguments of domus_config_show(), for the functions below. */
+/* The arguments of domus_config_show(), which the functions of this file hand on to each other. */
 struct showing {
     domus_config_origin *origin;
     domus_config_visit *visit;
@@ -35,7 +37,7 @@ struct showing {
     char value[DOMUS_CONFIG_VALUE_SIZE];
 };
 
-static bool is_value_default(const domus_config_key *key, const void *holder)
+static bool is_value_of_key_the_default(const domus_config_key *key, const void *holder)
 {
     if (!domi_key_is_text(key))
         return domi_key_number(key, holder) == key->preset;
@@ -50,15 +52,15 @@ static void show_value_of_key(struct showing *showing, const domus_config_key *k
         showing->origin != NULL ? showing->origin(showing->context, key, element) : NULL;
 
     if (origin == NULL)
-        origin = is_value_default(key, holder) ? "default" : "program";
+        origin = is_value_of_key_the_default(key, holder) ? "default" : "program";
     domus_config_key_write(key, holder, showing->value, sizeof showing->value);
     showing->visit(showing->context,
                    &(domus_config_shown){.key = name, .value = showing->value, .origin = origin});
 }
 
-/* Show a key of domus_config. If a key has two rows, a count and a share, show the row that is
- * set. */
-static void show_key(struct showing *showing, const domus_config *config, size_t row)
+/* Show one key of domus_config. If a key has two rows in the table, a count and a share, show the
+ * row whose field is set. */
+static void show_key_of_config(struct showing *showing, const domus_config *config, size_t row)
 {
     const domus_config_key *key = &domi_config_keys[row];
 
@@ -70,11 +72,11 @@ static void show_key(struct showing *showing, const domus_config *config, size_t
     show_value_of_key(showing, key, key->path, config, SIZE_MAX);
 }
 
-/* Show the keys of an element of a list. A key that inherits has no value of its own while it is 0:
- * the section `channel` has it. */
-static void show_element(struct showing *showing, const char *list, const char *name,
-                         const domus_config_key *keys, size_t count, const void *holder,
-                         size_t element)
+/* Show the keys of one element of a list (a listener or a pool). A listener's key that inherits is
+ * 0, and then the value of the section `channel` holds. */
+static void show_keys_of_list_element(struct showing *showing, const char *list, const char *name,
+                                      const domus_config_key *keys, size_t count,
+                                      const void *holder, size_t element)
 {
     char path[KEY_SIZE];
 
@@ -92,11 +94,12 @@ void domus_config_show(const domus_config *config, domus_config_origin *origin,
     struct showing showing = {.origin = origin, .visit = visit, .context = context};
 
     for (size_t row = 0; row < domi_config_key_count; row++)
-        show_key(&showing, config, row);
+        show_key_of_config(&showing, config, row);
     for (size_t i = 0; i < config->listener_count; i++)
-        show_element(&showing, "listeners", config->listeners[i].name, domi_config_listener_keys,
-                     domi_config_listener_key_count, &config->listeners[i], i);
+        show_keys_of_list_element(&showing, "listeners", config->listeners[i].name,
+                                  domi_config_listener_keys, domi_config_listener_key_count,
+                                  &config->listeners[i], i);
     for (size_t i = 0; i < config->pool_count; i++)
-        show_element(&showing, "pools", config->pools[i].name, domi_config_pool_keys,
-                     domi_config_pool_key_count, &config->pools[i], i);
+        show_keys_of_list_element(&showing, "pools", config->pools[i].name, domi_config_pool_keys,
+                                  domi_config_pool_key_count, &config->pools[i], i);
 }

@@ -1,8 +1,8 @@
 /* This file takes CPU profiles; domus/cpu_profile.h is the manual.
  *
- * The thread that takes a profile makes a timer for each thread, waits, deletes the timers, and
- * makes the flame. It looks again and again for runners that have begun meanwhile, and for the end
- * of the system. */
+ * The thread that takes a profile makes a timer for each sampled thread, waits, deletes the
+ * timers, and makes the flame (flame.h). It looks again and again for runners that have begun
+ * meanwhile, and for the end of the system. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "runtime/control/cpu_stacks.h"
@@ -25,9 +25,12 @@
 #define BYTES_MIN       (64u << 10)
 #define BYTES_MAX       (256u << 20)
 
-#define LOOK_NS (10 * MS) /* time between two looks for runners and for the end of the system */
+/* nanoseconds between two looks for new runners and for the end of the system, while a profile
+ * is taken */
+#define LOOK_NS (10 * MS)
 
-#ifndef sigev_notify_thread_id /* a macro of newer C libraries; older ones have only the field */
+/* newer C libraries define this macro of timer_create(); older ones have only the field */
+#ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
@@ -36,12 +39,13 @@ struct domus_cpu_profile {
     domi_flame flame;
 };
 
-/* A thread or a runner that is sampled, and its timer. */
+/* A subject of a profile: a thread of the loop or a runner that is sampled, with its timer. */
 typedef struct subject {
     const domi_sampled *sampled;
-    uint64_t tid;   /* the kernel's number of the last thread of this subject; 0: none */
-    bool is_timed;  /* whether the subject has a timer */
-    bool was_timed; /* whether the subject has or had a timer */
+    /* kernel's number (tid) of the thread that the subject had at the last look; 0: it had none */
+    uint64_t tid;
+    bool is_timed;  /* whether a timer samples the subject now */
+    bool was_timed; /* whether a timer samples the subject or has sampled it */
     timer_t timer;
 } subject;
 
@@ -49,22 +53,23 @@ typedef struct session {
     domus_system *system;
     domus_cpu_profile_options options;
     domi_samples samples;
-    subject *subjects; /* threads and runners, `count` of them */
+    /* array of subjects: all threads and runners of the system, `count` of them */
+    subject *subjects;
     uint32_t count;
 } session;
 
 /* --- timers ----------------------------------------------------------------------------------- */
 
-static void stop_timer(subject *one)
+static void stop_timer_of_subject(subject *one)
 {
     if (one->is_timed)
         (void)timer_delete(one->timer);
     one->is_timed = false;
 }
 
-/* Begin to sample the thread whose number is `tid`. Returns 0, also if it has ended meanwhile;
- * -EAGAIN. */
-static int start_timer(subject *one, uint64_t tid, uint32_t frequency)
+/* Let a timer sample the thread whose number is `tid`, for a subject of the profile. Returns 0,
+ * also if the thread has ended meanwhile; -EAGAIN. */
+static int start_timer_of_subject(subject *one, uint64_t tid, uint32_t frequency)
 {
     const struct itimerspec each = {
         .it_interval = {frequency == 1, frequency == 1 ? 0 : (long)(SECOND / frequency)},
@@ -81,22 +86,24 @@ static int start_timer(subject *one, uint64_t tid, uint32_t frequency)
     return timer_settime(one->timer, 0, &each, NULL) == 0 || errno != EAGAIN ? 0 : -EAGAIN;
 }
 
-/* Make a timer for each thread that lives and has none. Returns 0; -EAGAIN. */
-static int look_at_threads(session *own)
+/* Make a timer for each subject whose thread lives and has no timer yet, and stop the timers of
+ * ended threads. Returns 0; -EAGAIN. */
+static int update_timers_of_subjects(session *own)
 {
     int result = 0;
 
     for (uint32_t i = 0; i < own->count && result == 0; i++) {
         subject *one = &own->subjects[i];
-        /* acquire: pairs with domi_samples_enable_thread(), so that the clock is seen. */
+        /* acquire: pairs with the release of the tid in domi_samples_enable_thread(), so that the
+         * thread's CPU clock is seen. */
         uint64_t tid = atomic_load_explicit((domi_counter *)(uintptr_t)&one->sampled->tid,
                                             memory_order_acquire);
         if (tid == one->tid)
             continue;
-        stop_timer(one);
+        stop_timer_of_subject(one);
         one->tid = tid;
         if (tid != 0)
-            result = start_timer(one, tid, own->options.frequency);
+            result = start_timer_of_subject(one, tid, own->options.frequency);
     }
     return result;
 }
@@ -121,8 +128,9 @@ static uint32_t count_subjects(const domus_system *system)
     return count;
 }
 
-/* Make what a session needs. Returns 0; -ENOMEM. free_session() follows in both cases. */
-static int init_session(session *own)
+/* Make what the session of a profile needs: its buffer of samples and its subjects. Returns 0;
+ * -ENOMEM. free_session_of_profile() follows in both cases. */
+static int init_session_of_profile(session *own)
 {
     domus_system *system = own->system;
 
@@ -141,14 +149,15 @@ static int init_session(session *own)
     return 0;
 }
 
-static void free_session(session *own)
+static void free_session_of_profile(session *own)
 {
     domi_memory_free(own->samples.words);
     domi_memory_free(own->subjects);
 }
 
-/* True if nobody waits for the profile any more, or the system has begun to stop. The profile ends
- * then, because the drain waits for answers, and an answer may wait for the profile. */
+/* True if the caller does not want the profile any more, or the system has begun to stop. The
+ * profile then ends early, because the drain waits for answers, and an answer may wait for the
+ * profile. */
 static bool is_profile_ending(const session *own)
 {
     const domus_cpu_profile_options *options = &own->options;
@@ -157,7 +166,7 @@ static bool is_profile_ending(const session *own)
            (options->is_over != NULL && options->is_over(options->context));
 }
 
-static void wait_until_session_ends(domus_system *system, uint64_t wait_ns)
+static void wait_for_change_of_system(domus_system *system, uint64_t wait_ns)
 {
     const struct timespec until = domi_clock_deadline_after(wait_ns);
 
@@ -166,29 +175,30 @@ static void wait_until_session_ends(domus_system *system, uint64_t wait_ns)
     pthread_mutex_unlock(&system->mutex);
 }
 
-/* Sample the threads for the duration of the profile. Returns 0; -EACCES; -EAGAIN. */
-static int sample_threads(session *own, uint64_t *ret_wall_ns)
+/* Sample all subjects for the duration of the profile, and measure how long that took. Returns 0;
+ * -EACCES if no thread can be sampled; -EAGAIN. */
+static int sample_threads_for_duration(session *own, uint64_t *ret_wall_ns)
 {
     domus_system *system = own->system;
     uint64_t from_ns = domi_clock_now(&system->clock);
     uint64_t passed_ns = 0;
-    int result = look_at_threads(own);
+    int result = update_timers_of_subjects(own);
 
     if (result == 0 && count_timed_subjects(own) == 0)
         result = -EACCES;
     while (result == 0 && passed_ns < own->options.duration_ns && !is_profile_ending(own)) {
         uint64_t left_ns = own->options.duration_ns - passed_ns;
-        wait_until_session_ends(system, left_ns < LOOK_NS ? left_ns : LOOK_NS);
-        result = look_at_threads(own);
+        wait_for_change_of_system(system, left_ns < LOOK_NS ? left_ns : LOOK_NS);
+        result = update_timers_of_subjects(own);
         passed_ns = domi_clock_now(&system->clock) - from_ns;
     }
     for (uint32_t i = 0; i < own->count; i++)
-        stop_timer(&own->subjects[i]);
+        stop_timer_of_subject(&own->subjects[i]);
     *ret_wall_ns = passed_ns;
     return result;
 }
 
-static void sum_up_samples(const session *own, domus_cpu_profile_summary *summary)
+static void fill_summary_of_samples(const session *own, domus_cpu_profile_summary *summary)
 {
     summary->samples = atomic_load_explicit(&own->samples.taken, memory_order_relaxed);
     summary->dropped = atomic_load_explicit(&own->samples.dropped, memory_order_relaxed);
@@ -196,8 +206,10 @@ static void sum_up_samples(const session *own, domus_cpu_profile_summary *summar
     summary->threads = count_timed_subjects(own);
 }
 
-/* Make the profile of a session that is over. Returns 0; -ENOMEM. */
-static int make_profile(const session *own, uint64_t wall_ns, domus_cpu_profile **ret_profile)
+/* Make the profile of a session whose sampling is over: its flame and its summary. Returns 0;
+ * -ENOMEM. */
+static int make_profile_of_session(const session *own, uint64_t wall_ns,
+                                   domus_cpu_profile **ret_profile)
 {
     domus_cpu_profile *made = domi_memory_new(sizeof *made);
 
@@ -214,14 +226,15 @@ static int make_profile(const session *own, uint64_t wall_ns, domus_cpu_profile 
         return result;
     }
     made->summary.wall_ns = wall_ns;
-    sum_up_samples(own, &made->summary);
+    fill_summary_of_samples(own, &made->summary);
     *ret_profile = made;
     return 0;
 }
 
 /* --- the verbs -------------------------------------------------------------------------------- */
 
-static int read_options(const domus_cpu_profile_options *given, domus_cpu_profile_options *options)
+static int check_options_of_profile(const domus_cpu_profile_options *given,
+                                    domus_cpu_profile_options *options)
 {
     *options = given != NULL ? *given : (domus_cpu_profile_options){0};
     if (options->duration_ns == 0)
@@ -237,9 +250,9 @@ static int read_options(const domus_cpu_profile_options *given, domus_cpu_profil
     return is_right ? 0 : -EINVAL;
 }
 
-/* Check whether the calling thread may wait for this system. Returns 0; a negative errno of the
- * header. */
-static int check_may_wait(domus_system *system)
+/* Check whether the calling thread may wait for a profile of this system. Returns 0, or a negative
+ * errno that domus/cpu_profile.h lists. */
+static int check_thread_may_wait_for_profile(domus_system *system)
 {
     domi_visit visit;
 
@@ -258,22 +271,22 @@ int domus_cpu_profile_take(domus_system *system, const domus_cpu_profile_options
 {
     session own = {.system = system};
     uint64_t wall_ns = 0;
-    int result = read_options(given, &own.options);
+    int result = check_options_of_profile(given, &own.options);
 
     if (result == 0)
-        result = check_may_wait(system);
+        result = check_thread_may_wait_for_profile(system);
     if (result != 0)
         return result;
-    result = init_session(&own);
+    result = init_session_of_profile(&own);
     if (result == 0)
         result = domi_samples_begin(&own.samples);
     if (result == 0) {
-        result = sample_threads(&own, &wall_ns);
+        result = sample_threads_for_duration(&own, &wall_ns);
         domi_samples_end(&own.samples);
         if (result == 0)
-            result = make_profile(&own, wall_ns, ret_profile);
+            result = make_profile_of_session(&own, wall_ns, ret_profile);
     }
-    free_session(&own);
+    free_session_of_profile(&own);
     return result;
 }
 

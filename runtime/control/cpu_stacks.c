@@ -1,9 +1,9 @@
-/* How samples become stacks.
+/* Makes stacks of functions from the samples of a CPU profile.
  *
- * Each address is looked up once: the addresses of all samples are sorted, and each different one
- * is a *place* with the name and the begin of its function. Then a stack is cut: the functions up
- * to the loop, and if the entry of the behaviour is on the stack, those of the library before it,
- * are left out. */
+ * Each address is looked up once: the addresses of all samples are sorted, and each different
+ * one is a *place* with the name and the begin of its function. Then a stack is cut: the
+ * functions up to the loop are left out, and if the entry of the behaviour is on the stack, so
+ * are the library's functions before that entry. */
 #include "runtime/control/cpu_stacks.h"
 
 #include "base/check.h"
@@ -20,27 +20,29 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* An address in the program's code, and its function. */
+/* A place: an address in the program's code, with its function. */
 typedef struct place {
     uintptr_t at;
-    uintptr_t begin; /* start address of the function; 0: not known */
-    uint32_t name;   /* the number of the function's name in the flame */
+    uintptr_t begin; /* start address of the place's function; 0: not known */
+    uint32_t name;   /* number of the function's name in the flame (flame.h) */
 } place;
 
 typedef struct places {
-    place *all; /* places, sorted by `at` */
+    place *all; /* array of places, sorted by their addresses */
     size_t count;
 } places;
 
-/* A sample of the stack of one thread. */
+/* A sample: the stack of one thread, as it was when the timer fired. */
 typedef struct sample {
     uint64_t head;
-    const domus_behaviour *running; /* behaviour of the actor that ran; NULL: no actor ran */
-    const uint64_t *frames;         /* addresses of the frames, the innermost first */
-    uint32_t depth;                 /* number of frames */
+    /* behaviour of the actor that the thread ran when it was sampled; NULL: it ran none */
+    const domus_behaviour *running;
+    const uint64_t *frames; /* sample's frames as addresses of code, the innermost first */
+    uint32_t depth;         /* number of frames in the sample */
 } sample;
 
-/* Read the sample at `*at`, and move on to the next one. Returns false if there is none. */
+/* Read the sample that begins at index `*at` of the buffer, and move `*at` behind it. Returns false
+ * if no sample is left. */
 static bool read_next_sample(const domi_samples *samples, uint64_t *at, sample *ret_sample)
 {
     if (*at + DOMI_SAMPLE_WORDS > samples->capacity || samples->words[*at] == 0)
@@ -58,14 +60,15 @@ static bool read_next_sample(const domi_samples *samples, uint64_t *at, sample *
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-/* Returns an address in the instruction of a frame. All frames but the innermost are return
- * addresses, and such an address may be the first byte behind a function that does not return. */
+/* Returns an address inside the instruction at which a frame stands. All frames but the innermost
+ * are return addresses, and a return address may be the first byte behind a function that does not
+ * return, so it is taken minus 1. */
 static uintptr_t get_address_in_instruction(const sample *from, uint32_t frame)
 {
     return (uintptr_t)from->frames[frame] - (frame != 0);
 }
 
-static int compare_addresses(const void *left_, const void *right_)
+static int compare_addresses_of_places(const void *left_, const void *right_)
 {
     const place *left = left_;
     const place *right = right_;
@@ -73,7 +76,7 @@ static int compare_addresses(const void *left_, const void *right_)
     return left->at < right->at ? -1 : left->at > right->at;
 }
 
-static size_t count_frames(const domi_samples *samples)
+static size_t count_frames_of_all_samples(const domi_samples *samples)
 {
     size_t count = 0;
     sample one;
@@ -83,7 +86,8 @@ static size_t count_frames(const domi_samples *samples)
     return count;
 }
 
-/* Name each place. Returns 0; -ENOMEM. */
+/* Find the name of each place's function, and give the names numbers in the flame. Returns 0;
+ * -ENOMEM. */
 static int find_names_of_places(places *made, domi_flame *flame)
 {
     char name[DOMUS_CPU_PROFILE_NAME_MAX + 1];
@@ -99,10 +103,12 @@ static int find_names_of_places(places *made, domi_flame *flame)
     return result;
 }
 
-/* Find all places. Returns 0; -ENOMEM. The caller frees `ret_places->all`. */
-static int find_places(const domi_samples *samples, domi_flame *flame, places *ret_places)
+/* Collect the different addresses of all samples as places, with their names. Returns 0; -ENOMEM.
+ * The caller frees `ret_places->all`. */
+static int find_places_of_samples(const domi_samples *samples, domi_flame *flame,
+                                  places *ret_places)
 {
-    size_t count = count_frames(samples);
+    size_t count = count_frames_of_all_samples(samples);
     place *all = domi_memory_new_bytes((count + 1) * sizeof *all);
     size_t kept = 0;
     sample one;
@@ -115,7 +121,7 @@ static int find_places(const domi_samples *samples, domi_flame *flame, places *r
         for (uint32_t i = 0; i < one.depth; i++)
             all[count++] = (place){.at = get_address_in_instruction(&one, i)};
     }
-    qsort(all, count, sizeof *all, compare_addresses);
+    qsort(all, count, sizeof *all, compare_addresses_of_places);
     for (size_t i = 0; i < count; i++) {
         if (kept == 0 || all[kept - 1].at != all[i].at)
             all[kept++] = all[i];
@@ -129,14 +135,14 @@ static const place *find_place_of_frame(const places *known, const sample *from,
     const place wanted = {.at = get_address_in_instruction(from, frame)};
 
     const place *found =
-        bsearch(&wanted, known->all, known->count, sizeof wanted, compare_addresses);
+        bsearch(&wanted, known->all, known->count, sizeof wanted, compare_addresses_of_places);
     DOMI_CHECK(found != NULL);
     return found;
 }
 
 /* --- where a stack begins --------------------------------------------------------------------- */
 
-/* True if a function of the behaviour begins at `begin`. */
+/* True if one of the behaviour's own functions (as a handler) begins at the address `begin`. */
 static bool is_entry_of_behaviour(const domus_behaviour *behaviour, uintptr_t begin)
 {
     const domus_call *calls[] = {&behaviour->on_open, &behaviour->on_read, &behaviour->on_end,
@@ -162,16 +168,17 @@ static bool is_entry_of_behaviour(const domus_behaviour *behaviour, uintptr_t be
            (uintptr_t)behaviour->on_restart == begin;
 }
 
-/* True if at `begin` a function of the library begins that calls functions of users, directly or
- * through others. */
-static bool is_dispatch(uintptr_t begin)
+/* True if at the address `begin` one of the library's functions begins through which all functions
+ * of users are called (the loop, a runner's step, a run of a house). */
+static bool is_function_that_calls_users(uintptr_t begin)
 {
     return begin == (uintptr_t)domi_thread_loop || begin == (uintptr_t)domi_runner_step ||
            begin == (uintptr_t)domi_house_run || begin == (uintptr_t)domi_house_run_lent ||
            begin == (uintptr_t)domi_pooled_run;
 }
 
-/* Returns the number of a sample's frames that are kept, which are the innermost ones. */
+/* Returns how many frames of a sample, counted from the innermost, the profile shows; the frames
+ * further out are the library's loop. */
 static uint32_t count_kept_frames(const places *known, const sample *from, bool *ret_whole)
 {
     uint32_t kept = from->depth;
@@ -181,7 +188,7 @@ static uint32_t count_kept_frames(const places *known, const sample *from, bool 
         uintptr_t begin = find_place_of_frame(known, from, i)->begin;
         if (begin == 0)
             continue;
-        if (is_dispatch(begin)) {
+        if (is_function_that_calls_users(begin)) {
             *ret_whole = true;
             kept = i;
         } else if (from->running != NULL && is_entry_of_behaviour(from->running, begin)) {
@@ -192,7 +199,7 @@ static uint32_t count_kept_frames(const places *known, const sample *from, bool 
     return kept;
 }
 
-static int find_root(domi_flame *flame, const sample *from, uint32_t *ret_name)
+static int find_name_of_stack_root(domi_flame *flame, const sample *from, uint32_t *ret_name)
 {
     const char *root = (from->head & DOMI_SAMPLE_RUNNER) != 0 ? "(runner)" : "(loop)";
 
@@ -201,19 +208,20 @@ static int find_root(domi_flame *flame, const sample *from, uint32_t *ret_name)
     return domi_flame_find_name(flame, root, ret_name);
 }
 
-static int add_sample(const places *known, const sample *from, domi_flame *flame)
+static int add_sample_to_flame(const places *known, const sample *from, domi_flame *flame)
 {
     uint32_t names[DOMI_FLAME_DEPTH_MAX];
     uint32_t depth = 1;
     bool is_whole;
     uint32_t kept = count_kept_frames(known, from, &is_whole);
-    int result = find_root(flame, from, &names[0]);
+    int result = find_name_of_stack_root(flame, from, &names[0]);
 
     if (result == 0 && !is_whole)
         result = domi_flame_find_name(flame, "(cut)", &names[depth++]);
     while (result == 0 && kept-- > 0) {
         const place *one = find_place_of_frame(known, from, kept);
-        /* Functions without a name count as one function, as long as they are of one module. */
+        /* Frames in a row whose functions have no name are shown as one frame if they are in the
+         * same module. */
         if (one->begin != 0 || names[depth - 1] != one->name)
             names[depth++] = one->name;
     }
@@ -225,10 +233,10 @@ int domi_cpu_stacks_add(const domi_samples *samples, domi_flame *flame)
 {
     places known = {0};
     sample one;
-    int result = find_places(samples, flame, &known);
+    int result = find_places_of_samples(samples, flame, &known);
 
     for (uint64_t at = 0; result == 0 && read_next_sample(samples, &at, &one);)
-        result = add_sample(&known, &one, flame);
+        result = add_sample_to_flame(&known, &one, flame);
     domi_memory_free(known.all);
     domi_flame_sort(flame);
     return result;

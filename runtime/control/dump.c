@@ -1,8 +1,8 @@
 /* This file makes dumps; domus/dump.h is the manual.
  *
  * An actor on each thread, the inspector, is asked from outside and describes the houses of its
- * home into a sheet. A sheet has a count of holders: a thread that is stuck keeps its own, and
- * writes into it when no dump waits for it any more. Inspectors are spawned with the first dump. */
+ * home into a sheet. A sheet counts its holders: a stuck thread keeps its sheet, and writes into
+ * it even when no dump waits for that any more. Inspectors are spawned with the first dump. */
 #include "runtime/control/dump_page.h"
 #include "runtime/control/dump_pools.h"
 #include "runtime/outside/detached.h"
@@ -24,50 +24,54 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The payload of an ask to an inspector: what to describe, and where to write it. */
+/* The payload of an ask to an inspector: which actors of its thread to describe, and where to write
+ * the text. */
 typedef struct sheet {
-    /* number of holders, the asker and the inspector; the last one frees the sheet */
+    /* number of the sheet's holders, at first the asker and the inspector; the last one frees the
+     * sheet */
     _Atomic uint32_t holders;
-    bool only_one;       /* whether to describe the actor `one` only */
-    domus_address one;   /* actor to describe, if `only_one` */
-    domi_dump_page page; /* actors to describe, if not `only_one` */
-    int result;          /* 0, or the negative errno with which nothing was described */
-    domi_text text;      /* text written so far; its bytes lie in `room` */
-    char room[];         /* memory of the text */
+    bool only_one;       /* whether the inspector describes only the actor `one` */
+    domus_address one;   /* address of the actor to describe, if `only_one` */
+    domi_dump_page page; /* page of the actors to describe (dump_page.h), if not `only_one` */
+    int result;     /* 0, or the negative errno for which the inspector has described nothing */
+    domi_text text; /* text that the inspector has written so far; its bytes lie in `room` */
+    char room[];    /* memory for the bytes of the sheet's text */
 } sheet;
 
-static void release_sheet(sheet *done)
+static void release_hold_on_sheet(sheet *done)
 {
-    /* acq_rel: the other holder has written and read all it wants before the sheet is freed. */
+    /* acq_rel: each holder's reads and writes of the sheet come before the last holder frees it. */
     if (atomic_fetch_sub_explicit(&done->holders, 1, memory_order_acq_rel) == 1)
         domi_memory_free(done);
 }
 
-static void release_payload(void *payload)
+static void release_sheet_of_payload(void *payload)
 {
-    release_sheet(*(sheet **)payload);
+    release_hold_on_sheet(*(sheet **)payload);
 }
 
 static const domus_type describe_type = {
-    .name = "describe", .size = sizeof(sheet *), .release = release_payload};
+    .name = "describe", .size = sizeof(sheet *), .release = release_sheet_of_payload};
 static const domus_type described_type = {.name = "described"};
 
 /* --- an inspector ----------------------------------------------------------------------------- */
 
 typedef struct walk {
-    domi_manager *manager; /* manager whose houses are described */
-    sheet *sheet;          /* sheet on which they are described */
-    bool channels;         /* whether this walk describes channels, or otherwise all other actors */
+    domi_manager *manager; /* manager whose houses the walk describes */
+    sheet *sheet;          /* sheet into which the walk's houses are described */
+    bool channels; /* true: the walk describes channels only; false: all other actors only */
 } walk;
 
-static int inspect_thread(domus_stack *stack, void *self, const void *payload);
+static int on_ask_describe_houses_of_thread(domus_stack *stack, void *self, const void *payload);
 
 static const domus_behaviour inspector = {
     .name = "inspector",
-    .on = (const domus_on[]){{&describe_type, inspect_thread, 0}, {NULL, NULL, 0}},
+    .on =
+        (const domus_on[]){{&describe_type, on_ask_describe_houses_of_thread, 0}, {NULL, NULL, 0}},
 };
 
-static bool describe_house(const domi_manager *manager, const domi_house *house, domi_text *text)
+static bool describe_house_as_a_whole(const domi_manager *manager, const domi_house *house,
+                                      domi_text *text)
 {
     size_t before = text->length;
 
@@ -75,36 +79,38 @@ static bool describe_house(const domi_manager *manager, const domi_house *house,
     return domi_text_keep_whole(text, before);
 }
 
-/* True if the house is that of a channel. Its kind is looked at first, because another thread may
- * run a house of another kind. */
-static bool is_channel(const domi_house *house)
+/* True if the house is that of a channel. The behaviour's kind is looked at first, because another
+ * thread may run the house of a state actor meanwhile, and its further fields must not be read
+ * then. */
+static bool is_house_of_channel(const domi_house *house)
 {
     return domi_house_behaviour(house)->kind == DOMUS_CHANNELS && domi_house_is_channel(house);
 }
 
-/* Describe one house, if there is room. */
-static void visit_house(void *house_, void *context)
+/* Describe the house of a living actor into the walk's sheet, if the actor is wanted and the sheet
+ * has room. */
+static void describe_house_if_wanted(void *house_, void *context)
 {
     const domi_house *house = house_;
     walk *now = context;
 
     if (!domi_slots_is_alive(house) || domi_house_behaviour(house) == &inspector ||
-        is_channel(house) != now->channels)
+        is_house_of_channel(house) != now->channels)
         return;
     if (domi_dump_count_house(&now->sheet->page, house))
         domi_dump_record_result(&now->sheet->page,
-                                describe_house(now->manager, house, &now->sheet->text));
+                                describe_house_as_a_whole(now->manager, house, &now->sheet->text));
 }
 
-/* Describe all actors of the thread. Channels come last, because very many of them would leave no
- * room for the others. */
+/* Describe all actors of the inspector's thread. Channels come last, because very many of them
+ * would leave no room for the others. */
 static void describe_all_actors(domi_manager *manager, sheet *asked)
 {
-    domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked, false});
-    domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked, true});
+    domi_slots_walk_shared(manager, describe_house_if_wanted, &(walk){manager, asked, false});
+    domi_slots_walk_shared(manager, describe_house_if_wanted, &(walk){manager, asked, true});
 }
 
-static int inspect_thread(domus_stack *stack, void *self, const void *payload)
+static int on_ask_describe_houses_of_thread(domus_stack *stack, void *self, const void *payload)
 {
     sheet *asked = *(sheet *const *)payload;
     domi_manager *manager = stack->manager;
@@ -115,7 +121,7 @@ static int inspect_thread(domus_stack *stack, void *self, const void *payload)
         describe_all_actors(manager, asked);
     else if (!domi_slots_is_alive(one) || domi_house_address(one).lease != asked->one.lease)
         asked->result = -ESTALE;
-    else if (!describe_house(manager, one, &asked->text))
+    else if (!describe_house_as_a_whole(manager, one, &asked->text))
         asked->result = -EMSGSIZE;
     return domus_reply(stack, &described_type, NULL);
 }
@@ -134,7 +140,7 @@ static int spawn_inspectors(domus_system *system)
     for (uint32_t i = 0; i < system->count && result == 0; i++) {
         if (system->inspectors[i].house != NULL)
             continue;
-        /* No inspector is spawned once a stop has begun. */
+        /* inspectors are spawned only while the system runs: a stop would wait for them */
         result = system->stage != DOMI_STAGE_RUNNING
                      ? -ESHUTDOWN
                      : domi_house_spawn_child(&system->outside, NULL, &system->threads[i].manager,
@@ -143,13 +149,14 @@ static int spawn_inspectors(domus_system *system)
     return result;
 }
 
-static sheet *make_sheet(size_t size, const domus_address *one, const domus_dump_filter *filter)
+static sheet *make_sheet_for_inspector(size_t size, const domus_address *one,
+                                       const domus_dump_filter *filter)
 {
     sheet *made = domi_memory_new(sizeof *made + size);
 
     if (made == NULL)
         return NULL;
-    /* one holder is the caller, one the ask */
+    /* the first two holders of the sheet: the caller, and the ask to the inspector */
     atomic_store_explicit(&made->holders, 2, memory_order_relaxed);
     made->text = (domi_text){.at = made->room, .size = size};
     made->only_one = one != NULL;
@@ -159,26 +166,26 @@ static sheet *make_sheet(size_t size, const domus_address *one, const domus_dump
     return made;
 }
 
-/* The part that one thread has in a dump. */
+/* A part of a dump: that of one thread. */
 typedef struct part {
-    sheet *sheet;       /* sheet that the inspector of the thread gets */
-    int result;         /* 0, or the negative errno with which the thread has not answered */
-    domi_asking asking; /* ask to the inspector that is under way */
+    sheet *sheet;       /* sheet that the inspector of the part's thread gets */
+    int result;         /* 0, or the negative errno for which the part's thread has not answered */
+    domi_asking asking; /* the ask to the part's inspector, while it is under way */
 } part;
 
-/* Ask one inspector for its thread's part. If `one->result` is 0 then, end_dump() has to follow,
- * and sets the final result. */
-static void begin_dump(domus_system *system, part *one, uint32_t thread, size_t size,
-                       const domus_address *address, const domus_dump_filter *filter)
+/* Ask the inspector of one thread for its part of the dump. If `one->result` is 0 then,
+ * end_part_of_thread() has to follow, which waits for the answer and sets the final result. */
+static void begin_part_of_thread(domus_system *system, part *one, uint32_t thread, size_t size,
+                                 const domus_address *address, const domus_dump_filter *filter)
 {
-    one->sheet = make_sheet(size, address, filter);
+    one->sheet = make_sheet_for_inspector(size, address, filter);
     one->result = one->sheet == NULL
                       ? -ENOMEM
                       : domi_asking_begin(system, &one->asking, system->inspectors[thread],
                                           &describe_type, &one->sheet, DOMUS_DUMP_WAIT_NS, NULL);
 }
 
-static void end_dump(domus_system *system, part *one)
+static void end_part_of_thread(domus_system *system, part *one)
 {
     if (one->result == 0)
         one->result = domi_asking_wait(system, &one->asking);
@@ -205,10 +212,12 @@ static void add_part_of_thread(domus_system *system, domi_text *text, uint32_t t
     }
 }
 
-/* Detached actors, and outsiders, may be anywhere in their own code, so they are only counted. */
-static void add_detached(domus_system *system, domi_text *text)
+/* Add how many detached actors and outsiders are busy. They may be anywhere in their own code, so a
+ * dump only counts them. */
+static void add_counts_of_detached_actors(domus_system *system, domi_text *text)
 {
-    uint32_t busy[2] = {0, 0}; /* detached actors, and outsiders, are counted */
+    uint32_t busy[2] = {
+        0, 0}; /* busy[0] counts the detached actors that handle, busy[1] the outsiders */
 
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->detached_count; i++)
@@ -220,31 +229,32 @@ static void add_detached(domus_system *system, domi_text *text)
         domi_text_add(text, "%" PRIu32 " outsiders are not described\n", busy[1]);
 }
 
-#define LINES_BYTES 256u /* the part of a thread's share that describes the thread itself */
+/* bytes of a thread's share of the text that are kept for the lines about the thread itself */
+#define LINES_BYTES 256u
 
 static_assert(DOMUS_DUMP_BYTES_MIN > 2 * LINES_BYTES, "most of a text is about actors");
 
-/* Ask all inspectors before waiting for the first one, so that all stuck threads together
- * cost one wait. */
-static int dump_all_threads(domus_system *system, const domus_dump_filter *filter, part *parts,
-                            domi_text *text)
+/* Write the parts of all threads into a dump. All inspectors are asked before the first one is
+ * waited for, so that all stuck threads together cost one wait. */
+static int write_dump_of_all_threads(domus_system *system, const domus_dump_filter *filter,
+                                     part *parts, domi_text *text)
 {
     size_t whole = text->size / (system->count + system->pool_count);
     size_t share = whole - LINES_BYTES;
     bool memory = true;
 
     for (uint32_t i = 0; i < system->count; i++)
-        begin_dump(system, &parts[i], i, share, NULL, filter);
+        begin_part_of_thread(system, &parts[i], i, share, NULL, filter);
     for (uint32_t i = 0; i < system->count; i++)
-        end_dump(system, &parts[i]);
+        end_part_of_thread(system, &parts[i]);
     for (uint32_t i = 0; i < system->count; i++) {
         add_part_of_thread(system, text, i, &parts[i]);
         memory = memory && parts[i].result != -ENOMEM;
         if (parts[i].sheet != NULL)
-            release_sheet(parts[i].sheet);
+            release_hold_on_sheet(parts[i].sheet);
     }
     domi_dump_describe_pools(system, filter, text, whole - LINES_BYTES);
-    add_detached(system, text);
+    add_counts_of_detached_actors(system, text);
     DOMI_CHECK(text->length < text->size);
     return memory ? 0 : -ENOMEM;
 }
@@ -252,12 +262,14 @@ static int dump_all_threads(domus_system *system, const domus_dump_filter *filte
 /* Enter the outside (visit.h), and make sure that each thread has an inspector. Returns 0, and then
  * the caller leaves the outside; -EDEADLK on a thread of the system; -EOPNOTSUPP in a simulation;
  * otherwise what the enter or the spawn returned. */
-static int enter_with_inspectors(domus_system *system, domi_visit *ret_visit)
+static int enter_outside_with_inspectors(domus_system *system, domi_visit *ret_visit)
 {
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
     if (system->simulator != NULL)
-        return -EOPNOTSUPP; /* in a simulation nobody would take a step while the caller waits */
+        /* in a simulation the inspector would never run, because its thread takes no step while
+         * the caller waits */
+        return -EOPNOTSUPP;
     int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
     if (result != 0)
         return result;
@@ -279,20 +291,20 @@ int domus_dump_some(domus_system *system, const domus_dump_filter *filter, char 
 
     if (size / (system->count + system->pool_count) < DOMUS_DUMP_BYTES_MIN)
         return -EINVAL;
-    int result = enter_with_inspectors(system, &visit);
+    int result = enter_outside_with_inspectors(system, &visit);
     if (result != 0)
         return result;
     part *parts = domi_memory_new(system->count * sizeof *parts);
-    result = parts != NULL ? dump_all_threads(system, filter, parts, &text) : -ENOMEM;
+    result = parts != NULL ? write_dump_of_all_threads(system, filter, parts, &text) : -ENOMEM;
     domi_memory_free(parts);
     domi_outside_leave(system, &visit);
     return result;
 }
 
-/* Returns the index of the manager on which an address lives; UINT32_MAX if it is not a manager of
- * this system. Reading the slot is safe, because it exists as long as the system. A router or group
- * lives on no thread; it counts as an actor that is not described. */
-static uint32_t find_index_of_home(const domus_system *system, domus_address address)
+/* Returns the index of the thread on which the actor of an address lives; UINT32_MAX if that is no
+ * thread of this system. Reading the slot is safe, because it exists as long as the system. A
+ * router or group lives on no thread, and counts as an actor that is not described. */
+static uint32_t find_thread_index_of_actor(const domus_system *system, domus_address address)
 {
     if (address.house == NULL)
         return UINT32_MAX;
@@ -309,13 +321,13 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
 
     if (size < DOMUS_DUMP_BYTES_MIN)
         return -EINVAL;
-    int result = enter_with_inspectors(system, &visit);
+    int result = enter_outside_with_inspectors(system, &visit);
     if (result != 0)
         return result;
-    uint32_t home = find_index_of_home(system, address);
+    uint32_t home = find_thread_index_of_actor(system, address);
     if (home < system->count) {
-        begin_dump(system, &one, home, size, &address, NULL);
-        end_dump(system, &one);
+        begin_part_of_thread(system, &one, home, size, &address, NULL);
+        end_part_of_thread(system, &one);
     } else if (home != UINT32_MAX && home != system->count && address.house->home->pooled != NULL) {
         domi_text text = {.at = at, .size = size};
         one.result = domi_dump_describe_pooled(system, address, &text);
@@ -330,7 +342,7 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
     if (result == 0)
         memcpy(at, one.sheet->text.at, one.sheet->text.length + 1);
     if (one.sheet != NULL)
-        release_sheet(one.sheet);
+        release_hold_on_sheet(one.sheet);
     domi_outside_leave(system, &visit);
     return result;
 }

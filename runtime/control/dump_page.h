@@ -1,8 +1,8 @@
-/* The actors of one thread or pool that a dump describes: those of a behaviour, from one on, as
- * many as are wanted and fit.
+/* The page of a dump: which actors of a thread or pool the dump describes. It names a behaviour,
+ * the first actor that is wanted, and how many are.
  *
- * Once one actor did not fit, all that follow are left out, too, so that the dump is not a
- * selection of small ones. Thread: the one that describes the actors. */
+ * Once an actor did not fit into the text, all that follow are left out, too, so that the dump
+ * is not a selection of small actors. Thread: the one that describes the actors. */
 #ifndef DOMI_RUNTIME_CONTROL_DUMP_PAGE_H
 #define DOMI_RUNTIME_CONTROL_DUMP_PAGE_H
 
@@ -14,18 +14,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOMI_DUMP_NAME_SIZE 64 /* size in bytes of a behaviour's name, with its NUL */
+#define DOMI_DUMP_NAME_SIZE 64 /* size in bytes of the behaviour's name in a page, with its NUL */
 
 typedef struct domi_dump_page {
-    char behaviour[DOMI_DUMP_NAME_SIZE]; /* name of the behaviour; "": all behaviours */
-    uint32_t from, count;                /* fields `from` and `count` of domus_dump_filter */
-    uint32_t houses;                     /* number of houses of that behaviour that were met */
-    uint32_t described;                  /* number of these houses that the text has */
-    uint32_t left_out;                   /* number of these houses that did not fit */
+    char behaviour[DOMI_DUMP_NAME_SIZE]; /* name of the behaviour whose actors the page has; "": all
+                                            behaviours */
+    /* first actor that is wanted, and how many are: the fields of domus_dump_filter */
+    uint32_t from, count;
+    uint32_t houses;    /* number of houses of the wanted behaviour that the walk has met */
+    uint32_t described; /* number of wanted houses that are described in the text */
+    uint32_t left_out;  /* number of wanted houses that did not fit into the text */
 } domi_dump_page;
 
-/* Begin a page. `filter` may be NULL, and is copied: a thread that is stuck reads the page when its
- * dump is given up. */
+/* Begin a page of a dump. `filter` may be NULL. It is copied, because a stuck thread still reads
+ * the page when the caller has given up its dump. */
 static inline void domi_dump_page_init(domi_dump_page *page, const domus_dump_filter *filter)
 {
     *page = (domi_dump_page){.houses = 0};
@@ -37,7 +39,7 @@ static inline void domi_dump_page_init(domi_dump_page *page, const domus_dump_fi
         snprintf(page->behaviour, sizeof page->behaviour, "%s", filter->behaviour);
 }
 
-/* Count a house whose actor lives. Returns whether it is to be described: then
+/* Count a house whose actor lives. Returns whether the page wants it described: then
  * domi_dump_record_result() follows. */
 static inline bool domi_dump_count_house(domi_dump_page *page, const domi_house *house)
 {
@@ -53,7 +55,7 @@ static inline bool domi_dump_count_house(domi_dump_page *page, const domi_house 
     return false;
 }
 
-/* Note whether a house that was wanted has been described, or did not fit. */
+/* Record in the page whether a wanted house was described, or did not fit into the text. */
 static inline void domi_dump_record_result(domi_dump_page *page, bool is_described)
 {
     page->described += is_described;

@@ -1,8 +1,8 @@
 /* This file describes the actors of pools for a dump.
  *
- * An actor of a pool that is idle, which most of those are that wait for something, is taken for
- * the moment as a runner takes it, and described. One that is scheduled or runs is only named: its
- * runner is about to change what would be said. */
+ * An idle actor of a pool (most of those that wait for something are idle) is borrowed for a
+ * moment, as a runner takes it, and described. An actor that is scheduled or runs is only named,
+ * because its runner is about to change what would be said. */
 #include "runtime/control/dump_pools.h"
 
 #include "runtime/control/dump_page.h"
@@ -20,19 +20,21 @@
 #include <inttypes.h>
 #include <time.h>
 
-#define MOMENT_NS  UINT64_C(1000000)
-#define HEAD_BYTES 128u /* least part of a pool's share that its own lines get */
+#define MOMENT_NS UINT64_C(1000000)
+/* least bytes of a pool's share that are kept for the lines about the pool itself */
+#define HEAD_BYTES 128u
 
 typedef struct walk {
     domus_system *system;
     domi_text *text;
-    domi_dump_page page; /* actors to describe */
+    domi_dump_page page; /* page of the pool's actors to describe (dump_page.h) */
 } walk;
 
-static void describe_pooled_house(const walk *now, domi_house *house, domi_text *text)
+static void describe_or_name_pooled_house(const walk *now, domi_house *house, domi_text *text)
 {
     if (domi_pooled_borrow(house)) {
-        if (domi_slots_is_alive(house)) /* the actor may have ended before its house was borrowed */
+        /* the actor may have ended between the walk's first look and this borrow */
+        if (domi_slots_is_alive(house))
             domi_house_describe(&now->system->outside, house, text);
         domi_pooled_give_back(house->home->pooled, house);
         return;
@@ -41,8 +43,9 @@ static void describe_pooled_house(const walk *now, domi_house *house, domi_text 
     domi_text_add(text, ": scheduled, or its handler runs\n");
 }
 
-/* Describe a house as a whole or not at all. */
-static void describe_wanted_house(void *house_, void *context)
+/* Describe the house of a pool's actor, if the page wants it; the text gets the description as a
+ * whole or not at all. */
+static void describe_pooled_house_if_wanted(void *house_, void *context)
 {
     domi_house *house = house_;
     walk *now = context;
@@ -50,11 +53,11 @@ static void describe_wanted_house(void *house_, void *context)
 
     if (!domi_slots_is_alive(house) || !domi_dump_count_house(&now->page, house))
         return;
-    describe_pooled_house(now, house, now->text);
+    describe_or_name_pooled_house(now, house, now->text);
     domi_dump_record_result(&now->page, domi_text_keep_whole(now->text, before));
 }
 
-static void add_runners(const domus_pool *pool, domi_text *text)
+static void add_runners_in_handlers(const domus_pool *pool, domi_text *text)
 {
     for (uint32_t i = 0; i < pool->count; i++) {
         const domus_behaviour *running = domi_manager_running(&pool->runners[i]->manager);
@@ -64,16 +67,16 @@ static void add_runners(const domus_pool *pool, domi_text *text)
     }
 }
 
-static void dump_pool(domus_system *system, domus_pool *pool, const domus_dump_filter *filter,
-                      domi_text *all, size_t share)
+static void add_part_of_pool(domus_system *system, domus_pool *pool,
+                             const domus_dump_filter *filter, domi_text *all, size_t share)
 {
     domi_text text = {.at = all->at + all->length, .size = share - HEAD_BYTES};
     walk now = {.system = system, .text = &text};
 
     domi_dump_page_init(&now.page, filter);
     domi_text_add(&text, "pool %s:\n", pool->settings->name);
-    add_runners(pool, &text);
-    domi_slots_walk_shared(&pool->home, describe_wanted_house, &now);
+    add_runners_in_handlers(pool, &text);
+    domi_slots_walk_shared(&pool->home, describe_pooled_house_if_wanted, &now);
     text.size = share;
     domi_text_add(&text, "pool %s: %" PRIu32 " actors", pool->settings->name, now.page.houses);
     if (now.page.left_out != 0)
@@ -86,11 +89,12 @@ void domi_dump_describe_pools(domus_system *system, const domus_dump_filter *fil
                               domi_text *text, size_t share)
 {
     for (uint32_t i = 0; i < system->pool_count; i++)
-        dump_pool(system, system->pools[i], filter, text, share);
+        add_part_of_pool(system, system->pools[i], filter, text, share);
 }
 
-/* No signal is sent when a turn ends, so a thread that waits for the end of a turn polls. */
-static void wait_for_next_poll(domus_system *system)
+/* Wait for a moment before the next look at a pooled actor: no signal is sent when its turn ends,
+ * so the thread that describes it polls. */
+static void sleep_until_next_poll(domus_system *system)
 {
     const struct timespec next = domi_clock_deadline_after(MOMENT_NS);
 
@@ -112,7 +116,7 @@ int domi_dump_describe_pooled(domus_system *system, domus_address address, domi_
             break;
         if (domi_clock_now(&system->clock) >= until_ns)
             return -ETIMEDOUT;
-        wait_for_next_poll(system);
+        sleep_until_next_poll(system);
     }
     if (!domi_slots_is_alive(house) || domi_house_address(house).lease != address.lease)
         result = -ESTALE;

@@ -1,5 +1,5 @@
-/* Tables that libraries and programs show of themselves: they are added, removed, and read into
- * rows that belong to the reader. */
+/* Tables of figures (domus/figures.h) that libraries and programs show of themselves: the tables
+ * are added, removed, and read into rows that belong to the reader. */
 #include "runtime/control/figures.h"
 
 #include "base/memory.h"
@@ -12,8 +12,8 @@
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* True for 1..31 small letters, digits and '_'. */
-static bool is_name_valid(const char *name)
+/* True if a name of a table or column has 1..31 small letters, digits and '_'. */
+static bool is_name_of_figures_valid(const char *name)
 {
     size_t length = name != NULL ? strnlen(name, LETTERS_MAX + 1) : 0;
 
@@ -21,7 +21,7 @@ static bool is_name_valid(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
 }
 
-static uint32_t count_words(const domus_figure_column *column)
+static uint32_t count_words_of_state_column(const domus_figure_column *column)
 {
     uint32_t count = 0;
 
@@ -30,24 +30,25 @@ static uint32_t count_words(const domus_figure_column *column)
     return count;
 }
 
-/* Returns whether a table is valid. Columns that are labels come first. */
-static bool is_table_valid(const domus_figures_table *table)
+/* Returns whether a table of figures is valid: its names, its number of columns, and its labels,
+ * which must be the first columns. */
+static bool is_table_of_figures_valid(const domus_figures_table *table)
 {
-    if (!is_name_valid(table->set) || !is_name_valid(table->name) || table->title == NULL ||
-        table->read == NULL || table->columns_count == 0 ||
+    if (!is_name_of_figures_valid(table->set) || !is_name_of_figures_valid(table->name) ||
+        table->title == NULL || table->read == NULL || table->columns_count == 0 ||
         table->columns_count > DOMUS_FIGURES_COLUMNS_MAX)
         return false;
     for (uint32_t i = 0; i < table->columns_count; i++) {
         const domus_figure_column *column = &table->columns[i];
         bool is_late = i >= DOMUS_FIGURES_LABELS_MAX ||
                        (i > 0 && table->columns[i - 1].kind != DOMUS_FIGURE_LABEL);
-        bool is_text_column =
+        bool has_column_texts =
             column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT;
-        uint32_t words = count_words(column);
-        if (!is_name_valid(column->name) || column->title == NULL ||
+        uint32_t words = count_words_of_state_column(column);
+        if (!is_name_of_figures_valid(column->name) || column->title == NULL ||
             (unsigned)column->kind > DOMUS_FIGURE_TIME ||
             (column->metric != NULL &&
-             (is_text_column || column->help == NULL || table->is_list)) ||
+             (has_column_texts || column->help == NULL || table->is_list)) ||
             (column->kind == DOMUS_FIGURE_STATE) != (words > 0 && words <= WORDS_MAX) ||
             (column->kind == DOMUS_FIGURE_LABEL && is_late))
             return false;
@@ -60,7 +61,7 @@ int domus_figures_add(domus_system *system, const domus_figures_table *table, vo
     domi_figures *figures = &system->figures;
     int error = 0;
 
-    if (!is_table_valid(table))
+    if (!is_table_of_figures_valid(table))
         return -EINVAL;
     if (domi_system_is_forked(system))
         return -ECHILD;
@@ -122,9 +123,9 @@ const domus_figures_table *domus_figures_at(domus_system *system, uint32_t index
 /* --- rows --------------------------------------------------------------------------------------
  */
 
-/* Grow a block that has room for `room` bytes, of which `used` are in use, to room for `wanted`
- * bytes. Returns the block; NULL without memory, and then the old one is as it was. */
-static void *grow_block(void *block, uint64_t *room, uint64_t wanted, uint64_t first)
+/* Grow a block of memory from `*room` to at least `wanted` bytes; a new block has `first` bytes.
+ * Returns the grown block; NULL without memory, and then the old block is as it was. */
+static void *grow_block_of_shot(void *block, uint64_t *room, uint64_t wanted, uint64_t first)
 {
     uint64_t next = *room != 0 ? *room : first;
 
@@ -139,8 +140,9 @@ static void *grow_block(void *block, uint64_t *room, uint64_t wanted, uint64_t f
     return grown;
 }
 
-/* Make room for one more row in a shot. Returns false without memory. */
-static bool make_room_for_row(domus_figures_shot *to)
+/* Make room for one more row in a shot, which is a copy of a table's rows. Returns false without
+ * memory. */
+static bool make_room_for_row_of_shot(domus_figures_shot *to)
 {
     uint64_t row = to->table->columns_count * sizeof(domus_figure);
     uint64_t texts = to->table->columns_count * (uint64_t)DOMUS_FIGURES_TEXT_SIZE;
@@ -148,27 +150,27 @@ static bool make_room_for_row(domus_figures_shot *to)
     if (to->count == to->room) {
         uint32_t room = to->room != 0 ? 2 * to->room : 16;
         uint64_t cells_room = to->room * row, marks_room = to->room * sizeof(bool);
-        void *cells = grow_block(to->cells, &cells_room, room * row, room * row);
+        void *cells = grow_block_of_shot(to->cells, &cells_room, room * row, room * row);
         if (cells == NULL)
             return false;
         to->cells = cells;
         void *marks =
-            grow_block(to->is_past, &marks_room, room * sizeof(bool), room * sizeof(bool));
+            grow_block_of_shot(to->is_past, &marks_room, room * sizeof(bool), room * sizeof(bool));
         if (marks == NULL)
             return false;
         to->is_past = marks;
         to->room = room;
     }
-    void *grown = grow_block(to->texts, &to->texts_room, to->texts_size + texts, 2048);
+    void *grown = grow_block_of_shot(to->texts, &to->texts_room, to->texts_size + texts, 2048);
     if (grown == NULL)
         return false;
     to->texts = grown;
     return true;
 }
 
-/* Copy a text behind the other texts of a shot. Returns its offset: texts may move until all are
- * there. */
-static uint64_t add_text(domus_figures_shot *to, const char *text)
+/* Copy a text behind the other texts of a shot. Returns its offset and not its address, because the
+ * block of texts may move until all rows are read. */
+static uint64_t add_text_to_shot(domus_figures_shot *to, const char *text)
 {
     uint64_t place = to->texts_size;
     size_t length = text != NULL ? strnlen(text, DOMUS_FIGURES_TEXT_SIZE - 1) : 0;
@@ -180,7 +182,7 @@ static uint64_t add_text(domus_figures_shot *to, const char *text)
     return place;
 }
 
-static bool is_text_column(const domus_figure_column *column)
+static bool has_column_texts(const domus_figure_column *column)
 {
     return column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT;
 }
@@ -189,28 +191,31 @@ bool domus_figures_put(domus_figures_shot *to, const domus_figure *cells, bool i
 {
     if (to->count >= to->most || to->is_short)
         return false;
-    to->is_short = !make_room_for_row(to);
+    to->is_short = !make_room_for_row_of_shot(to);
     if (to->is_short)
         return false;
     domus_figure *row = &to->cells[(uint64_t)to->count * to->table->columns_count];
     for (uint32_t i = 0; i < to->table->columns_count; i++) {
         const domus_figure_column *column = &to->table->columns[i];
         row[i].text = NULL;
-        row[i].number = is_text_column(column) ? add_text(to, cells[i].text) : cells[i].number;
-        if (column->kind == DOMUS_FIGURE_STATE && row[i].number >= count_words(column))
+        row[i].number =
+            has_column_texts(column) ? add_text_to_shot(to, cells[i].text) : cells[i].number;
+        if (column->kind == DOMUS_FIGURE_STATE &&
+            row[i].number >= count_words_of_state_column(column))
             row[i].number = 0;
     }
     to->is_past[to->count++] = is_past;
     return to->count < to->most;
 }
 
-/* Let the cells point to their texts, which move no more. */
+/* Turn the offsets of texts in the shot's cells into addresses, when all rows are read and the
+ * block of texts moves no more. */
 static void point_cells_at_texts(domus_figures_shot *shot)
 {
     for (uint32_t i = 0; i < shot->count; i++) {
         domus_figure *row = &shot->cells[(uint64_t)i * shot->table->columns_count];
         for (uint32_t k = 0; k < shot->table->columns_count; k++) {
-            if (is_text_column(&shot->table->columns[k]))
+            if (has_column_texts(&shot->table->columns[k]))
                 row[k] = (domus_figure){.text = shot->texts + row[k].number};
         }
     }

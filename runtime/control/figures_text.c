@@ -1,5 +1,6 @@
-/* Prints tables of figures for people, behind the profile: a line for each row, whose first column
- * is its name. Lists are left out, and of a long table the rows behind the first 64. */
+/* Prints tables of figures for people, below the profile: one line for each row of a table, whose
+ * first column is the row's name. Lists are left out, and so are the rows of a long table behind
+ * its first 64. */
 #include "runtime/control/figures.h"
 
 #include "house/dispatch/describe.h"
@@ -10,7 +11,7 @@
 
 #define ROWS_MAX 64u
 
-static void add_words(domi_text *to, bool is_first, const char *words)
+static void add_words_of_state(domi_text *to, bool is_first, const char *words)
 {
     char shown[4 * DOMUS_FIGURES_TEXT_SIZE + 1];
 
@@ -18,7 +19,8 @@ static void add_words(domi_text *to, bool is_first, const char *words)
     domi_text_add(to, is_first ? "%-22s" : " %15s", shown);
 }
 
-static void add_cell(domi_text *to, const domus_figures_shot *shot, uint32_t row, uint32_t column)
+static void add_cell_as_text(domi_text *to, const domus_figures_shot *shot, uint32_t row,
+                             uint32_t column)
 {
     const domus_figure_column *of = &shot->table->columns[column];
     const domus_figure *cell = domus_figures_cell(shot, row, column);
@@ -26,10 +28,10 @@ static void add_cell(domi_text *to, const domus_figures_shot *shot, uint32_t row
     switch (of->kind) {
     case DOMUS_FIGURE_LABEL:
     case DOMUS_FIGURE_TEXT:
-        add_words(to, column == 0, cell->text);
+        add_words_of_state(to, column == 0, cell->text);
         break;
     case DOMUS_FIGURE_STATE:
-        add_words(to, column == 0, of->words[cell->number]);
+        add_words_of_state(to, column == 0, of->words[cell->number]);
         break;
     case DOMUS_FIGURE_TIME:
         domi_text_add(to, " %12.3f ms", (double)cell->number / 1e6);
@@ -43,17 +45,17 @@ static void add_cell(domi_text *to, const domus_figures_shot *shot, uint32_t row
     }
 }
 
-static void add_table(domi_text *to, const domus_figures_shot *shot)
+static void add_table_as_text(domi_text *to, const domus_figures_shot *shot)
 {
     const domus_figures_table *table = shot->table;
 
     domi_text_add(to, "-- %s: %s\n", table->set, table->title);
     for (uint32_t i = 0; i < table->columns_count; i++)
-        add_words(to, i == 0, table->columns[i].title);
+        add_words_of_state(to, i == 0, table->columns[i].title);
     domi_text_add(to, "\n");
     for (uint32_t i = 0; i < shot->count; i++) {
         for (uint32_t k = 0; k < table->columns_count; k++)
-            add_cell(to, shot, i, k);
+            add_cell_as_text(to, shot, i, k);
         domi_text_add(to, "\n");
     }
     if (shot->total > shot->count)
@@ -73,7 +75,7 @@ size_t domi_figures_print(domus_system *system, char *at, size_t size)
             domus_figures_read(system, i, 0, ROWS_MAX, &shot) != 0)
             continue;
         if (shot.count > 0)
-            add_table(&to, &shot);
+            add_table_as_text(&to, &shot);
         domus_figures_free(&shot);
     }
     return to.length;

@@ -1,4 +1,4 @@
-/* The tree of a flame: names, nodes, and the walk over them. */
+/* The tree of a flame (flame.h): its names, its nodes, and the walk over them. */
 #include "runtime/control/flame.h"
 
 #include "base/check.h"
@@ -11,12 +11,14 @@
 #include <string.h>
 
 #define CAPACITY_FIRST 256u
-#define COUNT_MAX      UINT32_MAX /* largest number of nodes, names and bytes, which have 32 bits */
+/* largest number of nodes, of names and of bytes of names in a flame: indices have 32 bits */
+#define COUNT_MAX UINT32_MAX
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
-/* Make room for `more` elements of `size` bytes in an array. Returns 0; -ENOMEM. */
-static int make_room(domi_flame_array *array, size_t more, size_t size)
+/* Make room for `more` elements of `size` bytes each in a growing array of a flame. Returns 0;
+ * -ENOMEM. */
+static int make_room_in_array(domi_flame_array *array, size_t more, size_t size)
 {
     size_t wanted = array->capacity != 0 ? array->capacity : CAPACITY_FIRST;
 
@@ -35,18 +37,18 @@ static int make_room(domi_flame_array *array, size_t more, size_t size)
     return 0;
 }
 
-static domi_flame_node *get_node(domi_flame *flame, uint32_t index)
+static domi_flame_node *get_node_of_flame(domi_flame *flame, uint32_t index)
 {
     return (domi_flame_node *)flame->nodes.at + index;
 }
 
-/* Make a node. Returns 0; -ENOMEM. */
-static int make_node(domi_flame *flame, uint32_t name, uint32_t *ret_index)
+/* Make a node of a flame, without a parent yet. Returns 0; -ENOMEM. */
+static int add_node_to_flame(domi_flame *flame, uint32_t name, uint32_t *ret_index)
 {
-    if (make_room(&flame->nodes, 1, sizeof(domi_flame_node)) != 0)
+    if (make_room_in_array(&flame->nodes, 1, sizeof(domi_flame_node)) != 0)
         return -ENOMEM;
     *ret_index = (uint32_t)flame->nodes.count++;
-    *get_node(flame, *ret_index) = (domi_flame_node){.name = name};
+    *get_node_of_flame(flame, *ret_index) = (domi_flame_node){.name = name};
     return 0;
 }
 
@@ -55,7 +57,7 @@ int domi_flame_init(domi_flame *flame)
     uint32_t top;
 
     memset(flame, 0, sizeof *flame);
-    return make_node(flame, 0, &top);
+    return add_node_to_flame(flame, 0, &top);
 }
 
 void domi_flame_fini(domi_flame *flame)
@@ -69,7 +71,9 @@ void domi_flame_fini(domi_flame *flame)
 
 static uint32_t hash_text_to_bucket(const char *text)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a: the names are those of the program, not of a stranger */
+    /* the hash is FNV-1a without a secret key, because the names come from the program and not
+     * from a stranger */
+    uint32_t hash = 2166136261u;
 
     for (const char *at = text; *at != '\0'; at++)
         hash = (hash ^ (unsigned char)*at) * 16777619u;
@@ -91,8 +95,8 @@ int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_nam
         }
     }
     size_t size = strlen(text) + 1;
-    if (make_room(&flame->names, 1, sizeof(domi_flame_name)) != 0 ||
-        make_room(&flame->texts, size, 1) != 0)
+    if (make_room_in_array(&flame->names, 1, sizeof(domi_flame_name)) != 0 ||
+        make_room_in_array(&flame->texts, size, 1) != 0)
         return -ENOMEM;
     *ret_name = (uint32_t)flame->names.count++;
     ((domi_flame_name *)flame->names.at)[*ret_name] =
@@ -105,19 +109,21 @@ int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_nam
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* Find the child of a node that has this name, or make it. Returns 0; -ENOMEM. */
-static int find_child(domi_flame *flame, uint32_t parent, uint32_t name, uint32_t *ret_child)
+/* Find the child of a node of a flame that has this name, or make it. Returns 0; -ENOMEM. */
+static int find_or_add_child_of_node(domi_flame *flame, uint32_t parent, uint32_t name,
+                                     uint32_t *ret_child)
 {
-    for (uint32_t i = get_node(flame, parent)->first; i != 0; i = get_node(flame, i)->next) {
-        if (get_node(flame, i)->name == name) {
+    for (uint32_t i = get_node_of_flame(flame, parent)->first; i != 0;
+         i = get_node_of_flame(flame, i)->next) {
+        if (get_node_of_flame(flame, i)->name == name) {
             *ret_child = i;
             return 0;
         }
     }
-    if (make_node(flame, name, ret_child) != 0)
+    if (add_node_to_flame(flame, name, ret_child) != 0)
         return -ENOMEM;
-    get_node(flame, *ret_child)->next = get_node(flame, parent)->first;
-    get_node(flame, parent)->first = *ret_child;
+    get_node_of_flame(flame, *ret_child)->next = get_node_of_flame(flame, parent)->first;
+    get_node_of_flame(flame, parent)->first = *ret_child;
     return 0;
 }
 
@@ -127,38 +133,40 @@ int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uin
 
     DOMI_CHECK(depth >= 1 && depth <= DOMI_FLAME_DEPTH_MAX);
     for (uint32_t i = 0; i < depth; i++) {
-        if (find_child(flame, path[i], names[i], &path[i + 1]) != 0)
+        if (find_or_add_child_of_node(flame, path[i], names[i], &path[i + 1]) != 0)
             return -ENOMEM;
     }
     for (uint32_t i = 0; i <= depth; i++)
-        get_node(flame, path[i])->total += weight;
-    get_node(flame, path[depth])->self += weight;
+        get_node_of_flame(flame, path[i])->total += weight;
+    get_node_of_flame(flame, path[depth])->self += weight;
     return 0;
 }
 
-/* Merge two sorted lists of siblings. Returns the first sibling of the merged list. */
-static uint32_t merge_siblings(domi_flame *flame, uint32_t left, uint32_t right)
+/* Merge two sorted lists of sibling nodes into one. Returns the first sibling of the merged
+ * list. */
+static uint32_t merge_sorted_siblings(domi_flame *flame, uint32_t left, uint32_t right)
 {
     uint32_t first = 0;
     uint32_t *link = &first;
 
     while (left != 0 && right != 0) {
-        bool is_left = strcmp(domi_flame_text(flame, get_node(flame, left)->name),
-                              domi_flame_text(flame, get_node(flame, right)->name)) <= 0;
+        bool is_left = strcmp(domi_flame_text(flame, get_node_of_flame(flame, left)->name),
+                              domi_flame_text(flame, get_node_of_flame(flame, right)->name)) <= 0;
         uint32_t *taken = is_left ? &left : &right;
         *link = *taken;
-        link = &get_node(flame, *taken)->next;
+        link = &get_node_of_flame(flame, *taken)->next;
         *taken = *link;
     }
     *link = left != 0 ? left : right;
     return first;
 }
 
-#define LISTS                                                                                      \
-    32u /* list i has 2^i siblings, so these hold all that a number of 32 bits can count */
+/* list i of the merge sort has 2^i siblings, so 32 lists hold as many as a 32-bit number counts */
+#define LISTS 32u
 
-/* Sort a list of siblings, from the bottom up. Returns the first sibling. */
-static uint32_t sort_siblings(domi_flame *flame, uint32_t rest)
+/* Sort a list of sibling nodes by name, with a merge sort from the bottom up. Returns the first
+ * sibling. */
+static uint32_t sort_siblings_by_name(domi_flame *flame, uint32_t rest)
 {
     uint32_t lists[LISTS] = {0};
     uint32_t sorted = 0;
@@ -166,23 +174,24 @@ static uint32_t sort_siblings(domi_flame *flame, uint32_t rest)
     while (rest != 0) {
         uint32_t one = rest;
         uint32_t i = 0;
-        rest = get_node(flame, one)->next;
-        get_node(flame, one)->next = 0;
+        rest = get_node_of_flame(flame, one)->next;
+        get_node_of_flame(flame, one)->next = 0;
         for (; i < LISTS - 1 && lists[i] != 0; i++) {
-            one = merge_siblings(flame, lists[i], one);
+            one = merge_sorted_siblings(flame, lists[i], one);
             lists[i] = 0;
         }
-        lists[i] = merge_siblings(flame, lists[i], one);
+        lists[i] = merge_sorted_siblings(flame, lists[i], one);
     }
     for (uint32_t i = 0; i < LISTS; i++)
-        sorted = merge_siblings(flame, lists[i], sorted);
+        sorted = merge_sorted_siblings(flame, lists[i], sorted);
     return sorted;
 }
 
 void domi_flame_sort(domi_flame *flame)
 {
     for (uint32_t i = 0; i < flame->nodes.count; i++)
-        get_node(flame, i)->first = sort_siblings(flame, get_node(flame, i)->first);
+        get_node_of_flame(flame, i)->first =
+            sort_siblings_by_name(flame, get_node_of_flame(flame, i)->first);
 }
 
 /* --- the walk --------------------------------------------------------------------------------- */

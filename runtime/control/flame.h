@@ -10,25 +10,27 @@
 
 #include <stdbool.h>
 
-/* Most names of a stack: the root of the behaviour, "(cut)", and the functions. */
+/* Most names of a stack in a flame: the root of the behaviour, "(cut)", and the functions. */
 #define DOMI_FLAME_DEPTH_MAX (DOMUS_CPU_PROFILE_DEPTH_MAX + 2)
 
-#define DOMI_FLAME_BUCKETS 4096u /* number of buckets in the table of names */
+#define DOMI_FLAME_BUCKETS 4096u /* number of buckets in a flame's hash table of names */
 
 typedef struct domi_flame_node {
-    uint32_t name;  /* number of the node's name */
-    uint32_t first; /* number of its first child; 0: none */
-    uint32_t next;  /* number of its next sibling; 0: none */
-    uint64_t self;  /* number of stacks that end at the node */
-    uint64_t total; /* number of stacks that go through the node, with those that end there */
+    uint32_t name;  /* node's name, as its number in the flame */
+    uint32_t first; /* number of the node's first child; 0: no child */
+    uint32_t next;  /* number of the node's next sibling; 0: no further sibling */
+    uint64_t self;  /* number of stacks in the flame that end at the node */
+    /* number of stacks in the flame that go through the node, those that end there included */
+    uint64_t total;
 } domi_flame_node;
 
 typedef struct domi_flame_name {
-    uint32_t text; /* offset of the name in `texts` */
-    uint32_t next; /* index, plus 1, of the next name in the same bucket; 0: none */
+    uint32_t text; /* offset of the name's text in `texts` of the flame */
+    /* index, plus 1, of the next name in the same bucket of the hash table; 0: none */
+    uint32_t next;
 } domi_flame_name;
 
-/* An array that grows. */
+/* An array of a flame, which grows by doubling. */
 typedef struct domi_flame_array {
     void *at;
     size_t count;
@@ -36,27 +38,29 @@ typedef struct domi_flame_array {
 } domi_flame_array;
 
 typedef struct domi_flame {
-    domi_flame_array nodes; /* array of domi_flame_node; node 0 is the root and has no name */
-    domi_flame_array names; /* array of domi_flame_name */
-    domi_flame_array texts; /* array of char: the names, each with a NUL */
-    /* index, plus 1, of the first name of each bucket; 0: none */
+    /* nodes of the flame, an array of domi_flame_node; node 0 is the root and has no name */
+    domi_flame_array nodes;
+    domi_flame_array names; /* names in the flame, an array of domi_flame_name */
+    domi_flame_array texts; /* texts of the names, each with a NUL, in an array of char */
+    /* hash table of names: for each bucket the index, plus 1, of its first name; 0: none */
     uint32_t buckets[DOMI_FLAME_BUCKETS];
 } domi_flame;
 
-/* Make an empty flame. Returns 0; -ENOMEM, and there is nothing to free. */
+/* Make a flame without stacks. Returns 0; -ENOMEM, and then there is nothing to free. */
 int domi_flame_init(domi_flame *flame);
 void domi_flame_fini(domi_flame *flame);
 
-/* Find or make the number of a name. Bytes that are no printable ASCII are escaped, a semicolon
- * becomes a colon, and a name of more than DOMUS_CPU_PROFILE_NAME_MAX bytes is cut. Returns 0;
- * -ENOMEM. */
+/* Find the number of a name in a flame, or add the name. Bytes that are no printable ASCII are
+ * escaped, a semicolon becomes a colon, and a name of more than DOMUS_CPU_PROFILE_NAME_MAX bytes is
+ * cut. Returns 0; -ENOMEM. */
 int domi_flame_find_name(domi_flame *flame, const char *text, uint32_t *ret_name);
 
-/* Add `weight` stacks of 1..DOMI_FLAME_DEPTH_MAX names, the outermost first. Returns 0; -ENOMEM,
- * and then the flame is as it was, but may have nodes that count nothing. */
+/* Add a stack of 1..DOMI_FLAME_DEPTH_MAX names, the outermost first, to a flame, and count it
+ * `weight` times. Returns 0; -ENOMEM, and then no count has changed, but the flame may have new
+ * nodes that count nothing. */
 int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uint64_t weight);
 
-/* Sort the children of each node by their names, when all stacks are there. */
+/* Sort the children of each node of a flame by their names; called when all stacks are added. */
 void domi_flame_sort(domi_flame *flame);
 
 static inline const domi_flame_node *domi_flame_node_at(const domi_flame *flame, uint32_t index)
@@ -71,26 +75,27 @@ static inline const char *domi_flame_text(const domi_flame *flame, uint32_t name
     return (const char *)flame->texts.at + names[name].text;
 }
 
-/* A walk over all nodes of a flame, each before its children. */
+/* A walk over all nodes of a flame; each node comes before its children. */
 typedef struct domi_flame_walk {
     const domi_flame *flame;
-    uint32_t depth; /* depth of the present node */
-    /* numbers of the nodes from node 0 to the present one */
+    uint32_t depth; /* depth of the node at which the walk is */
+    /* numbers of the nodes on the way from node 0 to the node at which the walk is */
     uint32_t path[DOMI_FLAME_DEPTH_MAX + 1];
-    uint64_t before[DOMI_FLAME_DEPTH_MAX + 1]; /* stacks to the left of each node of `path` */
+    /* for each node of `path`: how many stacks are drawn to its left */
+    uint64_t before[DOMI_FLAME_DEPTH_MAX + 1];
 } domi_flame_walk;
 
-/* Begin a walk at node 0. */
+/* Begin a walk over a flame at node 0. */
 void domi_flame_walk_begin(domi_flame_walk *walk, const domi_flame *flame);
 
-/* Go to the next node, `into` the children of the present one or past them. Returns false after the
- * last one. */
+/* Go to the next node of a flame: with `into` to the first child of the present node, if it has
+ * one, else past its children. Returns false after the last node. */
 bool domi_flame_walk_next(domi_flame_walk *walk, bool into);
 
-/* Write the folded stacks (domus/cpu_profile.h). */
+/* Write a flame as folded stacks (domus/cpu_profile.h). */
 int domi_flame_write_folded(const domi_flame *flame, domus_cpu_profile_write *write, void *context);
 
-/* Write the flame graph, which has `title` in its head. */
+/* Write a flame as a flame graph in SVG, which has `title` at its top. */
 int domi_flame_write_svg(const domi_flame *flame, const char *title, domus_cpu_profile_write *write,
                          void *context);
 

@@ -1,11 +1,11 @@
-/* A flame as folded stacks: a line for each node in which stacks end. */
+/* Writes a flame as folded stacks: a line of text for each node at which stacks end. */
 #include "runtime/control/flame.h"
 #include "runtime/control/flame_out.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static void write_line(domi_flame_out *out, const domi_flame_walk *walk, uint64_t stacks)
+static void write_line_of_stack(domi_flame_out *out, const domi_flame_walk *walk, uint64_t stacks)
 {
     for (uint32_t i = 1; i <= walk->depth; i++) {
         const domi_flame_node *node = domi_flame_node_at(walk->flame, walk->path[i]);
@@ -27,7 +27,7 @@ int domi_flame_write_folded(const domi_flame *flame, domus_cpu_profile_write *wr
     while (out.error == 0 && domi_flame_walk_next(&walk, true)) {
         uint64_t stacks = domi_flame_node_at(flame, walk.path[walk.depth])->self;
         if (stacks != 0)
-            write_line(&out, &walk, stacks);
+            write_line_of_stack(&out, &walk, stacks);
     }
     return domi_flame_out_end(&out);
 }

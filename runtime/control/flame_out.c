@@ -1,4 +1,4 @@
-/* Writes pieces of text to a function of the user; see the header. */
+/* Gathers pieces of text and writes them to a function of the user; flame_out.h tells more. */
 #include "runtime/control/flame_out.h"
 
 #include "base/check.h"
@@ -15,7 +15,7 @@ void domi_flame_out_begin(domi_flame_out *out, domus_cpu_profile_write *write, v
     out->length = 0;
 }
 
-static void flush_text(domi_flame_out *out)
+static void flush_gathered_text(domi_flame_out *out)
 {
     if (out->error == 0 && out->length != 0) {
         int result = out->write(out->context, out->text, out->length);
@@ -28,7 +28,7 @@ void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length)
 {
     DOMI_CHECK(length <= sizeof out->text);
     if (length > sizeof out->text - out->length)
-        flush_text(out);
+        flush_gathered_text(out);
     memcpy(out->text + out->length, text, length);
     out->length += length;
 }
@@ -47,6 +47,6 @@ void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
 
 int domi_flame_out_end(domi_flame_out *out)
 {
-    flush_text(out);
+    flush_gathered_text(out);
     return out->error;
 }

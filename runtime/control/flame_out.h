@@ -1,20 +1,19 @@
-/* Text that goes to a function of the user in pieces of some KiB. After an error nothing more is
- * written. One thread. */
+/* An output for the text of a flame: it gathers the text, and gives it to a function of the user in
+ * pieces of some KiB. After an error nothing more is written. One thread. */
 #ifndef DOMI_RUNTIME_CONTROL_FLAME_OUT_H
 #define DOMI_RUNTIME_CONTROL_FLAME_OUT_H
 
 #include <domus/cpu_profile.h>
 
 #define DOMI_FLAME_OUT_BYTES 4096u
-#define DOMI_FLAME_OUT_FORMAT                                                                      \
-    512u /* most bytes that one call of domi_flame_out_format() writes                             \
-          */
+/* most bytes that one call of domi_flame_out_format() writes */
+#define DOMI_FLAME_OUT_FORMAT 512u
 
 typedef struct domi_flame_out {
     domus_cpu_profile_write *write;
-    void *context; /* argument that `write` gets */
-    int error;     /* first negative errno of `write`; 0: none */
-    size_t length; /* bytes in `text` that are not written yet */
+    void *context; /* argument that the user's function `write` gets */
+    int error;     /* first negative errno that `write` has returned; 0: none */
+    size_t length; /* bytes of `text` that are gathered and not written yet */
     char text[DOMI_FLAME_OUT_BYTES];
 } domi_flame_out;
 
@@ -23,7 +22,8 @@ void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length);
 void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Write the bytes that wait. Returns 0; the first negative errno of `write`. */
+/* Write the gathered bytes that are not written yet. Returns 0, or the first negative errno that
+ * `write` has returned. */
 int domi_flame_out_end(domi_flame_out *out);
 
 #endif

@@ -10,25 +10,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Measures in pixels, and in tenths of pixels for positions beside each other. */
+/* Measures of the flame graph in pixels. Horizontal positions are in tenths of pixels. */
 #define WIDTH  1200u
 #define MARGIN 10u
-#define HEAD   40u /* height of the title, above the boxes */
-#define ROW    17u /* height of a box, with the gap to the next one */
-/* width of all boxes together, in tenths of a pixel */
-#define WIDE        ((uint64_t)(WIDTH - 2 * MARGIN) * 10)
-#define LETTER      72u /* width of a letter in tenths of a pixel, at 12 px and fixed width */
-#define LETTERS     3u  /* letters for which a box needs room to show its name */
-#define WIDTH_LEAST 1u  /* tenths of a pixel; narrower boxes are left out */
+#define HEAD   40u /* pixels for the title of the flame graph, above the boxes */
+#define ROW    17u /* height of a node's box in pixels, with the gap to the next row */
+/* width of the flame graph without its margins, in tenths of a pixel */
+#define WIDE ((uint64_t)(WIDTH - 2 * MARGIN) * 10)
+/* width of a letter of a box's name in tenths of a pixel, at 12 px and fixed width */
+#define LETTER      72u
+#define LETTERS     3u /* a box is given a name only if it has room for so many letters */
+#define WIDTH_LEAST 1u /* boxes that are narrower, in tenths of a pixel, are left out */
 
-/* The place of a node's box, in tenths of a pixel. */
+/* The left edge and the width of a node's box in the flame graph, in tenths of a pixel. */
 typedef struct box {
     uint64_t left;
     uint64_t width;
 } box;
 
-/* Edges are rounded, not widths, so that boxes side by side have no gap between them. No product
- * overflows: a sample counts as less than 2^24, and there are fewer than 2^25 of them. */
+/* Returns the box of the node at which a walk is. Its edges are rounded, not its width, so that
+ * boxes side by side have no gap between them. No product overflows: a sample counts as less than
+ * 2^24, and there are fewer than 2^25 samples. */
 static box make_box_of_node(const domi_flame_walk *walk)
 {
     const domi_flame_node *node = domi_flame_node_at(walk->flame, walk->path[walk->depth]);
@@ -42,8 +44,8 @@ static box make_box_of_node(const domi_flame_walk *walk)
     return (box){left, right - left};
 }
 
-/* Returns the depth of the deepest node that is drawn. */
-static uint32_t find_drawn_depth(const domi_flame *flame)
+/* Returns the depth of the deepest node of a flame whose box is wide enough to be drawn. */
+static uint32_t find_depth_of_drawn_boxes(const domi_flame *flame)
 {
     domi_flame_walk walk;
     uint32_t depth = 0;
@@ -58,8 +60,9 @@ static uint32_t find_drawn_depth(const domi_flame *flame)
     return depth;
 }
 
-/* Write up to `length` characters of `text`, escaped. */
-static void write_escaped(domi_flame_out *out, const char *text, size_t length)
+/* Write up to `length` characters of `text` with the characters escaped that have a meaning in
+ * XML. */
+static void write_text_escaped_for_xml(domi_flame_out *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length && text[i] != '\0'; i++) {
         if (text[i] == '&')
@@ -73,9 +76,9 @@ static void write_escaped(domi_flame_out *out, const char *text, size_t length)
     }
 }
 
-/* Write the colour of a name, which is the same in each place. Behaviours are blue, functions
- * warm. */
-static void write_colour(domi_flame_out *out, const char *name, bool is_function)
+/* Write the colour of a box, which depends only on its name. Behaviours are blue, functions have
+ * warm colours. */
+static void write_colour_of_name(domi_flame_out *out, const char *name, bool is_function)
 {
     uint32_t hash = 2166136261u;
 
@@ -90,7 +93,8 @@ static void write_colour(domi_flame_out *out, const char *name, bool is_function
                               225 + hash / 1600 % 30);
 }
 
-static void write_box(domi_flame_out *out, const domi_flame_walk *walk, box place, uint32_t deepest)
+static void write_box_of_node(domi_flame_out *out, const domi_flame_walk *walk, box place,
+                              uint32_t deepest)
 {
     const domi_flame *flame = walk->flame;
     const domi_flame_node *node = domi_flame_node_at(flame, walk->path[walk->depth]);
@@ -101,7 +105,7 @@ static void write_box(domi_flame_out *out, const domi_flame_walk *walk, box plac
     uint32_t top = HEAD + (deepest - walk->depth) * ROW;
 
     domi_flame_out_format(out, "<g><title>");
-    write_escaped(out, name, SIZE_MAX);
+    write_text_escaped_for_xml(out, name, SIZE_MAX);
     uint64_t share = node->total * 1000 / all;
     domi_flame_out_format(out, ": %" PRIu64 " samples, %" PRIu64 ".%" PRIu64 " %%</title>",
                           node->total, share / 10, share % 10);
@@ -109,26 +113,26 @@ static void write_box(domi_flame_out *out, const domi_flame_walk *walk, box plac
                           "<rect x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32 "\" width=\"%" PRIu64
                           ".%" PRIu64 "\" height=\"%u\" fill=\"",
                           left / 10, left % 10, top, place.width / 10, place.width % 10, ROW - 1);
-    write_colour(out, name, walk->depth > 1);
+    write_colour_of_name(out, name, walk->depth > 1);
     domi_flame_out_format(out, "\"/>");
     if (letters >= LETTERS) {
         domi_flame_out_format(out, "<text x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32 "\">",
                               (left + 30) / 10, (left + 30) % 10, top + 12);
         bool fits = strlen(name) <= letters;
-        write_escaped(out, name, fits ? SIZE_MAX : (size_t)letters - 2);
+        write_text_escaped_for_xml(out, name, fits ? SIZE_MAX : (size_t)letters - 2);
         domi_flame_out_format(out, "%s</text>", fits ? "" : "..");
     }
     domi_flame_out_format(out, "</g>\n");
 }
 
-static void write_head(domi_flame_out *out, const char *title, uint32_t height)
+static void write_head_of_svg(domi_flame_out *out, const char *title, uint32_t height)
 {
     domi_flame_out_format(out,
                           "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                           "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%u\" "
                           "height=\"%" PRIu32 "\" viewBox=\"0 0 %u %" PRIu32 "\">\n<title>",
                           WIDTH, height, WIDTH, height);
-    write_escaped(out, title, SIZE_MAX);
+    write_text_escaped_for_xml(out, title, SIZE_MAX);
     domi_flame_out_format(out, "</title>\n<style>text{font:12px monospace;fill:#000}"
                                "rect:hover{stroke:#000}.page{fill:#fff}.head{font-size:14px}");
     domi_flame_out_format(out, "@media(prefers-color-scheme:dark){.page{fill:#1b1b1b}"
@@ -137,26 +141,26 @@ static void write_head(domi_flame_out *out, const char *title, uint32_t height)
                           "<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n"
                           "<text class=\"head\" x=\"%u\" y=\"24\">",
                           MARGIN);
-    write_escaped(out, title, SIZE_MAX);
+    write_text_escaped_for_xml(out, title, SIZE_MAX);
     domi_flame_out_format(out, "</text>\n");
 }
 
 int domi_flame_write_svg(const domi_flame *flame, const char *title, domus_cpu_profile_write *write,
                          void *context)
 {
-    uint32_t deepest = find_drawn_depth(flame);
+    uint32_t deepest = find_depth_of_drawn_boxes(flame);
     domi_flame_walk walk;
     domi_flame_out out;
     bool more = domi_flame_node_at(flame, 0)->total != 0;
 
     domi_flame_out_begin(&out, write, context);
-    write_head(&out, title, HEAD + (deepest + 1) * ROW + MARGIN);
+    write_head_of_svg(&out, title, HEAD + (deepest + 1) * ROW + MARGIN);
     domi_flame_walk_begin(&walk, flame);
     while (more && out.error == 0) {
         box place = make_box_of_node(&walk);
         bool is_drawn = place.width >= WIDTH_LEAST;
         if (is_drawn)
-            write_box(&out, &walk, place, deepest);
+            write_box_of_node(&out, &walk, place, deepest);
         more = domi_flame_walk_next(&walk, is_drawn);
     }
     domi_flame_out_format(&out, "</svg>\n");

@@ -1,4 +1,4 @@
-/* Makes the helper threads of a system, and the parts that use them, and frees both. */
+/* Makes and frees the helper threads of a system, and the parts of the system that use them. */
 #include "runtime/control/life.h"
 
 #include "runtime/files/handle.h"
@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static int init_workers(domus_system *system)
+static int init_helper_threads(domus_system *system)
 {
     const domi_workers_limits limits = {
         .threads_min = system->config.blocking.threads_min,
@@ -20,7 +20,7 @@ static int init_workers(domus_system *system)
 
 int domi_helpers_init(domus_system *system)
 {
-    int result = system->simulator == NULL ? init_workers(system) : 0;
+    int result = system->simulator == NULL ? init_helper_threads(system) : 0;
 
     if (result != 0)
         return result;

@@ -1,4 +1,5 @@
-/* This file reads the histograms of threads, and sets how much threads measure. */
+/* This file reads the histograms of threads, and sets the level of the profile, which says how much
+ * threads measure. */
 #include "runtime/loop/observing.h"
 #include "runtime/system/system.h"
 
@@ -7,15 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kinds of spans stand in the order of the kinds of histograms. */
+/* The kinds of spans stand in the same order as their kinds of histograms, so one is reckoned from
+ * the other. */
 static_assert(DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_OTHER == (int)DOMUS_HISTOGRAM_OTHER &&
                   DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_STATE == (int)DOMUS_HISTOGRAM_STATE &&
                   DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_EVENTS == (int)DOMUS_HISTOGRAM_EVENTS &&
                   DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_CHANNELS == (int)DOMUS_HISTOGRAM_CHANNELS,
               "a span is found by its kind");
 
-static const domi_histogram *get_histogram(const domi_observing *observing,
-                                           domus_histogram_kind kind)
+static const domi_histogram *get_histogram_of_kind(const domi_observing *observing,
+                                                   domus_histogram_kind kind)
 {
     switch (kind) {
     case DOMUS_HISTOGRAM_ITERATION:
@@ -39,11 +41,11 @@ int domus_system_histogram(const domus_system *system, uint32_t thread, domus_hi
     if (thread >= system->count || (unsigned)kind >= DOMUS_HISTOGRAMS)
         return -EINVAL;
     memset(ret_histogram, 0, sizeof *ret_histogram);
-    /* acquire: pairs with the release of the thread that has made it. */
+    /* acquire: pairs with the release by which the thread has published its new histograms. */
     const domi_observing *observing =
         atomic_load_explicit(&system->threads[thread].observing, memory_order_acquire);
     if (observing != NULL)
-        domi_histogram_read(get_histogram(observing, kind), ret_histogram);
+        domi_histogram_read(get_histogram_of_kind(observing, kind), ret_histogram);
     return 0;
 }
 
@@ -57,7 +59,7 @@ int domus_system_answers(const domus_system *system, uint32_t thread, uint32_t i
         atomic_load_explicit(&system->threads[thread].observing, memory_order_acquire);
     if (observing == NULL || index >= DOMUS_PIPELINES_MAX)
         return -ENOENT;
-    /* acquire: pairs with the release of the thread that has made it. */
+    /* acquire: pairs with the release by which the thread has published this entry. */
     const domi_answered *entry = atomic_load_explicit(
         (_Atomic(domi_answered *) *)(uintptr_t)&observing->runs.answers.each[index],
         memory_order_acquire);
@@ -74,7 +76,7 @@ int domus_system_set_profile_level(domus_system *system, domus_profile_level lev
 {
     if ((unsigned)level > DOMUS_PROFILE_SPANS)
         return -EINVAL;
-    /* Relaxed: a number and nothing else, at which each thread looks at its next tick. */
+    /* Relaxed: the level is complete by itself, and each thread looks at it at its next tick. */
     atomic_store_explicit(&system->profile_level, level, memory_order_relaxed);
     return 0;
 }

@@ -7,45 +7,48 @@
 
 /* ---- system_life.c ----------------------------------------------------------------------------*/
 
-/* A system with a simulator, which the test kit makes. domus/system.h has the other functions. */
+/* Makes a system with a simulator, as the test kit needs it. domus/system.h has the other functions
+ * of a system's life. */
 
-/* Do what domus_system_new() does. With a simulator (NULL: none), which stays the caller's, the
- * system has config.system.threads threads, which must not be 0, and domus_system_start() makes no
- * OS thread. */
+/* Do what domus_system_new() does. If `simulator` is not NULL, the system has config.system.threads
+ * threads, which must not be 0, and domus_system_start() makes no OS thread. The simulator stays
+ * the caller's. */
 int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
                     size_t error_size, domus_system **ret_system);
 
-/* Returns the time for scheduler.idle.spin, which may be `auto`. Any thread. */
+/* Returns how long an idle thread spins, in nanoseconds: `spin_ns`, or the library's choice if
+ * scheduler.idle.spin is `auto`. Any thread. */
 uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns);
 
 /* ---- thread_life.c ----------------------------------------------------------------------------*/
 
-/* The life of a thread of a system: it is made, runs the loop, and is freed. */
+/* The life of a thread of the loop: it is made, runs the loop, and is freed. */
 
-/* The hooks of the managers of real threads. */
+/* The functions of runtime that managers of real threads call (of simulated ones the test kit has
+ * others). */
 extern const domi_runtime_hooks domi_hooks_of_threads;
 
-/* Make the parts that a thread needs. On failure `error` holds one line of text, and nothing is
- * made. */
+/* Make the parts that a thread of the loop needs. On failure `error` holds one line of text, and
+ * nothing is made. */
 int domi_thread_init(domi_thread *thread, struct domus_system *system, uint32_t index, int cpu,
                      const domi_backend *backend, char *error, size_t error_size);
 
-/* Start a thread, which runs the loop. On failure `error` holds one line of text. */
+/* Start the OS thread of a thread of the loop. On failure `error` holds one line of text. */
 int domi_thread_start(domi_thread *thread, char *error, size_t error_size);
 
-/* Wait until a thread has ended, if it was started. */
+/* Wait until the OS thread has ended, if it was started. */
 void domi_thread_join(domi_thread *thread);
 
-/* Free the parts that domi_thread_init() has made. */
+/* Free the parts of a thread of the loop that domi_thread_init() has made. */
 void domi_thread_fini(domi_thread *thread);
 
 /* ---- helpers.c --------------------------------------------------------------------------------*/
 
-/* The helper threads of a system and what is built on them: files and the look-up of names. The
- * thread that makes or frees the system. */
+/* The helper threads of a system and the parts that are built on them: files and the look-up of
+ * names. Run by the thread that makes or frees the system. */
 
-/* Make the helper threads, and the parts that use them. A simulation has no helper threads. Returns
- * 0; -ENOMEM; an errno of the kernel. */
+/* Make the helper threads of a system, and the parts that use them. A simulation has no helper
+ * threads. Returns 0; -ENOMEM; an errno of the kernel. */
 int domi_helpers_init(domus_system *system);
 
 /* Free the helper threads and the parts that use them, except the files, which domus_system_free()
@@ -54,11 +57,11 @@ void domi_helpers_fini(domus_system *system);
 
 /* ---- config_copy.c ----------------------------------------------------------------------------*/
 
-/* The system's own copy of the configuration that it was given. The thread that makes or
+/* The system's own copy of the configuration that it was given. Run by the thread that makes or
  * frees the system. */
 
-/* Copy a checked configuration, and resolve the settings of its listeners. Returns 0; -ENOMEM, and
- * the system holds nothing of it. */
+/* Copy a checked configuration into a system, and resolve the settings of its listeners. Returns 0;
+ * -ENOMEM, and then the system holds no part of the copy. */
 int domi_config_copy(domus_system *system, const domus_config *config);
 
 /* Free the system's copy of its configuration. */
@@ -66,17 +69,18 @@ void domi_config_free(domus_system *system);
 
 /* ---- stop.c -----------------------------------------------------------------------------------*/
 
-/* The steps of a stop that starting a system needs, too, when it fails. */
+/* The steps of a stop that a start needs, too, when it has failed half-way. */
 
-/* Change the stage of the system under outside_mutex, so no foreign thread is inside meanwhile. */
+/* Change the stage of the system under outside_mutex, so no foreign thread is inside the outside
+ * meanwhile. */
 void domi_system_set_stage(domus_system *system, domi_stage stage);
 
-/* Tell every thread which step of the stop is wanted (runtime/system/stop_step.h), and wake those
- * that sleep. Before DOMI_STOP_ACTORS detached actors have to be closed. */
+/* Tell every thread which step of the stop is wanted now (runtime/system/stop_step.h), and wake
+ * those that sleep. Detached actors must be closed before DOMI_STOP_ACTORS is set. */
 void domi_system_set_stop_step(domus_system *system, domi_stop_step step);
 
-/* Let the threads leave their loops, and join them, by `until_ns`. Returns false if one has not
- * left by then. */
+/* Let all threads leave their loops, and join them. Returns false if a thread has not left its loop
+ * by `until_ns`. */
 bool domi_system_end(domus_system *system, uint64_t until_ns);
 
 #endif

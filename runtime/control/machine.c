@@ -1,4 +1,5 @@
-/* The figures of the machine for any thread; see domus/machine.h. */
+/* Gives any thread the figures of the machine (CPUs, memory, open files, CPU times);
+ * domus/machine.h is the manual. */
 #include "runtime/os/machine.h"
 
 #include "runtime/outside/resolver.h"
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t read_files_max(void)
+static uint64_t read_limit_of_open_files(void)
 {
     struct rlimit limit;
 
@@ -20,11 +21,11 @@ static uint64_t read_files_max(void)
                                                                                     : 0;
 }
 
-/* Count the CPUs in the mask of the thread that made the system. Threads of the system may be
+/* Count the CPUs that the thread which made the system may use. Threads of the system may be
  * pinned, so their own masks say less. */
-static uint64_t count_cpus(const domus_system *system)
+static uint64_t count_cpus_of_maker(const domus_system *system)
 {
-    /* the mask has all bits set where a filter hides it */
+    /* the mask has all bits set if a system call filter refused to tell it */
     long count = system->cpus.is_unpinned ? sysconf(_SC_NPROCESSORS_ONLN)
                                           : (long)CPU_COUNT(&system->all_cpus);
 
@@ -40,7 +41,7 @@ void domus_system_machine(const domus_system *system, domus_machine *ret_machine
     domi_machine_read_cgroup(system->pressure.root, &cgroup);
     domi_machine_read_cpus(system->pressure.root, &cpus);
     *ret_machine = (domus_machine){
-        .cpus = count_cpus(system),
+        .cpus = count_cpus_of_maker(system),
         .cpus_online = online > 0 ? (uint64_t)online : 0,
         .quota = cgroup.quota,
         .throttled_ns = cgroup.throttled_ns,
@@ -50,7 +51,7 @@ void domus_system_machine(const domus_system *system, domus_machine *ret_machine
         .idle_ns = cpus.idle_ns,
         .cpu_ns = domi_clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID),
         .files_open = domi_machine_files_open(""),
-        .files_max = read_files_max(),
+        .files_max = read_limit_of_open_files(),
         .backend = system->backend_name != NULL ? system->backend_name : "",
         .backend_why = system->backend_why,
     };

@@ -1,4 +1,4 @@
-/* Reads which houses each thread has run for each other thread (domus/profile.h). */
+/* Reads for each pair of threads how many houses one has run for the other (domus/profile.h). */
 #include "runtime/loop/pairs.h"
 #include "runtime/system/system.h"
 
@@ -9,7 +9,8 @@ size_t domus_system_pairs(const domus_system *system, domus_pair *pairs, size_t 
     size_t count = 0;
 
     for (uint32_t thief = 0; thief < system->count; thief++) {
-        /* acquire: pairs with the store of the thief (pairs.c). */
+        /* acquire: pairs with the release by which the thief has published its counters of pairs
+         * (loop/pairs.c). */
         const domi_pair_counters *counters =
             atomic_load_explicit(&system->threads[thief].pairs, memory_order_acquire);
         for (uint32_t victim = 0; counters != NULL && victim < system->count; victim++) {

@@ -1,9 +1,9 @@
-/* This file reads the counters of threads; profile_table.c prints them.
+/* This file reads the counters of threads into a profile; profile_table.c prints them.
  *
- * A thread measures how long it was in enters of its ring and how long elsewhere. The time that it
- * worked inside enters is its CPU time minus the time that it spent elsewhere; the rest of the time
- * in enters was sleep. So no enter has to read the CPU clock, and the phases add up to the wall
- * time exactly. */
+ * A thread measures the wall time that it was in enters of its ring, and the time elsewhere. How
+ * long it worked inside enters is its CPU time minus the time elsewhere, and the rest of the
+ * time in enters was sleep. So no enter has to read the CPU clock, and the times of the phases
+ * add up to the wall time exactly. */
 #include "runtime/system/system.h"
 
 #include "base/spinlock.h"
@@ -43,20 +43,22 @@ static uint64_t read_cpu_time_of_thread(const domi_thread *thread)
     return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
-static uint64_t read_counter_acquire(const domi_counter *counter)
+static uint64_t read_counter_with_acquire(const domi_counter *counter)
 {
     return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
 }
 
-/* A thread that wakes reads the clock some time before others can see that it has woken. So the
- * sleep that is reported ends this much before now, and the next snapshot never goes back. */
+/* A thread that wakes reads the clock some time before others can see that it has woken. So in the
+ * profile of a sleeping thread its sleep ends this much before now (in nanoseconds), and the next
+ * profile never shows less. */
 #define WAKE_NS UINT64_C(100000)
-/* nanoseconds; most time to wait for a thread that is interrupted within a stamp */
+/* most times that the spans of a thread are read again because the thread is just changing them */
 #define READS_MAX 100000
 
-/* Read the spans up to the newest stamp, or, if the thread sleeps since then, up to WAKE_NS before
- * now. Time after the newest stamp that is not a sleep is in no span yet; it is returned. */
-static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
+/* Read the spans of a thread up to its newest stamp, or, if the thread has slept since then, up to
+ * WAKE_NS before now. Returns the time since the newest stamp that is no sleep, which no span has
+ * yet. */
+static uint64_t read_spans_of_thread(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
 {
     const domi_counter *stamp = &thread->counters.stamp_ns;
     uint64_t stamp_ns;
@@ -64,10 +66,10 @@ static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPAN
 
     for (int reads = 1;; reads++) {
         now_ns = domi_clock_now(thread->clock);
-        stamp_ns = read_counter_acquire(stamp);
+        stamp_ns = read_counter_with_acquire(stamp);
         for (int i = 0; i < DOMI_SPANS; i++)
-            span_ns[i] = read_counter_acquire(&thread->counters.span_ns[i]);
-        bool same = stamp_ns != DOMI_STAMP_MOVING && read_counter_acquire(stamp) == stamp_ns;
+            span_ns[i] = read_counter_with_acquire(&thread->counters.span_ns[i]);
+        bool same = stamp_ns != DOMI_STAMP_MOVING && read_counter_with_acquire(stamp) == stamp_ns;
         if (same || reads == READS_MAX)
             break;
         domi_pause();
@@ -81,16 +83,16 @@ static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPAN
     return asleep ? 0 : now_ns - stamp_ns;
 }
 
-static void read_phases(const domi_thread *thread, domus_profile *profile)
+static void read_times_of_phases(const domi_thread *thread, domus_profile *profile)
 {
     uint64_t span_ns[DOMI_SPANS];
 
-    /* relaxed: the thread may follow another level just now. */
+    /* relaxed: the thread may change at this moment whether it measures times */
     if (!atomic_load_explicit((_Atomic bool *)(uintptr_t)&thread->timed, memory_order_relaxed))
         return;
     bool ended = domi_counter_read(&thread->counters.cpu_end_ns) != 0;
-    uint64_t open_ns = read_spans(thread, span_ns);
-    /* The CPU clock of a running thread counts the time since its last stamp, too. */
+    uint64_t open_ns = read_spans_of_thread(thread, span_ns);
+    /* The CPU clock of a thread that runs also counts the time since its newest stamp. */
     uint64_t elsewhere_ns = ended ? 0 : open_ns;
     for (int i = 0; i < DOMI_SPANS; i++) {
         profile->wall_ns += span_ns[i];
@@ -110,7 +112,7 @@ static void read_phases(const domi_thread *thread, domus_profile *profile)
     profile->phase_ns[DOMUS_PHASE_OTHER] = span_ns[DOMI_SPAN_OTHER];
 }
 
-static void read_house_counters(const domi_counters *from, domus_profile *profile)
+static void copy_house_counters_to_profile(const domi_counters *from, domus_profile *profile)
 {
     profile->runs = domi_counter_read(&from->runs);
     profile->replies = domi_counter_read(&from->handled[DOMI_REPLY]);
@@ -144,7 +146,7 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->thread_max_refusals = domi_counter_read(&from->thread_max_refusals);
 }
 
-static void read_io_counters(const domi_io_counters *from, domus_profile *profile)
+static void copy_io_counters_to_profile(const domi_io_counters *from, domus_profile *profile)
 {
     profile->enters = domi_counter_read(&from->enters);
     profile->channels_refused = domi_counter_read(&from->channels_refused);
@@ -184,7 +186,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->channels_late = domi_counter_read(&from->channels_late);
 }
 
-static void read_counts_of_cut_channels(const domi_io *io, domus_profile *profile)
+static void copy_counts_of_cut_to_profile(const domi_io *io, domus_profile *profile)
 {
     profile->channels_cut =
         domi_counter_read(&io->counters.channels_cut) + domi_counter_read(&io->turned_away);
@@ -193,7 +195,8 @@ static void read_counts_of_cut_channels(const domi_io *io, domus_profile *profil
     profile->discarded_bytes = domi_counter_read(&io->counters.discarded_bytes);
 }
 
-static void read_thread_counters(const domi_thread_counters *from, domus_profile *profile)
+static void copy_thread_counters_to_profile(const domi_thread_counters *from,
+                                            domus_profile *profile)
 {
     profile->iterations = domi_counter_read(&from->iterations);
     profile->deadline_expiries = domi_counter_read(&from->deadline_expiries);
@@ -210,7 +213,7 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->files_kept = domi_counter_read(&from->files_kept);
 }
 
-static uint64_t read_dropped_lines(const domi_log_bound *bound)
+static uint64_t read_count_of_dropped_log_lines(const domi_log_bound *bound)
 {
     return domi_counter_read(&bound->dropped);
 }
@@ -219,16 +222,16 @@ int domus_outside_profile(const domus_system *system, domus_profile *ret_profile
 {
     domus_profile profile = {0};
 
-    read_house_counters(&system->outside.counters, &profile);
+    copy_house_counters_to_profile(&system->outside.counters, &profile);
     profile.busy += domi_counter_read(&system->pressure.outside_refused);
-    profile.log_lines_dropped = read_dropped_lines(&system->log_bound);
+    profile.log_lines_dropped = read_count_of_dropped_log_lines(&system->log_bound);
     if (system->hooks.log_dropped != NULL)
         profile.log_lines_dropped += system->hooks.log_dropped(system->hooks.log_context);
     *ret_profile = profile;
     return 0;
 }
 
-static uint64_t sum_messages(const domi_counters *from)
+static uint64_t sum_messages_of_all_kinds(const domi_counters *from)
 {
     uint64_t sum = 0;
 
@@ -252,7 +255,7 @@ int domus_pool_profile(const domus_pool *pool, uint32_t index, domus_runner_prof
         .search_ns = spans.search_ns,
         .park_ns = spans.park_ns,
         .turns = domi_counter_read(&from->turns),
-        .messages = sum_messages(&runner->manager.counters),
+        .messages = sum_messages_of_all_kinds(&runner->manager.counters),
         .steals = domi_counter_read(&from->events[DOMUS_RUNNER_STEALS]),
         .stolen = domi_counter_read(&from->events[DOMUS_RUNNER_STOLEN]),
         .global_takes = domi_counter_read(&from->events[DOMUS_RUNNER_GLOBAL]),
@@ -262,7 +265,7 @@ int domus_pool_profile(const domus_pool *pool, uint32_t index, domus_runner_prof
     if (ret_counters == NULL)
         return 0;
     *ret_counters = (domus_profile){.wall_ns = spans.lived_ns};
-    read_house_counters(&runner->manager.counters, ret_counters);
+    copy_house_counters_to_profile(&runner->manager.counters, ret_counters);
     domi_stall_counts_read(&from->stalls, ret_counters);
     return 0;
 }
@@ -274,16 +277,16 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
     const domi_thread *thread = &system->threads[index];
     domus_profile profile = {0};
 
-    read_phases(thread, &profile);
-    read_house_counters(&thread->manager.counters, &profile);
-    read_io_counters(&thread->io.counters, &profile);
-    read_counts_of_cut_channels(&thread->io, &profile);
+    read_times_of_phases(thread, &profile);
+    copy_house_counters_to_profile(&thread->manager.counters, &profile);
+    copy_io_counters_to_profile(&thread->io.counters, &profile);
+    copy_counts_of_cut_to_profile(&thread->io, &profile);
     profile.buffers_used = domi_counter_read(&thread->io.buffers_used);
     profile.houses_used = domi_counter_read(&thread->manager.births.houses);
     profile.queued_bytes = domi_counter_read(&thread->io.queued);
-    read_thread_counters(&thread->counters, &profile);
+    copy_thread_counters_to_profile(&thread->counters, &profile);
     domi_stall_counts_read(&thread->stall.counts, &profile);
-    profile.log_lines_dropped = read_dropped_lines(&thread->log_bound);
+    profile.log_lines_dropped = read_count_of_dropped_log_lines(&thread->log_bound);
     *ret_profile = profile;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* This file prints the profile as a table: the phases, and then the counters in groups, with a
- * column for each thread, one for all, and the rate of that. Counters that are 0 have no row,
- * unless profile.zeros asks for them: of 80 counters a service moves some twenty, and a reader
- * looks for these. Each counter is in one group. */
+ * column for each thread, one for the sum of all threads, and the sum's rate. Counters that are 0
+ * have no row, unless profile.zeros asks for them: of 80 counters a service moves some twenty, and
+ * a reader looks for these. Each counter is in one group. */
 #include "house/dispatch/describe.h"
 #include "runtime/control/figures.h"
 #include "runtime/policies/pool.h"
@@ -10,7 +10,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* Most threads that have a column; the sum of all threads counts the others, too. */
+/* Most threads that have a column of their own; the column for all threads counts the others,
+ * too. */
 #define COLUMNS_MAX 16u
 
 static_assert(sizeof(domus_profile) % sizeof(uint64_t) == 0, "it consists of numbers");
@@ -21,7 +22,7 @@ typedef enum row_group {
     IO,
     CONNECTIONS,
     MEMORY,
-    TROUBLE, /* counters of troubles that should be rare */
+    TROUBLE, /* group of the counters of troubles, which should be rare */
     GROUPS,
 } row_group;
 
@@ -32,8 +33,8 @@ static const char *const group_names[GROUPS] = {
 
 static const struct {
     row_group group;
-    const char *name; /* text at the head of the row */
-    size_t offset;    /* offset of the counter in domus_profile */
+    const char *name; /* text at the head of the counter's row */
+    size_t offset;    /* offset of the row's counter in domus_profile */
 } rows[] = {
     {SCHEDULING, "iterations", offsetof(domus_profile, iterations)},
     {SCHEDULING, "houses run", offsetof(domus_profile, runs)},
@@ -127,7 +128,7 @@ static const struct {
 
 static const struct {
     const char *name;
-    size_t offset; /* offset of the counter in domus_runner_profile */
+    size_t offset; /* offset of the row's counter in domus_runner_profile */
 } runner_rows[] = {
     {"turns", offsetof(domus_runner_profile, turns)},
     {"messages", offsetof(domus_runner_profile, messages)},
@@ -143,42 +144,42 @@ static const struct {
 
 typedef struct snapshot {
     domus_profile columns[COLUMNS_MAX];
-    uint32_t count; /* number of columns */
+    uint32_t count; /* number of threads or runners that have a column */
     domus_profile all;
-    /* profiles of the runners, in the table of a pool; else unused */
+    /* profiles of the pool's runners, in the snapshot of a pool; else unused */
     domus_runner_profile runners[COLUMNS_MAX];
     domus_runner_profile all_runners;
-    double seconds; /* time since the first thread runs; 0: times are not measured */
+    double seconds; /* seconds since the first thread has begun; 0: times are not measured */
     bool has_zeros;
 } snapshot;
 
-static uint64_t *get_number_at(domus_profile *profile, size_t offset)
+static uint64_t *get_number_at_offset(domus_profile *profile, size_t offset)
 {
     return (uint64_t *)(void *)((char *)profile + offset);
 }
 
-/* Add all numbers of a profile, which has `size` bytes, to the sums. */
-static void add_numbers(void *sum, const void *profile, size_t size)
+/* Add to each number of a profile in `sum` the same number of `profile`; both have `size` bytes. */
+static void add_numbers_of_profile_to_sum(void *sum, const void *profile, size_t size)
 {
     for (size_t k = 0; k < size; k += sizeof(uint64_t))
         *(uint64_t *)(void *)((char *)sum + k) +=
             *(const uint64_t *)(const void *)((const char *)profile + k);
 }
 
-static void read_snapshot(const domus_system *system, snapshot *shot)
+static void read_snapshot_of_threads(const domus_system *system, snapshot *shot)
 {
     domus_profile outside, one;
 
     *shot = (snapshot){.has_zeros = DOMI_LIVE(system, profile.zeros)};
     for (uint32_t i = 0; i < system->count; i++) {
         (void)domus_system_profile(system, i, &one);
-        add_numbers(&shot->all, &one, sizeof one);
+        add_numbers_of_profile_to_sum(&shot->all, &one, sizeof one);
         if ((double)one.wall_ns / 1e9 > shot->seconds)
             shot->seconds = (double)one.wall_ns / 1e9;
         if (i < COLUMNS_MAX)
             shot->columns[shot->count++] = one;
     }
-    /* the sum also counts the lines that belong to no thread */
+    /* the sum also counts the dropped log lines that belong to no thread */
     (void)domus_outside_profile(system, &outside);
     shot->all.log_lines_dropped += outside.log_lines_dropped;
 }
@@ -190,8 +191,8 @@ static void read_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
 
     *shot = (snapshot){.has_zeros = DOMI_LIVE(pool->system, profile.zeros)};
     for (uint32_t i = 0; domus_pool_profile(pool, i, &one, &counters) == 0; i++) {
-        add_numbers(&shot->all_runners, &one, sizeof one);
-        add_numbers(&shot->all, &counters, sizeof counters);
+        add_numbers_of_profile_to_sum(&shot->all_runners, &one, sizeof one);
+        add_numbers_of_profile_to_sum(&shot->all, &counters, sizeof counters);
         if ((double)one.wall_ns / 1e9 > shot->seconds)
             shot->seconds = (double)one.wall_ns / 1e9;
         if (i >= COLUMNS_MAX || one.begun == 0)
@@ -204,8 +205,8 @@ static void read_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
 /* --- rows ---------------------------------------------------------------------------------------
  */
 
-/* Add the line above the columns, which names them. */
-static void add_columns(domi_text *to, const char *head, uint32_t count)
+/* Add the line above the columns, which names each of them. */
+static void add_line_above_columns(domi_text *to, const char *head, uint32_t count)
 {
     domi_text_add(to, "%-22.64s", head);
     for (uint32_t i = 0; i < count; i++)
@@ -213,16 +214,16 @@ static void add_columns(domi_text *to, const char *head, uint32_t count)
     domi_text_add(to, " %15s %14s\n", "all", "all a second");
 }
 
-static void add_head(domi_text *to, const domus_system *system, const snapshot *shot)
+static void add_line_above_threads(domi_text *to, const domus_system *system, const snapshot *shot)
 {
     char head[32] = "thread";
 
     if (system->count != 0 && system->threads[0].io.backend != NULL)
         snprintf(head, sizeof head, "thread (%s)", system->threads[0].io.backend->name);
-    add_columns(to, head, shot->count);
+    add_line_above_columns(to, head, shot->count);
 }
 
-static void add_time(domi_text *to, uint64_t ns, uint64_t wall_ns)
+static void add_time_with_share(domi_text *to, uint64_t ns, uint64_t wall_ns)
 {
     double wall = (double)wall_ns;
 
@@ -230,86 +231,89 @@ static void add_time(domi_text *to, uint64_t ns, uint64_t wall_ns)
                   wall > 0 ? (double)ns / wall * 100 : 0);
 }
 
-static void add_phase_row(domi_text *to, snapshot *shot, const char *name, size_t offset)
+static void add_row_of_phase(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
     domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++) {
         domus_profile *column = i < shot->count ? &shot->columns[i] : &shot->all;
-        add_time(to, *get_number_at(column, offset), column->wall_ns);
+        add_time_with_share(to, *get_number_at_offset(column, offset), column->wall_ns);
     }
     domi_text_add(to, "\n");
 }
 
-static void add_phases(domi_text *to, snapshot *shot)
+static void add_rows_of_phases(domi_text *to, snapshot *shot)
 {
     for (int i = 0; i < DOMUS_PHASES; i++)
-        add_phase_row(to, shot, domus_phase_name((domus_phase)i),
-                      offsetof(domus_profile, phase_ns) + (size_t)i * sizeof(uint64_t));
-    add_phase_row(to, shot, "wall", offsetof(domus_profile, wall_ns));
+        add_row_of_phase(to, shot, domus_phase_name((domus_phase)i),
+                         offsetof(domus_profile, phase_ns) + (size_t)i * sizeof(uint64_t));
+    add_row_of_phase(to, shot, "wall", offsetof(domus_profile, wall_ns));
 }
 
-/* The rate of a counter is that since the start. The queued bytes go up and down, and have no
- * rate. */
-static void add_row(domi_text *to, snapshot *shot, const char *name, size_t offset)
+/* Add the row of a counter, with its rate since the start. The queued bytes go up and down, and
+ * have no rate. */
+static void add_row_of_counter(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
-    uint64_t sum = *get_number_at(&shot->all, offset);
+    uint64_t sum = *get_number_at_offset(&shot->all, offset);
 
     domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i < shot->count; i++)
-        domi_text_add(to, " %15llu", (unsigned long long)*get_number_at(&shot->columns[i], offset));
+        domi_text_add(to, " %15llu",
+                      (unsigned long long)*get_number_at_offset(&shot->columns[i], offset));
     domi_text_add(to, " %15llu", (unsigned long long)sum);
     if (shot->seconds > 0 && offset != offsetof(domus_profile, queued_bytes))
         domi_text_add(to, " %12.1f/s", (double)sum / shot->seconds);
     domi_text_add(to, "\n");
 }
 
-/* Add a row for each length of stalls that has occurred. */
-static void add_stalls(domi_text *to, snapshot *shot)
+/* Add a row for each range of lengths in which a stall has occurred. */
+static void add_rows_of_stalls(domi_text *to, snapshot *shot)
 {
     char name[32];
 
     for (size_t i = 0; i < DOMUS_STALL_LENGTHS; i++) {
         snprintf(name, sizeof name, "stalls of %lu ms..", 1ul << i);
         if (shot->all.stall_lengths[i] != 0)
-            add_row(to, shot, name, offsetof(domus_profile, stall_lengths) + i * sizeof(uint64_t));
+            add_row_of_counter(to, shot, name,
+                               offsetof(domus_profile, stall_lengths) + i * sizeof(uint64_t));
     }
 }
 
-/* Memory belongs to the system and not to a thread, so only the column for all threads has it. */
-static void add_memory_row(domi_text *to, const snapshot *shot, const char *name, uint64_t value)
+/* Add a row for a figure of memory. Memory belongs to the system and not to a thread, so only the
+ * column for all threads has the value. */
+static void add_row_of_memory(domi_text *to, const snapshot *shot, const char *name, uint64_t value)
 {
     domi_text_add(to, "%-22s%*s %15llu\n", name, (int)shot->count * 16, "",
                   (unsigned long long)value);
 }
 
-/* Add the last measurement of memory; no rows if nothing is measured. */
-static void add_memory(domi_text *to, const domus_system *system, const snapshot *shot)
+/* Add the rows of the last measurement of memory; none if memory is not measured. */
+static void add_rows_of_memory(domi_text *to, const domus_system *system, const snapshot *shot)
 {
     domus_memory memory;
 
     domus_system_memory(system, &memory);
     if (memory.limit_bytes == 0)
         return;
-    add_memory_row(to, shot, "memory limit", memory.limit_bytes);
-    add_memory_row(to, shot, "memory used", memory.used_bytes);
-    add_memory_row(to, shot, "memory foreign", memory.foreign_bytes);
-    add_memory_row(to, shot, "memory own", memory.own_bytes);
-    add_memory_row(to, shot, "memory budget", memory.budget_bytes);
-    add_memory_row(to, shot, "memory last budget", memory.last_budget_bytes);
+    add_row_of_memory(to, shot, "memory limit", memory.limit_bytes);
+    add_row_of_memory(to, shot, "memory used", memory.used_bytes);
+    add_row_of_memory(to, shot, "memory foreign", memory.foreign_bytes);
+    add_row_of_memory(to, shot, "memory own", memory.own_bytes);
+    add_row_of_memory(to, shot, "memory budget", memory.budget_bytes);
+    add_row_of_memory(to, shot, "memory last budget", memory.last_budget_bytes);
 }
 
-static void add_group(domi_text *to, snapshot *shot, row_group group)
+static void add_rows_of_group(domi_text *to, snapshot *shot, row_group group)
 {
     bool is_first = true;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].group != group ||
-            (!shot->has_zeros && *get_number_at(&shot->all, rows[i].offset) == 0))
+            (!shot->has_zeros && *get_number_at_offset(&shot->all, rows[i].offset) == 0))
             continue;
         if (is_first)
             domi_text_add(to, "-- %s\n", group_names[group]);
         is_first = false;
-        add_row(to, shot, rows[i].name, rows[i].offset);
+        add_row_of_counter(to, shot, rows[i].name, rows[i].offset);
     }
 }
 
@@ -323,16 +327,18 @@ static uint64_t get_number_of_runner(const snapshot *shot, uint32_t column, size
     return *(const uint64_t *)(const void *)((const char *)runner + offset);
 }
 
-static void add_runner_times(domi_text *to, const snapshot *shot, const char *name, size_t offset)
+static void add_row_of_runner_times(domi_text *to, const snapshot *shot, const char *name,
+                                    size_t offset)
 {
     domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++)
-        add_time(to, get_number_of_runner(shot, i, offset),
-                 get_number_of_runner(shot, i, offsetof(domus_runner_profile, wall_ns)));
+        add_time_with_share(to, get_number_of_runner(shot, i, offset),
+                            get_number_of_runner(shot, i, offsetof(domus_runner_profile, wall_ns)));
     domi_text_add(to, "\n");
 }
 
-static void add_runner_row(domi_text *to, const snapshot *shot, const char *name, size_t offset)
+static void add_row_of_runner_counter(domi_text *to, const snapshot *shot, const char *name,
+                                      size_t offset)
 {
     uint64_t sum = get_number_of_runner(shot, shot->count, offset);
 
@@ -346,30 +352,31 @@ static void add_runner_row(domi_text *to, const snapshot *shot, const char *name
     domi_text_add(to, "\n");
 }
 
-static void add_pool(domi_text *to, const domus_pool *pool)
+static void add_table_of_pool(domi_text *to, const domus_pool *pool)
 {
     char head[96];
     snapshot shot;
 
     read_snapshot_of_pool(pool, &shot);
     snprintf(head, sizeof head, "pool %.63s (%.20s)", pool->settings->name, pool->policy->name);
-    add_columns(to, head, shot.count);
-    add_runner_times(to, &shot, "run", offsetof(domus_runner_profile, run_ns));
-    add_runner_times(to, &shot, "search", offsetof(domus_runner_profile, search_ns));
-    add_runner_times(to, &shot, "park", offsetof(domus_runner_profile, park_ns));
-    add_runner_times(to, &shot, "lived", offsetof(domus_runner_profile, wall_ns));
+    add_line_above_columns(to, head, shot.count);
+    add_row_of_runner_times(to, &shot, "run", offsetof(domus_runner_profile, run_ns));
+    add_row_of_runner_times(to, &shot, "search", offsetof(domus_runner_profile, search_ns));
+    add_row_of_runner_times(to, &shot, "park", offsetof(domus_runner_profile, park_ns));
+    add_row_of_runner_times(to, &shot, "lived", offsetof(domus_runner_profile, wall_ns));
     for (size_t i = 0; i < sizeof runner_rows / sizeof runner_rows[0]; i++)
-        add_runner_row(to, &shot, runner_rows[i].name, runner_rows[i].offset);
-    shot.has_zeros = false; /* most counters of threads are 0 of each runner */
+        add_row_of_runner_counter(to, &shot, runner_rows[i].name, runner_rows[i].offset);
+    /* counters that are 0 are left out, because runners never move most counters of threads */
+    shot.has_zeros = false;
     for (int group = 0; group < GROUPS; group++)
-        add_group(to, &shot, (row_group)group);
-    add_stalls(to, &shot);
+        add_rows_of_group(to, &shot, (row_group)group);
+    add_rows_of_stalls(to, &shot);
 }
 
 /* --- tables of others --------------------------------------------------------------------------
  */
 
-static void add_figures(domi_text *to, const domus_system *system)
+static void add_tables_of_figures(domi_text *to, const domus_system *system)
 {
     bool room = to->length < to->size;
 
@@ -383,17 +390,17 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
     domi_text to = {.at = at, .size = size};
     snapshot shot;
 
-    read_snapshot(system, &shot);
-    add_head(&to, system, &shot);
-    add_phases(&to, &shot);
+    read_snapshot_of_threads(system, &shot);
+    add_line_above_threads(&to, system, &shot);
+    add_rows_of_phases(&to, &shot);
     for (int group = 0; group < GROUPS; group++) {
-        add_group(&to, &shot, (row_group)group);
+        add_rows_of_group(&to, &shot, (row_group)group);
         if (group == MEMORY)
-            add_memory(&to, system, &shot);
+            add_rows_of_memory(&to, system, &shot);
     }
-    add_stalls(&to, &shot);
+    add_rows_of_stalls(&to, &shot);
     for (uint32_t i = 0; i < system->pool_count; i++)
-        add_pool(&to, system->pools[i]);
-    add_figures(&to, system);
+        add_table_of_pool(&to, system->pools[i]);
+    add_tables_of_figures(&to, system);
     return to.length;
 }

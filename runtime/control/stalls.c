@@ -1,7 +1,8 @@
-/* Shows the last stalls of a system with the names of functions (domus/stall.h).
+/* Shows the newest stalls of a system with the names of the functions in which threads hung
+ * (domus/stall.h).
  *
- * The records are copied first and looked up afterwards, because that reads files, and the monitor
- * must not wait for it. */
+ * The records are copied first and the names looked up afterwards, because a look-up reads
+ * files, and the monitor must not wait for it. */
 #include <domus/stall.h>
 
 #include "runtime/os/symbols.h"
@@ -24,7 +25,8 @@ static void describe_stall_record(const domi_stall_record *record, uint64_t now_
     domi_stall_record_name(ret_stall->behaviour, record->behaviour);
     domi_stall_record_name(ret_stall->type, record->type);
     for (uint32_t i = 0; i < record->count; i++) {
-        /* All frames but the first are return addresses, which may begin another function. */
+        /* All frames but the first hold return addresses, which may be the begin of another
+         * function, so 1 is subtracted. */
         uintptr_t at = (uintptr_t)record->frames[i] - (i != 0);
         (void)domi_symbols_find(symbols, at, ret_stall->frames[i], DOMUS_STALL_FRAME_SIZE);
     }

@@ -27,15 +27,17 @@
 #include <errno.h>
 #include <string.h>
 
-#define ABORT_NS UINT64_C(5000000000) /* time for cancelled operations to complete */
-#define END_NS   UINT64_C(1000000000) /* least time for a running handler to return */
+/* nanoseconds that cancelled operations of io have to complete */
+#define ABORT_NS UINT64_C(5000000000)
+/* least nanoseconds that a running handler has to return, before its thread is left behind */
+#define END_NS UINT64_C(1000000000)
 
 void domi_system_set_stage(domus_system *system, domi_stage stage)
 {
     domi_outside_lock(system);
     system->stage = stage;
-    /* A message to a grain is one that foreign threads may send in a drain, but it may not spawn a
-     * grain. */
+    /* In a drain foreign threads may still send to grains, but no grain may be spawned for such a
+     * message any more. */
     system->outside.ending.closing = stage > DOMI_LAST_TO_SPAWN;
     if (stage == DOMI_STAGE_ENDING)
         domi_outside_close(system);
@@ -44,16 +46,17 @@ void domi_system_set_stage(domus_system *system, domi_stage stage)
 
 void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
 {
-    /* There is no change of the configuration meanwhile, because the stage has ended them
-     * (change.c). seq_cst: the store comes before the looks at the park words, as a put does. */
+    /* No change of the configuration writes this word meanwhile, because the new stage has ended
+     * all changes (change.c). seq_cst: this store comes before the looks at the park words, as a
+     * put does, so no thread falls asleep without having seen the step. */
     uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
     atomic_store_explicit(&system->orders, domi_orders_with_step(orders, step),
                           memory_order_seq_cst);
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
-    /* From DOMI_STOP_ACTORS on detached actors are closed, so their list cannot grow, and it is
-     * read without the mutex. */
+    /* From DOMI_STOP_ACTORS on detached actors are closed, so their list cannot grow, and is read
+     * without the mutex. */
     if (step >= DOMI_STOP_ACTORS)
         domi_detached_notify_all(system);
     domi_outside_unlock(system);
@@ -75,15 +78,17 @@ static bool has_stopped_listening(const domus_system *system)
     return true;
 }
 
-/* True if the drain is over. Connections are counted before they are handed over. So if none is
- * counted after the acceptors have stopped, none is on its way. */
+/* True if the drain is over: no acceptor listens, and no connection is left. A connection is
+ * counted before it is handed over, so if none is counted after the acceptors have stopped, none is
+ * on its way. */
 static bool is_drain_over(const domus_system *system)
 {
     return has_stopped_listening(system) && domi_system_connections(system) == 0;
 }
 
-/* True if no connection is left that was accepted. A connection that begins or ends between the
- * reads would mix the counts, so that what this side has connected is read twice. */
+/* True if no connection is left that was accepted, while connections that this system has made to
+ * others may be left. The number of the latter is read before and after, because a connection that
+ * begins or ends between the reads would mix the counts. */
 static bool have_all_connections_ended(const domus_system *system)
 {
     uint64_t before = domi_system_count_outbound(system);
@@ -92,7 +97,7 @@ static bool have_all_connections_ended(const domus_system *system)
            domi_system_count_outbound(system) == before;
 }
 
-static bool have_all_threads_closed(const domus_system *system)
+static bool have_all_threads_begun_close(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_CLOSE)
@@ -119,9 +124,10 @@ static bool have_all_threads_ended(const domus_system *system)
            domi_pools_have_ended(system);
 }
 
-/* Wait until `is_so` is true or `until_ns` has come. Returns the last answer. */
-static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *system),
-                       uint64_t until_ns)
+/* Wait until `is_so` is true or the time `until_ns` has come. Returns what `is_so` answered
+ * last. */
+static bool wait_until_true_or_late(domus_system *system, bool (*is_so)(const domus_system *system),
+                                    uint64_t until_ns)
 {
     bool so = false;
 
@@ -136,7 +142,8 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
     return so;
 }
 
-/* Note the handlers of the threads that have not left their loops, for domus_system_left(). */
+/* Record the running handlers of the threads that have not left their loops, for
+ * domus_system_left(). */
 static void record_stuck_handlers(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
@@ -154,14 +161,15 @@ static void record_stuck_handlers(domus_system *system)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-/* The on_stop of an actor that is left runs on the thread that stops the system.
+/* End the detached actors that are left: their on_stop runs on the thread that stops the system.
  * `domi_thread_manager` is set as on a thread of the system, so that a stop of the system from
- * within that on_stop fails with -EDEADLK and does not end the same actor again. */
-static void end_detached(domus_system *system)
+ * within such an on_stop fails with -EDEADLK and does not end the same actor again. */
+static void end_detached_actors(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
-        /* manager of the calling thread, if an actor of another system stops this one; else NULL */
+        /* manager of the calling thread, if it belongs to another system whose actor stops this
+         * one; else NULL */
         domi_manager *outer = domi_thread_manager;
 
         domi_manager_own(manager);
@@ -177,20 +185,21 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
 {
     domi_detached_close(system);
     domi_system_set_stop_step(system, DOMI_STOP_END);
-    if (until_ns != UINT64_MAX && !wait_until(system, have_all_threads_ended, until_ns))
+    if (until_ns != UINT64_MAX &&
+        !wait_until_true_or_late(system, have_all_threads_ended, until_ns))
         return false;
     domi_monitor_stop(system);
     for (uint32_t i = 0; i < system->count; i++)
         domi_thread_join(&system->threads[i]);
     domi_detached_join(system);
     domi_seats_join(system);
-    /* The threads have ended, so the calling thread owns their managers now. A message that was put
-     * after its receiver had ended is late mail. */
+    /* All threads have ended, so the calling thread owns their managers now, and makes dead letters
+     * of the messages that were put after their receivers had ended. */
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager_own(&system->threads[i].manager);
         (void)domi_manager_take_arrivals(&system->threads[i].manager);
     }
-    end_detached(system);
+    end_detached_actors(system);
     domi_pools_end(system);
     for (size_t i = 0; i < system->config.listener_count; i++) {
         domi_acceptor_free_unmounted(system->unmounted[i]);
@@ -199,7 +208,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     return true;
 }
 
-static void drain_threads(domus_system *system)
+static void drain_connections_of_system(domus_system *system)
 {
     uint64_t until_ns =
         domi_clock_now(&system->clock) + DOMI_LIVE(system, shutdown.drain_timeout_ns);
@@ -207,17 +216,18 @@ static void drain_threads(domus_system *system)
     system->cut_before = system->cut_logged = domi_system_count_cut(system);
     domi_system_set_stage(system, DOMI_STAGE_DRAINING);
     domi_system_set_stop_step(system, DOMI_STOP_DRAIN);
-    if (wait_until(system, have_all_connections_ended, until_ns))
+    if (wait_until_true_or_late(system, have_all_connections_ended, until_ns))
         domi_system_set_stop_step(system, DOMI_STOP_UPSTREAM);
-    if (!wait_until(system, is_drain_over, until_ns)) {
+    if (!wait_until_true_or_late(system, is_drain_over, until_ns)) {
         domi_system_set_stop_step(system, DOMI_STOP_ABORT);
-        (void)wait_until(system, is_drain_over, domi_clock_now(&system->clock) + ABORT_NS);
+        (void)wait_until_true_or_late(system, is_drain_over,
+                                      domi_clock_now(&system->clock) + ABORT_NS);
     }
 }
 
-/* True if each thread of the loop has begun the step that is wanted. The step before that one is
- * over then, with the mounts of all actors that were spawned before it. Detached threads do not
- * follow this step, so their mounts are counted. */
+/* True if each thread of the loop has begun the wanted step of the stop. Then the step before is
+ * over, and all actors that were spawned before it are mounted. Detached threads do not follow this
+ * step, so their mounts are counted. */
 static bool have_threads_begun_step(const domus_system *system)
 {
     domi_stop_step wanted = domi_system_read_step(system, memory_order_relaxed);
@@ -235,9 +245,9 @@ static bool is_wait_for_processes_over(const domus_system *system)
            domi_counter_read(&system->processes.untold) != 0;
 }
 
-/* Send the last event to all processes that did not get it. A process for which there is no memory
- * now is told to stop later, with all other actors. */
-static void tell_processes(domus_system *system, uint64_t until_ns)
+/* Send the last event to all processes (domus/process.h) that did not get it yet. A process for
+ * which there is no memory now is told to stop later, with all other actors. */
+static void tell_processes_to_end(domus_system *system, uint64_t until_ns)
 {
     domus_address addresses[64];
     uint32_t count;
@@ -251,44 +261,47 @@ static void tell_processes(domus_system *system, uint64_t until_ns)
     }
 }
 
-/* Tell all processes, and wait for their end. Everything that processes use is still there, so that
- * they can come to their end by themselves. Processes that are born meanwhile are told as well. */
-static void finish_processes(domus_system *system, uint64_t until_ns)
+/* Tell all processes (domus/process.h) to end, and wait for that. Everything that processes use
+ * still runs, so that they can come to their end by themselves. Processes that are born meanwhile
+ * are told as well. */
+static void tell_processes_and_wait_for_end(domus_system *system, uint64_t until_ns)
 {
-    (void)wait_until(system, have_threads_begun_step,
-                     until_ns); /* every actor has then been mounted */
+    /* When this wait is over, each actor that was spawned before this step is mounted. */
+    (void)wait_until_true_or_late(system, have_threads_begun_step, until_ns);
     do {
-        tell_processes(system, until_ns);
-        if (!wait_until(system, is_wait_for_processes_over, until_ns))
+        tell_processes_to_end(system, until_ns);
+        if (!wait_until_true_or_late(system, is_wait_for_processes_over, until_ns))
             return;
     } while (domi_counter_read(&system->processes.count) != 0);
 }
 
-/* First spawning is stopped on all threads, then every actor stops. So no actor is born on a thread
- * that has already stopped its actors. Between the two no process begins, either: a process that
- * began late, as in a pool whose runners were busy, is told now, and has what is left of the time
- * of the others. */
-static void stop_actors(domus_system *system, uint64_t processes_until_ns, uint64_t until_ns)
+/* Stop all actors. First spawning ends on all threads, and only then the actors stop, so no actor
+ * is born on a thread that has stopped its actors already. A process that began late (as in a pool
+ * whose runners were busy) is told after spawning has ended, and has the rest of the time that the
+ * other processes had. */
+static void close_spawning_and_stop_actors(domus_system *system, uint64_t processes_until_ns,
+                                           uint64_t until_ns)
 {
     domi_detached_close(system);
     domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
-    if (!wait_until(system, have_all_threads_closed, until_ns))
+    if (!wait_until_true_or_late(system, have_all_threads_begun_close, until_ns))
         return;
     if (domi_counter_read(&system->processes.untold) != 0)
-        finish_processes(system, processes_until_ns);
+        tell_processes_and_wait_for_end(system, processes_until_ns);
     domi_system_set_stop_step(system, DOMI_STOP_ACTORS);
-    (void)wait_until(system, have_all_actors_ended, until_ns);
+    (void)wait_until_true_or_late(system, have_all_actors_ended, until_ns);
 }
 
-static int stop_threads(domus_system *system)
+static int stop_system_step_by_step(domus_system *system)
 {
     uint64_t time_ns = DOMI_LIVE(system, shutdown.actor_timeout_ns);
     if (system->stage == DOMI_STAGE_RUNNING) {
         domi_outsiders_detach_own(system);
-        drain_threads(system);
+        drain_connections_of_system(system);
         uint64_t processes_until_ns = domi_clock_now(&system->clock) + time_ns;
-        finish_processes(system, processes_until_ns);
-        stop_actors(system, processes_until_ns, domi_clock_now(&system->clock) + time_ns);
+        tell_processes_and_wait_for_end(system, processes_until_ns);
+        close_spawning_and_stop_actors(system, processes_until_ns,
+                                       domi_clock_now(&system->clock) + time_ns);
         if (system->workers != NULL)
             (void)domi_workers_stop(system->workers, 0);
         domi_resolver_close(system->resolver);
@@ -323,10 +336,10 @@ int domus_system_stop(domus_system *system)
         return -EDEADLK;
     if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
         return 0;
-    /* This thread ends late mail and the actors of detached threads, so it uses the system's
-     * allocator meanwhile. */
+    /* The calling thread turns late mail into dead letters and ends detached actors, so it uses the
+     * system's allocator meanwhile. */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    int result = stop_threads(system);
+    int result = stop_system_step_by_step(system);
     (void)domi_memory_set_allocator(before);
     return result;
 }

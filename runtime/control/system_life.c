@@ -1,4 +1,4 @@
-/* This file has the life of a system, from new to free; domus/system.h is the manual. */
+/* This file has the life of a system, from its new to its free; domus/system.h is the manual. */
 #include "runtime/control/life.h"
 
 #include "base/check.h"
@@ -24,30 +24,31 @@
 #include <time.h>
 #include <unistd.h>
 
-static int choose_cpus(domus_system *system, const domus_config *config, char *error,
-                       size_t error_size)
+static int choose_cpus_for_threads(domus_system *system, const domus_config *config, char *error,
+                                   size_t error_size)
 {
     if (system->simulator == NULL)
         return domi_cpus_choose(config, "", &system->cpus, error, error_size);
     DOMI_CHECK(config->system.threads != 0);
-    /* a simulation does not depend on the CPUs of this machine */
+    /* a simulation has as many threads as the configuration says, whatever CPUs the machine has */
     system->cpus.threads = config->system.threads;
     return 0;
 }
 
-/* About the cost of a park and a wake-up, as measured on the machine of the project. */
+/* Nanoseconds that a thread spins if scheduler.idle.spin is `auto`: about the cost of a park and a
+ * wake-up, as measured on the machine of the project. */
 #define SPIN_AUTO_NS UINT64_C(20000)
 
 uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns)
 {
     if (system->simulator != NULL)
-        return 0; /* in a simulation the clock stands still during a spin */
+        return 0; /* a simulated thread never spins, because its clock stands still meanwhile */
     if (spin_ns != DOMUS_SPIN_AUTO)
         return spin_ns;
     return system->cpus.few ? 0 : SPIN_AUTO_NS;
 }
 
-/* Draw a random key. This can fail, because a system call filter may refuse getrandom. */
+/* Draw a random key for a hash; this fails if a system call filter refuses getrandom. */
 static int draw_random_key(uint64_t key[2], char *error, size_t error_size)
 {
     if (getentropy(key, 2 * sizeof key[0]) == 0)
@@ -59,11 +60,11 @@ static int draw_random_key(uint64_t key[2], char *error, size_t error_size)
 }
 
 /* Make the routers, the kinds of grains and the groups, which all threads share. */
-static int init_crowds(domus_system *system, char *error, size_t error_size)
+static int init_routers_grains_and_groups(domus_system *system, char *error, size_t error_size)
 {
     int result = 0;
     const domus_config *config = &system->config;
-    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so it repeats */
+    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so that its runs repeat */
 
     domi_remotes_init(&system->remotes);
     domi_routers_init(&system->routers, config->routers.max, config->routers.routees_max);
@@ -77,7 +78,7 @@ static int init_crowds(domus_system *system, char *error, size_t error_size)
 }
 
 /* Free the groups, the kinds of grains and the routers. */
-static void fini_crowds(domus_system *system)
+static void fini_routers_grains_and_groups(domus_system *system)
 {
     domi_grains_fini(&system->grains);
     domi_groups_fini(&system->groups);
@@ -85,9 +86,9 @@ static void fini_crowds(domus_system *system)
     domi_remotes_fini(&system->remotes);
 }
 
-static int init_names(domus_system *system, char *error, size_t error_size)
+static int init_names_of_actors(domus_system *system, char *error, size_t error_size)
 {
-    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so it repeats */
+    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so that its runs repeat */
     int result = 0;
 
     if (system->simulator == NULL)
@@ -97,27 +98,27 @@ static int init_names(domus_system *system, char *error, size_t error_size)
     return domi_names_init(&system->names, system->config.names.max, key);
 }
 
-static int init_peers(domus_system *system)
+static int init_counts_of_peers(domus_system *system)
 {
     const domi_peers_limits limits = {
         .connections_max = system->config.channel.connections_max,
         .share_percent = system->config.connection.address_percent,
         .local_share_percent = system->config.connection.loopback_percent,
     };
-    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so it repeats */
+    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so that its runs repeat */
 
     if (system->simulator == NULL && getentropy(key, sizeof key) != 0)
         return -errno;
     return domi_peers_init(&system->peers, &limits, key);
 }
 
-static void init_levels(domus_system *system)
+static void init_levels_of_system(domus_system *system)
 {
     system->profile_level = system->config.profile.level;
     system->log_level = system->config.log.level;
 }
 
-static void init_locks(domus_system *system)
+static void init_locks_of_system(domus_system *system)
 {
     pthread_condattr_t attributes;
 
@@ -132,8 +133,9 @@ static void init_locks(domus_system *system)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Make the tables of threads and managers; a table that is NULL afterwards found no memory. */
-static void make_tables(domus_system *system)
+/* Make the system's tables of threads and managers. A table for which there was no memory is NULL
+ * afterwards. */
+static void make_tables_of_threads(domus_system *system)
 {
     uint32_t detached_max = system->config.detached.threads_max;
 
@@ -146,9 +148,9 @@ static void make_tables(domus_system *system)
     system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
 }
 
-static int make_system(const domus_config *config, domi_simulator *simulator,
-                       const domus_hooks *hooks, char *error, size_t error_size,
-                       domus_system **ret_system)
+static int make_system_without_start(const domus_config *config, domi_simulator *simulator,
+                                     const domus_hooks *hooks, char *error, size_t error_size,
+                                     domus_system **ret_system)
 {
     int result = domus_config_check(config, error, error_size);
 
@@ -161,28 +163,28 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         result = -ENOMEM;
         goto fail_system;
     }
-    init_levels(system);
+    init_levels_of_system(system);
     system->simulator = simulator;
     system->thread_hooks = simulator != NULL ? simulator->thread_hooks : &domi_hooks_of_threads;
-    result = choose_cpus(system, config, error, error_size);
+    result = choose_cpus_for_threads(system, config, error, error_size);
     if (result != 0)
         goto fail_config;
 
     system->config.scheduler.idle.spin_ns =
         domi_system_choose_spin(system, config->scheduler.idle.spin_ns);
     domi_live_init(system, config->scheduler.idle.spin_ns);
-    make_tables(system);
+    make_tables_of_threads(system);
     if (sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus) != 0)
-        /* a filter of system calls refuses the call */
+        /* a system call filter refuses the call, so all CPUs count as allowed */
         memset(&system->all_cpus, 0xff, sizeof system->all_cpus);
-    result = init_crowds(system, error, error_size);
+    result = init_routers_grains_and_groups(system, error, error_size);
     if (result == 0 &&
         (system->threads == NULL || system->managers == NULL || system->detached == NULL))
         result = -ENOMEM;
     if (result != 0)
         goto fail_threads;
-    result = init_names(system, error, error_size);
-    if (result == 0 && (result = init_peers(system)) != 0)
+    result = init_names_of_actors(system, error, error_size);
+    if (result == 0 && (result = init_counts_of_peers(system)) != 0)
         domi_names_fini(&system->names);
     if (result != 0)
         goto fail_threads;
@@ -198,7 +200,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         domi_clock_init(&system->clock);
     else
         domi_clock_init_virtual(&system->clock, simulator->start_ns);
-    init_locks(system);
+    init_locks_of_system(system);
     domi_pressure_init(system);
     *ret_system = system;
     return 0;
@@ -208,7 +210,7 @@ fail_names:
     domi_names_fini(&system->names);
 fail_threads:
     domi_live_fini(system);
-    fini_crowds(system);
+    fini_routers_grains_and_groups(system);
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
@@ -219,14 +221,14 @@ fail_system:
     return result;
 }
 
-/* Make a system; each failure leaves one line in `error`. */
+/* Make a system; if this fails, `error` always holds one line that says why. */
 static int make_system_or_explain(const domus_config *config, domi_simulator *simulator,
                                   const domus_hooks *hooks, char *error, size_t error_size,
                                   domus_system **ret_system)
 {
     if (error_size != 0)
         error[0] = '\0';
-    int result = make_system(config, simulator, hooks, error, error_size, ret_system);
+    int result = make_system_without_start(config, simulator, hooks, error, error_size, ret_system);
     if (result == 0 || error_size == 0 || error[0] != '\0')
         return result;
     if (result == -ENOMEM)
@@ -259,8 +261,8 @@ int domus_system_new(const domus_config *config, char *error, size_t error_size,
     return domus_system_new_with(config, NULL, error, error_size, ret_system);
 }
 
-/* All threads of a system have the same backend. */
-static int choose_backend(domus_system *system, const domi_backend **ret_backend)
+/* Choose the backend, the same for all threads of a system. */
+static int choose_backend_of_system(domus_system *system, const domi_backend **ret_backend)
 {
     char reason[sizeof system->error];
 
@@ -282,13 +284,14 @@ static int choose_backend(domus_system *system, const domi_backend **ret_backend
     return result;
 }
 
-/* Returns how many threads were made. If these are fewer than all, `ret_result` says why. */
-static uint32_t init_threads(domus_system *system, int *ret_result)
+/* Make the threads of a system, until one fails. Returns how many were made; if not all were,
+ * `ret_result` says why. */
+static uint32_t make_threads_of_system(domus_system *system, int *ret_result)
 {
     const domi_backend *backend = NULL;
     uint32_t made = 0;
 
-    *ret_result = choose_backend(system, &backend);
+    *ret_result = choose_backend_of_system(system, &backend);
     for (; made < system->count && *ret_result == 0; made++) {
         int cpu = system->cpus.count != 0 ? system->cpus.cpu[made % system->cpus.count] : -1;
         system->managers[made] = &system->threads[made].manager;
@@ -300,7 +303,7 @@ static uint32_t init_threads(domus_system *system, int *ret_result)
     return made;
 }
 
-static int run_threads(domus_system *system)
+static int start_threads_and_wait(domus_system *system)
 {
     uint32_t started = 0;
     int result = 0;
@@ -317,31 +320,32 @@ static int run_threads(domus_system *system)
         memcpy(system->error, system->start_text, sizeof system->error);
     }
     if (result != 0)
-        /* threads that never began count as ended, so the others do not wait for them */
+        /* threads never started count as ended, so the started ones do not wait for them */
         system->ended += system->count - started;
     pthread_mutex_unlock(&system->mutex);
     return result;
 }
 
-/* Start the rings of simulated threads. The maker of the system (the test kit) takes their
+/* Start the rings of simulated threads. No OS thread runs their loops: the test kit takes their
  * steps. */
-static int begin_simulated_threads(domus_system *system)
+static int start_rings_of_simulated_threads(domus_system *system)
 {
     int result = 0;
 
     for (uint32_t i = 0; i < system->count && result == 0; i++)
         result = domi_io_start(&system->threads[i].io);
-    DOMI_CHECK(result == 0); /* the start of a simulated ring never fails */
+    /* the start cannot fail, because the ring of a simulated thread always starts */
+    DOMI_CHECK(result == 0);
     return result;
 }
 
-static void fini_threads(domus_system *system, uint32_t made)
+static void free_threads_of_system(domus_system *system, uint32_t made)
 {
     for (uint32_t i = 0; i < made; i++)
         domi_thread_fini(&system->threads[i]);
 }
 
-static int start_threads(domus_system *system)
+static int make_and_start_all_threads(domus_system *system)
 {
     uint32_t made;
     int result;
@@ -359,15 +363,17 @@ static int start_threads(domus_system *system)
             snprintf(system->error, sizeof system->error, "no memory for the pools");
         domi_outside_fini(system);
         memset(&system->outside, 0,
-               sizeof system->outside); /* the next start begins with an empty outside */
+               /* a system that is started again begins with an empty outside */
+               sizeof system->outside);
         return result;
     }
     domi_pressure_begin(system);
     if (system->simulator == NULL)
         domi_log_missing_folders(system);
-    made = init_threads(system, &result);
+    made = make_threads_of_system(system, &result);
     if (result == 0) {
-        result = system->simulator != NULL ? begin_simulated_threads(system) : run_threads(system);
+        result = system->simulator != NULL ? start_rings_of_simulated_threads(system)
+                                           : start_threads_and_wait(system);
         if (result == 0 && system->simulator == NULL)
             result = domi_pools_start(system);
         if (result == 0 && (result = domi_monitor_start(system)) != 0)
@@ -381,7 +387,7 @@ static int start_threads(domus_system *system)
     }
     domi_pressure_end(system);
     domi_outside_fini(system);
-    fini_threads(system, made);
+    free_threads_of_system(system, made);
     domi_pools_fini(system);
     memset(system->threads, 0, system->threads_bytes);
     memset(&system->outside, 0, sizeof system->outside);
@@ -399,26 +405,27 @@ int domus_system_start(domus_system *system)
         return -EALREADY;
     }
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    int result = start_threads(system);
+    int result = make_and_start_all_threads(system);
     (void)domi_memory_set_allocator(before);
     return result;
 }
 
-#define ABANDONED_NS UINT64_C(1000000000) /* last time for abandoned work to return */
+/* nanoseconds that abandoned blocking work gets to return before domus_system_free() gives up */
+#define ABANDONED_NS UINT64_C(1000000000)
 
-/* Actors whose blocking work was abandoned were not ended by the stop. Their work has returned now,
- * so they are ended here. */
+/* End the actors that the stop has left because their blocking work was abandoned; that work has
+ * returned by now. */
 static void end_actors_left_by_abandoned_work(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
-        domi_manager_own(manager); /* allowed because the manager's thread has ended */
+        domi_manager_own(manager); /* this thread may own the manager, whose own thread has ended */
         manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
-        domi_manager_own(manager); /* allowed because the manager's thread has ended */
+        domi_manager_own(manager); /* this thread may own the manager, whose own thread has ended */
         manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
@@ -427,29 +434,30 @@ static void end_actors_left_by_abandoned_work(domus_system *system)
 
 void domus_system_free(domus_system *system)
 {
-    /* In a forked child this memory is a copy of what the parent's threads were using, or is the
-     * parent's: it stays until the child ends. */
+    /* In a forked child this memory is a copy of what the parent's threads were using, or is shared
+     * with the parent, so it is not freed before the child ends. */
     if (system == NULL || (system->stage != DOMI_STAGE_NEW && domi_system_is_forked(system)))
         return;
     (void)domus_system_stop(system);
     if (system->stage != DOMI_STAGE_NEW && system->stage != DOMI_STAGE_STOPPED)
-        return; /* a handler has not returned, and its thread still uses the system */
+        return; /* the system is not freed: a thread whose handler has not returned still uses it */
     if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
-        return; /* abandoned work has not returned either */
+        return; /* the system is not freed: abandoned blocking work still uses it */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     if (system->stage == DOMI_STAGE_STOPPED) {
         domi_seats_fini(system);
         end_actors_left_by_abandoned_work(system);
     }
-    domi_files_free(system->files); /* before the pools, in which abandoned operations lie */
+    /* the files are freed before the pools of memory, in which abandoned operations on files lie */
+    domi_files_free(system->files);
     if (system->stage == DOMI_STAGE_STOPPED) {
         domi_outside_fini(system);
-        fini_threads(system, system->count);
+        free_threads_of_system(system, system->count);
         domi_detached_fini(system);
         domi_pools_fini(system);
     }
     domi_helpers_fini(system);
-    fini_crowds(system);
+    fini_routers_grains_and_groups(system);
     domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
     domi_live_fini(system);

@@ -1,5 +1,5 @@
-/* A thread begins its loop when its ring has started, and ends its actors when all threads have
- * left their loops. */
+/* The life of a thread of the loop. It begins its loop when its ring has started, and it ends its
+ * actors when all threads have left their loops. */
 #include "runtime/control/life.h"
 
 #include "base/check.h"
@@ -86,12 +86,13 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     return 0;
 }
 
-/* Report the start to the thread that waits in domus_system_start(). */
-static void report_start(domus_system *system, int result)
+/* Report to the thread that waits in domus_system_start() that this thread has started, or why it
+ * could not. */
+static void report_start_of_thread(domus_system *system, int result)
 {
     pthread_mutex_lock(&system->mutex);
     system->running++;
-    /* a thread that fails counts as ended, so that the others do not wait for it in
+    /* a thread that could not start counts as ended, so that the others do not wait for it in
      * wait_for_all_threads() */
     system->ended += result != 0;
     if (result != 0 && system->start_error == 0) {
@@ -107,8 +108,7 @@ static void report_start(domus_system *system, int result)
 }
 
 /* Wait until all threads and runners have left their loops. None may run any more when actors are
- * ended, because actors may send to each other to the last, and a child tells its parent of its
- * end. */
+ * ended, because actors send to each other to the last, and a child tells its parent of its end. */
 static void wait_for_all_threads(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
@@ -119,7 +119,7 @@ static void wait_for_all_threads(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
-static void *run_thread(void *thread_)
+static void *run_loop_of_thread(void *thread_)
 {
     domi_thread *thread = thread_;
     int result = domi_io_start(&thread->io);
@@ -133,7 +133,7 @@ static void *run_thread(void *thread_)
     domi_crash_enter(&thread->recorder);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
     (void)domi_memory_set_meter(&thread->system->pressure.meter);
-    report_start(thread->system, result);
+    report_start_of_thread(thread->system, result);
     if (result != 0) {
         domi_crash_leave();
         return NULL;
@@ -163,8 +163,8 @@ static void *run_thread(void *thread_)
 
 #ifdef DOMI_LIBC_WITHOUT_ATTR_AFFINITY
 
-/* The attributes know no CPUs here (musl), so the new thread inherits them from the one that makes
- * it. */
+/* The C library (musl) has no CPUs in a thread's attributes, so the new thread inherits the CPUs of
+ * the thread that makes it. */
 static int create_thread_on_cpus(domi_thread *thread, pthread_attr_t *attributes,
                                  const cpu_set_t *set, size_t bytes)
 {
@@ -175,7 +175,7 @@ static int create_thread_on_cpus(domi_thread *thread, pthread_attr_t *attributes
         result = pthread_setaffinity_np(pthread_self(), bytes, set);
     if (result != 0)
         return result;
-    result = pthread_create(&thread->pthread, attributes, run_thread, thread);
+    result = pthread_create(&thread->pthread, attributes, run_loop_of_thread, thread);
     (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before);
     return result;
 }
@@ -187,17 +187,18 @@ static int create_thread_on_cpus(domi_thread *thread, pthread_attr_t *attributes
 {
     int result = pthread_attr_setaffinity_np(attributes, bytes, set);
 
-    return result != 0 ? result : pthread_create(&thread->pthread, attributes, run_thread, thread);
+    return result != 0 ? result
+                       : pthread_create(&thread->pthread, attributes, run_loop_of_thread, thread);
 }
 
 #endif
 
-static int create_thread(domi_thread *thread, pthread_attr_t *attributes)
+static int create_os_thread(domi_thread *thread, pthread_attr_t *attributes)
 {
     int cpu = thread->cpu;
 
     if (cpu < 0)
-        return pthread_create(&thread->pthread, attributes, run_thread, thread);
+        return pthread_create(&thread->pthread, attributes, run_loop_of_thread, thread);
     size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
     cpu_set_t *set = domi_memory_new(bytes);
     if (set == NULL)
@@ -208,7 +209,8 @@ static int create_thread(domi_thread *thread, pthread_attr_t *attributes)
     return result;
 }
 
-/* Create an OS thread, on its CPU if it has one. Returns 0 or an errno. */
+/* Create the OS thread of a thread of the loop, pinned to its CPU if it has one. Returns 0 or an
+ * errno. */
 static int create_pinned_thread(domi_thread *thread)
 {
     pthread_attr_t attributes;
@@ -217,16 +219,17 @@ static int create_pinned_thread(domi_thread *thread)
 
     if (result == 0) {
         domi_signals_block(&before);
-        result = create_thread(thread, &attributes);
+        result = create_os_thread(thread, &attributes);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     (void)pthread_attr_destroy(&attributes);
     return result;
 }
 
-/* Create an OS thread without a CPU after a thread with a CPU was refused with `refusal`. If that
- * succeeds, a filter of system calls refuses sched_setaffinity(). All threads then run on any CPU,
- * which is logged once. A list of CPUs is a demand, so with one it stays an error. */
+/* Create an OS thread that is not pinned, after the kernel refused a pinned one with `refusal`. If
+ * that succeeds, a system call filter refuses sched_setaffinity(), so all threads run on any CPU,
+ * which is logged once. With a list of CPUs in the configuration the refusal stays an error,
+ * because the list is a demand. */
 static int create_unpinned_thread(domi_thread *thread, int refusal)
 {
     domus_system *system = thread->system;

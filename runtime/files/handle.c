@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <stddef.h>
 
-static void release_file(void *payload)
+static void release_file_of_payload(void *payload)
 {
     domus_file_close(*(domus_file **)payload);
 }
 
 const domus_type domus_file_type = {
-    .name = "file", .size = sizeof(domus_file *), .release = release_file};
+    .name = "file", .size = sizeof(domus_file *), .release = release_file_of_payload};
 
 /* --- the common part of handles --------------------------------------------------------------- */
 
@@ -35,9 +35,9 @@ domi_files *domi_files_new(domi_workers *workers, uint32_t open_max)
     return files;
 }
 
-/* Release one use of the common part; the last release frees it. The mutex is locked at the call,
- * and unlocked at the return. */
-static void release_use(domi_files *files)
+/* Release one use of the part that all file handles of a system share; the last release frees
+ * the part. Its mutex is locked at the call, and unlocked at the return. */
+static void release_use_of_common_part(domi_files *files)
 {
     bool is_last = --files->users == 0;
 
@@ -50,7 +50,7 @@ static void release_use(domi_files *files)
     (void)domi_memory_set_meter(counted);
 }
 
-static void unlink_work_under_way(domi_file_left *left)
+static void unlink_work_from_list(domi_file_left *left)
 {
     *left->place = left->next;
     if (left->next != NULL)
@@ -58,7 +58,7 @@ static void unlink_work_under_way(domi_file_left *left)
     left->place = NULL;
 }
 
-static void link_work_under_way(domi_files *files, domi_file_left *left)
+static void link_work_to_list(domi_files *files, domi_file_left *left)
 {
     left->place = &files->left;
     left->next = files->left;
@@ -70,14 +70,14 @@ static void link_work_under_way(domi_files *files, domi_file_left *left)
 void domi_file_left_add(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
-    link_work_under_way(files, left);
+    link_work_to_list(files, left);
     pthread_mutex_unlock(&files->mutex);
 }
 
 void domi_file_left_remove(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
-    unlink_work_under_way(left);
+    unlink_work_from_list(left);
     pthread_mutex_unlock(&files->mutex);
 }
 
@@ -89,19 +89,19 @@ void domi_files_free(domi_files *files)
     files->workers = NULL;
     while (files->left != NULL) {
         domi_file_left *left = files->left;
-        unlink_work_under_way(left);
+        unlink_work_from_list(left);
         pthread_mutex_unlock(&files->mutex);
         left->drop(left);
         pthread_mutex_lock(&files->mutex);
     }
-    release_use(files);
+    release_use_of_common_part(files);
 }
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
 int domi_file_new(domi_files *files, domus_file **ret_file)
 {
-    /* Relaxed: the number protects no other data. */
+    /* Relaxed: the number of open handles protects no other data. */
     if (atomic_fetch_add_explicit(&files->open, 1, memory_order_relaxed) >= files->open_max) {
         atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
         return -EMFILE;
@@ -126,7 +126,7 @@ int domi_file_new(domi_files *files, domus_file **ret_file)
 
 domus_file *domus_file_keep(domus_file *file)
 {
-    /* Relaxed: the caller already has a use, so the handle cannot be freed meanwhile. */
+    /* Relaxed: the caller already counts as a user, so the handle cannot be freed meanwhile. */
     atomic_fetch_add_explicit(&file->users, 1, memory_order_relaxed);
     return file;
 }
@@ -136,7 +136,7 @@ bool domus_file_is_directory(const domus_file *file)
     return file->is_directory;
 }
 
-static void free_handle(domus_file *file)
+static void free_handle_of_file(domus_file *file)
 {
     domi_files *files = file->files;
     domi_meter *counted = domi_memory_set_meter(NULL);
@@ -145,10 +145,10 @@ static void free_handle(domus_file *file)
     (void)domi_memory_set_meter(counted);
     atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
     pthread_mutex_lock(&files->mutex);
-    release_use(files);
+    release_use_of_common_part(files);
 }
 
-static int close_descriptor_on_helper(void *file_)
+static int close_descriptor_of_file(void *file_)
 {
     domus_file *file = file_;
     int fd = file->fd;
@@ -162,9 +162,11 @@ static void free_closed_file(domi_file_left *left)
 {
     domus_file *file = (domus_file *)(void *)((char *)left - offsetof(domus_file, left));
 
-    if (file->fd >= 0) /* the pool has cancelled the job at its own end */
+    /* the descriptor is still open here if the helper threads have cancelled the job when they
+     * were stopped */
+    if (file->fd >= 0)
         domi_disk_close(file->fd);
-    free_handle(file);
+    free_handle_of_file(file);
 }
 
 static void free_handle_after_close(domi_job *job)
@@ -175,22 +177,23 @@ static void free_handle_after_close(domi_job *job)
     free_closed_file(&file->left);
 }
 
-/* Let a helper thread close the file. Returns false if no helper thread does. The mutex is held
- * during the call, so that the pool is not freed meanwhile. */
+/* Let a helper thread close the file of a handle. Returns false if no helper thread takes that
+ * job. The mutex of the common part is held during the call, so that the helper threads are not
+ * freed meanwhile. */
 static bool close_by_helper_thread(domus_file *file)
 {
     domi_files *files = file->files;
 
     file->job = (domi_job){
-        .function = close_descriptor_on_helper, .argument = file, .done = free_handle_after_close};
+        .function = close_descriptor_of_file, .argument = file, .done = free_handle_after_close};
     file->left.drop = free_closed_file;
     pthread_mutex_lock(&files->mutex);
     bool handed = files->workers != NULL;
     if (handed) {
-        link_work_under_way(files, &file->left);
+        link_work_to_list(files, &file->left);
         handed = domi_workers_submit(files->workers, &file->job) == 0;
         if (!handed)
-            unlink_work_under_way(&file->left);
+            unlink_work_from_list(&file->left);
     }
     pthread_mutex_unlock(&files->mutex);
     return handed;
@@ -198,12 +201,13 @@ static bool close_by_helper_thread(domus_file *file)
 
 void domus_file_close(domus_file *file)
 {
-    /* acq_rel: all that other users did with the handle happens before the last user closes it. */
+    /* acq_rel: all that other users did with the handle comes before the last user closes the
+     * file. */
     if (file == NULL || atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) != 1)
         return;
     if (file->fd >= 0 && file->is_writable && close_by_helper_thread(file))
         return;
     if (file->fd >= 0)
         domi_disk_close(file->fd);
-    free_handle(file);
+    free_handle_of_file(file);
 }

@@ -15,57 +15,59 @@
 typedef struct domi_files domi_files;
 typedef struct domi_file_left domi_file_left;
 
-/* Work on a file that is under way: with a helper thread, or waiting for an actor. It is in a list,
- * so that the end of the system can free it if no other code does. */
+/* An entry in the list of work on files that is under way: with a helper thread, or waiting for an
+ * actor. The list lets the end of the system free the work if no other code does. */
 struct domi_file_left {
-    domi_file_left *next; /* next entry in the list of work that is under way */
-    /* address of the pointer to this entry in its list; NULL: the entry is in no list */
+    domi_file_left *next; /* next entry in the list of work on files that is under way */
+    /* address of the pointer to this entry in the list; NULL: the entry is in no list */
     domi_file_left **place;
-    /* function that frees the entry; called only by domi_files_free() */
+    /* function that frees the entry's work; called only by domi_files_free() */
     void (*drop)(domi_file_left *left);
 };
 
 struct domi_files {
-    pthread_mutex_t mutex; /* protects all fields but `open` */
-    /* the pool of helper threads; NULL: a simulation, or the system is gone */
+    pthread_mutex_t mutex; /* protects all fields of the handles' common part but `open` */
+    /* helper threads, for work that blocks; NULL: a simulation has none, or the system is gone */
     domi_workers *workers;
-    domi_file_left *left; /* list of the work that is under way */
-    uint32_t users;       /* number of users: the system, and each handle */
-    uint64_t serials;     /* number of handles made so far */
-    /* most handles at a time */
+    domi_file_left *left; /* first entry of the list of work on files that is under way */
+    uint32_t users;       /* number of users of the common part: the system, and each handle */
+    uint64_t serials;     /* number of handles that were made so far */
+    /* most handles that may be open at a time */
     uint32_t open_max;
-    _Atomic uint32_t open; /* number of handles now */
+    _Atomic uint32_t open; /* number of handles that are open now */
 };
 
 struct domus_file {
-    _Atomic uint32_t users; /* number of owners and of operations under way */
-    int fd;                 /* descriptor; -1: the file was never opened */
-    uint64_t serial;        /* unique number of the handle in its system */
+    _Atomic uint32_t users; /* number of the handle's owners and of the operations that use it */
+    int fd;                 /* descriptor of the handle's file; -1: the file was never opened */
+    uint64_t serial;        /* number of the handle, unique in its system */
     bool is_directory;
     bool is_writable;
     bool appends;
-    /* reads go to helper threads at once, because the file system refuses tries in the ring */
+    /* true: reads of this file go to helper threads at once, because its file system refuses to
+     * read in the ring without waiting */
     _Atomic bool reads_wait;
-    /* number of tries of a write that the ring has refused in a row */
+    /* number of writes in a row that the ring could not do without waiting */
     _Atomic uint32_t writes_waited;
     domi_files *files;
-    domi_job job;        /* job that closes the file */
-    domi_file_left left; /* entry in the list of work while the job is under way */
+    domi_job job; /* job by which a helper thread closes the file */
+    /* entry of the closing job in the list of work on files that is under way */
+    domi_file_left left;
 };
 
-/* Make the common part of a system's handles. Returns NULL if there is no memory. `workers` may be
- * NULL. */
+/* Make the part that all file handles of a system share. Returns NULL if there is no memory.
+ * `workers` are the helper threads, or NULL if there are none. */
 domi_files *domi_files_new(domi_workers *workers, uint32_t open_max);
 
-/* Release the system's use of the common part at the system's end. Work that is still under way is
- * dropped; handles may still be closed afterwards. NULL is allowed. */
+/* Release the system's use of the handles' common part at the system's end. Work on files that
+ * is still under way is dropped; handles may still be closed afterwards. NULL is allowed. */
 void domi_files_free(domi_files *files);
 
-/* Add work that is under way to the list; domi_file_left_remove() removes it. */
+/* Add work on a file to the list of work that is under way; domi_file_left_remove() removes it. */
 void domi_file_left_add(domi_files *files, domi_file_left *left);
 void domi_file_left_remove(domi_files *files, domi_file_left *left);
 
-/* Make a handle without an open file. Returns 0; -EMFILE; -ENOMEM. */
+/* Make a file handle without an open file. Returns 0; -EMFILE if too many are open; -ENOMEM. */
 int domi_file_new(domi_files *files, domus_file **ret_file);
 
 #endif

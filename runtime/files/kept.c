@@ -1,6 +1,6 @@
-/* The table of kept files: a hash table by name, and one list of all files in the order of use. The
- * bytes that the files count bound the size of both, because each file counts at least FILE_LEAST
- * bytes. */
+/* The table of kept files: a hash table by name, and one list of all kept files in the order of
+ * use. Each file counts at least FILE_LEAST bytes, so the limit of the bytes also limits the
+ * number of files. */
 #include "runtime/files/kept.h"
 
 #include "base/check.h"
@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-#define FILE_LEAST     1024u /* least number of bytes that a file counts */
+/* least number of bytes for which a kept file counts in the table's limit */
+#define FILE_LEAST     1024u
 #define LISTS_MOST     16384u
-#define SHARE          8u /* one file may take at most 1/8 of the table's bytes */
+#define SHARE          8u /* one kept file may count for at most 1/8 of the table's bytes */
 #define SETTLED_NS     UINT64_C(100000000)
 #define SETTLED_SLOWLY UINT64_C(3000000000)
 #define NS_OF_SECOND   INT64_C(1000000000)
@@ -20,10 +21,10 @@
 struct domi_kept {
     uint64_t hash_key[2];
     uint64_t bytes_max;
-    uint64_t bytes;         /* sum of the bytes that the files count */
-    domi_kept_file *newest; /* file that was used last; NULL: the table is empty */
+    uint64_t bytes;         /* sum of the bytes for which the kept files count */
+    domi_kept_file *newest; /* kept file that was used last; NULL: the table is empty */
     domi_kept_file *oldest;
-    uint32_t lists_count; /* number of lists of the hash table; a power of two */
+    uint32_t lists_count; /* number of lists in the hash table of kept files; a power of two */
     domi_kept_file *lists[];
 };
 
@@ -44,7 +45,7 @@ domi_kept *domi_kept_new(uint64_t bytes_max, const uint64_t hash_key[2])
 
 /* --- names of kept files ---------------------------------------------------------------------- */
 
-static uint64_t hash_name(const domi_kept *kept, domi_kept_name name)
+static uint64_t hash_name_of_file(const domi_kept *kept, domi_kept_name name)
 {
     uint64_t hash = name.directory ^ (uint64_t)name.flags << 56;
 
@@ -54,7 +55,7 @@ static uint64_t hash_name(const domi_kept *kept, domi_kept_name name)
     return hash;
 }
 
-static uint32_t measure_paths(domi_kept_name name)
+static uint32_t count_bytes_of_paths(domi_kept_name name)
 {
     size_t size = 0;
 
@@ -63,7 +64,7 @@ static uint32_t measure_paths(domi_kept_name name)
     return (uint32_t)size;
 }
 
-static bool has_name(const domi_kept_file *file, domi_kept_name name)
+static bool has_file_this_name(const domi_kept_file *file, domi_kept_name name)
 {
     const char *at = file->paths;
     const char *end = at + file->paths_size;
@@ -80,7 +81,7 @@ static bool has_name(const domi_kept_file *file, domi_kept_name name)
 
 /* --- the order of use ------------------------------------------------------------------------- */
 
-static void add_as_newest(domi_kept *kept, domi_kept_file *file)
+static void add_file_as_newest(domi_kept *kept, domi_kept_file *file)
 {
     file->newer = NULL;
     file->older = kept->newest;
@@ -112,14 +113,14 @@ static domi_kept_file **find_list_of_hash(domi_kept *kept, uint64_t hash)
 
 domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name)
 {
-    uint64_t hash = hash_name(kept, name);
+    uint64_t hash = hash_name_of_file(kept, name);
     domi_kept_file *file = *find_list_of_hash(kept, hash);
 
-    while (file != NULL && (file->hash != hash || !has_name(file, name)))
+    while (file != NULL && (file->hash != hash || !has_file_this_name(file, name)))
         file = file->next;
     if (file != NULL && file != kept->newest) {
         remove_from_order_of_use(kept, file);
-        add_as_newest(kept, file);
+        add_file_as_newest(kept, file);
     }
     return file;
 }
@@ -151,8 +152,8 @@ domi_kept *domi_kept_free(domi_kept *kept)
     return NULL;
 }
 
-/* Set the bytes that a file counts to what it takes, and forget the files used least recently until
- * all fit, but never this file. */
+/* Set for how many bytes a kept file counts, by the memory that it takes now. Then forget the
+ * files that were used least recently until all fit into the table's limit, but never this file. */
 static void set_cost_of_file(domi_kept *kept, domi_kept_file *file)
 {
     size_t bytes = sizeof *file + file->paths_size;
@@ -166,14 +167,14 @@ static void set_cost_of_file(domi_kept *kept, domi_kept_file *file)
         domi_kept_forget_file(kept, kept->oldest);
 }
 
-static domi_kept_file *add_file(domi_kept *kept, domi_kept_name name)
+static domi_kept_file *add_file_to_table(domi_kept *kept, domi_kept_name name)
 {
-    uint32_t paths_size = measure_paths(name);
+    uint32_t paths_size = count_bytes_of_paths(name);
     domi_kept_file *file = domi_memory_new(sizeof *file + paths_size);
 
     if (file == NULL)
         return NULL;
-    file->hash = hash_name(kept, name);
+    file->hash = hash_name_of_file(kept, name);
     file->directory = name.directory;
     file->flags = name.flags;
     file->paths_size = paths_size;
@@ -182,7 +183,7 @@ static domi_kept_file *add_file(domi_kept *kept, domi_kept_name name)
         to = stpcpy(to, *path) + 1;
     file->next = *find_list_of_hash(kept, file->hash);
     *find_list_of_hash(kept, file->hash) = file;
-    add_as_newest(kept, file);
+    add_file_as_newest(kept, file);
     return file;
 }
 
@@ -207,7 +208,7 @@ void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *f
     bool is_new = file == NULL;
 
     if (is_new)
-        file = add_file(kept, name);
+        file = add_file_to_table(kept, name);
     if (file == NULL)
         return;
     if (is_new || !domi_kept_is_same_status(&file->status, &loaded->status)) {
@@ -225,5 +226,5 @@ void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *f
         (void)domus_slice_keep(loaded->bytes, &file->bytes);
     set_cost_of_file(kept, file);
     if (kept->bytes > kept->bytes_max)
-        domi_kept_forget_file(kept, file); /* this file alone exceeds the bound */
+        domi_kept_forget_file(kept, file); /* this kept file alone exceeds the limit of the table */
 }

@@ -1,5 +1,5 @@
-/* The kinds of operations on files. Some are tried in the ring of a thread first; others are always
- * done by helper threads, because the kernel may wait in them. */
+/* The kinds of operations on files. The ring of a thread tries some of them first; helper
+ * threads always do the others, because the kernel may wait in them. */
 #include "runtime/files/kinds.h"
 
 #include "base/page.h"
@@ -19,10 +19,11 @@
  * ring. After WRITES_WAITED refusals in a row the writes of a handle go to helper threads at once.
  * The thread of the ring judges a try, and `work` runs on any thread. */
 
-/* number of refused tries in a row after which a handle's writes are not tried any more */
+/* number of writes in a row that the ring refused to do, after which a handle's writes are not
+ * tried in the ring any more */
 #define WRITES_WAITED 4u
 
-/* flags by which an open may make a file */
+/* flags of an open with which it may make a new file */
 #define MAKES (DOMUS_FILE_CREATE | DOMUS_FILE_UNNAMED)
 
 const domus_type domus_file_written_type = {.name = "file written",
@@ -30,7 +31,7 @@ const domus_type domus_file_written_type = {.name = "file written",
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static void set_how_of_open(domi_file_operation *operation)
+static void set_flags_and_mode_of_open(domi_file_operation *operation)
 {
     uint32_t flags = operation->flags;
     uint64_t access = (flags & DOMUS_FILE_WRITE) == 0  ? O_RDONLY
@@ -50,7 +51,7 @@ static void set_how_of_open(domi_file_operation *operation)
     };
 }
 
-static int prepare_open(domi_file_operation *operation, domi_manager *manager)
+static int prepare_open_of_file(domi_file_operation *operation, domi_manager *manager)
 {
     (void)manager;
     int error = domi_file_new(operation->system->files, &operation->opened);
@@ -59,13 +60,13 @@ static int prepare_open(domi_file_operation *operation, domi_manager *manager)
         return error;
     operation->opened->is_writable = (operation->flags & DOMUS_FILE_WRITE) != 0;
     operation->opened->appends = (operation->flags & DOMUS_FILE_APPEND) != 0;
-    set_how_of_open(operation);
+    set_flags_and_mode_of_open(operation);
     return 0;
 }
 
-/* Store the descriptor that an open has returned in the handle. A negative errno is returned,
- * -ENXIO (a socket, or a FIFO without a reader) as -EINVAL. */
-static int adopt_descriptor(domi_file_operation *operation, int fd)
+/* Store the descriptor that an open has returned in the handle. Returns 0; if `fd` is a negative
+ * errno, that errno, but -EINVAL for -ENXIO (a socket, or a FIFO without a reader). */
+static int store_opened_descriptor(domi_file_operation *operation, int fd)
 {
     domus_file *opened = operation->opened;
 
@@ -75,7 +76,7 @@ static int adopt_descriptor(domi_file_operation *operation, int fd)
     return domi_disk_check_kind(fd, &opened->is_directory);
 }
 
-static bool try_open(domi_file_operation *operation, domi_io *io)
+static bool try_open_in_ring(domi_file_operation *operation, domi_io *io)
 {
     if ((operation->flags & (MAKES | DOMUS_FILE_TRUNCATE)) != 0)
         return false;
@@ -87,14 +88,15 @@ static bool try_open(domi_file_operation *operation, domi_io *io)
 static int judge_try_of_open(domi_file_operation *operation, int result, bool is_lost)
 {
     return is_lost || result == -EAGAIN ? DOMI_FILE_TRY_ELSEWHERE
-                                        : adopt_descriptor(operation, result);
+                                        : store_opened_descriptor(operation, result);
 }
 
 static int do_blocking_open(domi_file_operation *operation)
 {
     operation->how.resolve &= ~(uint64_t)RESOLVE_CACHED;
-    return adopt_descriptor(operation, domi_disk_open(domi_file_directory_fd(operation->file),
-                                                      operation->path, &operation->how));
+    return store_opened_descriptor(
+        operation,
+        domi_disk_open(domi_file_directory_fd(operation->file), operation->path, &operation->how));
 }
 
 static void fill_answer_of_open(domi_file_operation *operation)
@@ -106,8 +108,8 @@ static void fill_answer_of_open(domi_file_operation *operation)
 const domi_file_verb domi_file_open_verb = {
     .waits = {.name = "file open"},
     .reply = &domus_file_type,
-    .prepare = prepare_open,
-    .try = try_open,
+    .prepare = prepare_open_of_file,
+    .try = try_open_in_ring,
     .judge = judge_try_of_open,
     .work = do_blocking_open,
     .fill = fill_answer_of_open,
@@ -115,14 +117,15 @@ const domi_file_verb domi_file_open_verb = {
 
 /* --- read ------------------------------------------------------------------------------------- */
 
-static int prepare_read(domi_file_operation *operation, domi_manager *manager)
+static int prepare_read_of_file(domi_file_operation *operation, domi_manager *manager)
 {
     return operation->size != 0 ? domi_file_make_page(operation, manager, operation->size) : 1;
 }
 
-static bool try_read(domi_file_operation *operation, domi_io *io)
+static bool try_read_in_ring(domi_file_operation *operation, domi_io *io)
 {
-    /* Relaxed: if `reads_wait` is read too early, only a try is wasted. */
+    /* Relaxed: if another thread sets `reads_wait` just now and this read does not see it, one
+     * try in the ring is wasted. */
     if (atomic_load_explicit(&operation->file->reads_wait, memory_order_relaxed))
         return false;
     return domi_file_try_read(
@@ -164,8 +167,8 @@ static void fill_answer_of_read(domi_file_operation *operation)
 const domi_file_verb domi_file_read_verb = {
     .waits = {.name = "file read"},
     .reply = &domus_slice_type,
-    .prepare = prepare_read,
-    .try = try_read,
+    .prepare = prepare_read_of_file,
+    .try = try_read_in_ring,
     .judge = judge_try_of_read,
     .work = do_blocking_read,
     .fill = fill_answer_of_read,
@@ -173,16 +176,16 @@ const domi_file_verb domi_file_read_verb = {
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-/* Prepare a write. Another thread may read the bytes later, so their page has to own them if it
- * only borrows the bytes of a received message. */
-static int prepare_write(domi_file_operation *operation, domi_manager *manager)
+/* Prepare a write to a file. Another thread may read the bytes later, so their page has to own them
+ * if it only borrows the bytes of a received message. */
+static int prepare_write_of_file(domi_file_operation *operation, domi_manager *manager)
 {
     (void)manager;
     operation->size = operation->bytes.size;
     return operation->size != 0 ? domi_page_own(domi_page_of(operation->bytes)) : 1;
 }
 
-static bool try_write(domi_file_operation *operation, domi_io *io)
+static bool try_write_in_ring(domi_file_operation *operation, domi_io *io)
 {
     if (atomic_load_explicit(&operation->file->writes_waited, memory_order_relaxed) >=
         WRITES_WAITED)
@@ -193,8 +196,9 @@ static bool try_write(domi_file_operation *operation, domi_io *io)
                                operation->position + operation->done);
 }
 
-/* Judge the result of a try of a write. A write that the ring has lost may still have happened; so
- * it is done again, except on a file that is appended to, where this would do harm. */
+/* Judge what a try of a write in the ring has returned. A write that the ring has lost may still
+ * have happened; so it is done again, except on a file that is appended to, where this would do
+ * harm. */
 static int judge_try_of_write(domi_file_operation *operation, int result, bool is_lost)
 {
     domus_file *file = operation->file;
@@ -231,8 +235,8 @@ static void fill_answer_of_write(domi_file_operation *operation)
 const domi_file_verb domi_file_write_verb = {
     .waits = {.name = "file write"},
     .reply = &domus_file_written_type,
-    .prepare = prepare_write,
-    .try = try_write,
+    .prepare = prepare_write_of_file,
+    .try = try_write_in_ring,
     .judge = judge_try_of_write,
     .work = do_blocking_write,
     .fill = fill_answer_of_write,
@@ -241,10 +245,11 @@ const domi_file_verb domi_file_write_verb = {
 /* ---- helped -----------------------------------------------------------------------------------*/
 
 /* Operations that helper threads always do, because the ring would use workers of the kernel for
- * them; and the pages that reads and listings fill. */
+ * them. Also the pages that reads and listings fill. */
 
 #define LIST_BYTES 16384u
-/* most unused bytes of a page, beyond as many as were read, before the bytes are copied */
+/* most bytes that a page may have unused, beyond as many as were read, before the bytes that
+ * were read are copied out of it */
 #define LEFT_OVER_MOST 4096u
 
 static_assert(LIST_BYTES >= DOMI_DISK_ENTRY_HEAD + NAME_MAX + 1, "each entry finds room");
@@ -253,13 +258,13 @@ const domus_type domus_file_status_type = {.name = "file status",
                                            .size = sizeof(domus_file_status)};
 const domus_type domus_file_done_type = {.name = "file done"};
 
-static void release_entries(void *payload)
+static void release_page_of_entries(void *payload)
 {
     domus_slice_free(((domus_file_entries *)payload)->bytes);
 }
 
 const domus_type domus_file_entries_type = {
-    .name = "file entries", .size = sizeof(domus_file_entries), .release = release_entries};
+    .name = "file entries", .size = sizeof(domus_file_entries), .release = release_page_of_entries};
 
 int domi_file_directory_fd(const domus_file *directory)
 {
@@ -303,8 +308,8 @@ static int do_blocking_truncate(domi_file_operation *operation)
     return domi_disk_truncate(operation->file->fd, operation->position);
 }
 
-static domi_disk_name make_disk_name(const domi_file_operation *operation,
-                                     const domus_file *directory, const char *path)
+static domi_disk_name make_path_of_directory_and_name(const domi_file_operation *operation,
+                                                      const domus_file *directory, const char *path)
 {
     return (domi_disk_name){domi_file_directory_fd(directory), path,
                             (operation->flags & DOMUS_FILE_BENEATH) != 0};
@@ -312,30 +317,33 @@ static domi_disk_name make_disk_name(const domi_file_operation *operation,
 
 static int do_blocking_rename(domi_file_operation *operation)
 {
-    return domi_disk_rename(make_disk_name(operation, operation->file, operation->path),
-                            make_disk_name(operation, operation->to_file, operation->to),
-                            (operation->flags & DOMUS_FILE_EXCLUSIVE) != 0);
+    return domi_disk_rename(
+        make_path_of_directory_and_name(operation, operation->file, operation->path),
+        make_path_of_directory_and_name(operation, operation->to_file, operation->to),
+        (operation->flags & DOMUS_FILE_EXCLUSIVE) != 0);
 }
 
 static int do_blocking_link(domi_file_operation *operation)
 {
-    return domi_disk_link(operation->file->fd,
-                          make_disk_name(operation, operation->to_file, operation->to));
+    return domi_disk_link(operation->file->fd, make_path_of_directory_and_name(
+                                                   operation, operation->to_file, operation->to));
 }
 
 static int do_blocking_remove(domi_file_operation *operation)
 {
-    return domi_disk_remove(make_disk_name(operation, operation->file, operation->path),
-                            (operation->flags & DOMUS_FILE_DIRECTORY) != 0);
+    return domi_disk_remove(
+        make_path_of_directory_and_name(operation, operation->file, operation->path),
+        (operation->flags & DOMUS_FILE_DIRECTORY) != 0);
 }
 
 static int do_blocking_make_directory(domi_file_operation *operation)
 {
-    return domi_disk_make_directory(make_disk_name(operation, operation->file, operation->path),
-                                    operation->mode);
+    return domi_disk_make_directory(
+        make_path_of_directory_and_name(operation, operation->file, operation->path),
+        operation->mode);
 }
 
-static int prepare_list(domi_file_operation *operation, domi_manager *manager)
+static int prepare_list_of_directory(domi_file_operation *operation, domi_manager *manager)
 {
     operation->size = LIST_BYTES;
     return domi_file_make_page(operation, manager, LIST_BYTES);
@@ -387,7 +395,7 @@ const domi_file_verb domi_file_make_directory_verb = {.waits = {.name = "directo
 const domi_file_verb domi_file_list_verb = {
     .waits = {.name = "directory list"},
     .reply = &domus_file_entries_type,
-    .prepare = prepare_list,
+    .prepare = prepare_list_of_directory,
     .work = do_blocking_list,
     .fill = fill_answer_of_list,
 };

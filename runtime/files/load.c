@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 
 #define PATH_BYTES_MAX 4095u
-/* most times that a file is loaded again because it has changed during the read */
+/* most times that a file is read again because it has changed during the read */
 #define READS_MAX 4
 
-static void release_loaded(void *payload)
+static void release_loaded_file(void *payload)
 {
     domus_file_loaded *loaded = payload;
 
@@ -30,24 +30,24 @@ static void release_loaded(void *payload)
 }
 
 const domus_type domus_file_loaded_type = {
-    .name = "file loaded", .size = sizeof(domus_file_loaded), .release = release_loaded};
+    .name = "file loaded", .size = sizeof(domus_file_loaded), .release = release_loaded_file};
 
-/* The state of a load that is under way. */
+/* The state of a load of a file that is under way. */
 typedef struct loading {
     int directory;
     uint32_t flags;
     uint32_t size_max;
-    bool in_place; /* the load runs in the call of the user, and must not wait */
-    /* only the status of the file is wanted, so the file is not opened for reading */
+    bool in_place; /* true: the load runs within the user's call, and must not wait for a disk */
+    /* true: only the file's status is wanted, so the file is not opened for reading */
     bool looks_only;
-    int fd;                 /* descriptor of the open file */
-    struct domi_page *page; /* page with the bytes; NULL: none were read */
+    int fd;                 /* descriptor of the file that is loaded, while it is open */
+    struct domi_page *page; /* page with the bytes of the file; NULL: none were read */
     domus_file_loaded loaded;
 } loading;
 
 /* --- steps of a load -------------------------------------------------------------------------- */
 
-static int open_path(const loading *load, const char *path)
+static int open_path_of_load(const loading *load, const char *path)
 {
     const struct open_how how = {
         .flags =
@@ -59,20 +59,21 @@ static int open_path(const loading *load, const char *path)
     };
     int fd = domi_disk_open(load->directory, path, &how);
 
-    /* -ENXIO: a socket, or a FIFO without a reader; -EOPNOTSUPP: a kernel without openat2(2) */
+    /* -ENXIO is returned for a socket or a FIFO without a reader, -EOPNOTSUPP by a kernel
+     * without openat2(2) */
     if (fd == -ENXIO)
         return -EINVAL;
     return fd == -EOPNOTSUPP && load->in_place ? -EAGAIN : fd;
 }
 
-/* Open the first existing path of a list, and get the file's status. Returns 0 or a negative
- * errno. */
+/* Open the first path of a load's list that exists, and get the file's status. Returns 0 or a
+ * negative errno. */
 static int open_first_path(loading *load, const char *const *paths)
 {
     int error = -ENOENT;
 
     for (uint32_t i = 0; paths[i] != NULL; i++) {
-        int fd = open_path(load, paths[i]);
+        int fd = open_path_of_load(load, paths[i]);
         error = fd < 0 ? fd : domi_disk_stat_now(fd, &load->loaded.status);
         if (error == 0 && S_ISDIR(load->loaded.status.mode) && paths[i + 1] != NULL)
             error = -EISDIR;
@@ -95,8 +96,8 @@ static bool is_file_small(const loading *load)
     return S_ISREG(load->loaded.status.mode) && load->loaded.status.size <= load->size_max;
 }
 
-/* Read the whole file into the page of the load. Returns 0; -EAGAIN if that would wait, or if the
- * file has become shorter; another negative errno. */
+/* Read the whole file into the load's page. Returns 0; -EAGAIN if that would wait, or if the
+ * file has become shorter meanwhile; another negative errno. */
 static int read_file_into_page(loading *load)
 {
     uint32_t size = (uint32_t)load->loaded.status.size;
@@ -110,7 +111,7 @@ static int read_file_into_page(loading *load)
 
 /* --- loads in the call of the user ------------------------------------------------------------ */
 
-/* Make a page of exactly the file's size, and read the file into it. */
+/* Make a page of exactly the file's size for the load, and read the whole file into it. */
 static int read_small_file(loading *load)
 {
     if (load->loaded.status.size == 0)
@@ -127,7 +128,7 @@ static int read_small_file(loading *load)
     return 0;
 }
 
-/* Make a handle that owns the open file. Returns 0; -EMFILE; -ENOMEM. */
+/* Make a handle that owns the load's open file. Returns 0; -EMFILE; -ENOMEM. */
 static int make_handle_of_open_file(domus_stack *stack, loading *load)
 {
     domus_system *system = stack->manager->system;
@@ -175,9 +176,9 @@ static int load_without_waiting(domus_stack *stack, loading *load, const char *c
 
 /* --- kept files ------------------------------------------------------------------------------- */
 
-/* Returns the thread whose table of kept files a load may use; NULL: none. Detached actors and the
- * outside have no such thread. A load without a directory uses no table, because the working
- * directory may change. */
+/* Returns the thread whose table of kept files a load may use; NULL: no table may be used.
+ * Detached actors and the outside have no table. A load without a directory uses none, because
+ * the working directory may change. */
 static domi_thread *find_thread_with_kept_files(const domi_manager *manager,
                                                 const domus_file *directory, uint32_t flags)
 {
@@ -187,8 +188,8 @@ static domi_thread *find_thread_with_kept_files(const domi_manager *manager,
     return manager->thread;
 }
 
-/* Check by the file's present status whether a kept file has changed. Returns 0; -ESTALE if it has
- * changed; another negative errno if the check has failed. */
+/* Check by a file's present status whether it has changed since its bytes were kept. Returns 0;
+ * -ESTALE if it has changed; another negative errno if the check has failed. */
 static int check_kept_file(const loading *load, const domi_kept_file *file,
                            const char *const *paths)
 {
@@ -205,8 +206,8 @@ static int check_kept_file(const loading *load, const domi_kept_file *file,
                : -ESTALE;
 }
 
-/* Answer a load with the kept bytes. Returns 0; -ESTALE if no bytes are kept or the file has
- * changed; another negative errno if the file is not accessible. */
+/* Answer a load with the kept bytes of its file. Returns 0; -ESTALE if no bytes are kept or the
+ * file has changed; another negative errno if the file is not accessible. */
 static int answer_with_kept_bytes(domi_thread *thread, loading *load, domi_kept_file *file,
                                   const char *const *paths)
 {
@@ -227,7 +228,7 @@ static int answer_with_kept_bytes(domi_thread *thread, loading *load, domi_kept_
 }
 
 /* Load a file by the thread's table of kept files: use the kept bytes if the file is unchanged,
- * else load it in place and note it. */
+ * else load the file within the user's call, and note it in the table. */
 static int load_by_kept_files(domus_stack *stack, domi_thread *thread, loading *load,
                               domi_kept_name name)
 {
@@ -249,7 +250,8 @@ static int load_by_kept_files(domus_stack *stack, domi_thread *thread, loading *
             return 0;
         }
         if (error == 0 && file != NULL && file->bytes.page != NULL)
-            /* the file has changed and has no new bytes, so the old ones are wrong */
+            /* the file has changed and no new bytes were loaded, so its old bytes must not be
+             * kept */
             domi_kept_forget_file(thread->kept, file);
     } else if (error != 0 && error != -EAGAIN) {
         domi_kept_forget_file(thread->kept, file);
@@ -282,14 +284,15 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
 
 /* --- loads on a helper thread ----------------------------------------------------------------- */
 
-static int prepare_load(domi_file_operation *operation, domi_manager *manager)
+static int prepare_load_of_file(domi_file_operation *operation, domi_manager *manager)
 {
     int error = domi_file_make_page(operation, manager, operation->size);
 
     return error != 0 ? error : domi_file_new(operation->system->files, &operation->opened);
 }
 
-/* Set `ret_paths` to the list of paths in the operation's text. */
+/* Fill `ret_paths` with the paths of a load's list, which stand one behind the other in the
+ * operation's text. */
 static void get_list_of_paths(const domi_file_operation *operation,
                               const char *ret_paths[DOMUS_FILE_PATHS_MAX + 1])
 {
@@ -301,8 +304,8 @@ static void get_list_of_paths(const domi_file_operation *operation,
     ret_paths[count] = NULL;
 }
 
-/* Read a file that was just opened if it is small, else put it into the operation's handle. Returns
- * 0; -EAGAIN if the file has changed meanwhile; another negative errno. */
+/* Read the file that a load has just opened if it is small, else put it into the operation's
+ * handle. Returns 0; -EAGAIN if the file has changed meanwhile; another negative errno. */
 static int read_opened_file(domi_file_operation *operation, loading *load)
 {
     if (!is_file_small(load)) {
@@ -341,7 +344,8 @@ static int do_blocking_load(domi_file_operation *operation)
 static void fill_answer_of_load(domi_file_operation *operation)
 {
     if (operation->answer.loaded.file != NULL)
-        operation->opened = NULL; /* from here on the answer owns the handle */
+        /* from this line on the answer owns the handle, so the operation does not close it */
+        operation->opened = NULL;
     else
         operation->answer.loaded.bytes = domi_file_take_page(operation, operation->done);
 }
@@ -349,7 +353,7 @@ static void fill_answer_of_load(domi_file_operation *operation)
 const domi_file_verb domi_file_load_verb = {
     .waits = {.name = "file load"},
     .reply = &domus_file_loaded_type,
-    .prepare = prepare_load,
+    .prepare = prepare_load_of_file,
     .work = do_blocking_load,
     .fill = fill_answer_of_load,
 };

@@ -29,15 +29,16 @@
 
 static_assert(offsetof(domi_file_operation, answer) == 0, "the payload of the answer comes first");
 
-static domi_file_operation *get_operation(domi_envelope *envelope)
+static domi_file_operation *get_operation_of_envelope(domi_envelope *envelope)
 {
     return (domi_file_operation *)(void *)((char *)envelope + DOMI_ASK_HEAD);
 }
 
 /* --- end of an operation ---------------------------------------------------------------------- */
 
-/* True if the conversation waits no more for this operation, because its promise has failed. Any
- * thread may ask. The result may be out of date at once, and then the operation is done in vain. */
+/* True if the conversation does not wait for this operation any more, because its promise has
+ * failed. Any thread may ask. The result may be out of date at once; then the operation is done
+ * in vain. */
 static bool has_asker_given_up(domi_file_operation *operation)
 {
     const domi_return *back = domi_envelope_return(operation->envelope);
@@ -45,8 +46,8 @@ static bool has_asker_given_up(domi_file_operation *operation)
     return domi_promise_serial(back->promise) != back->serial;
 }
 
-/* Release the resources of the operation, except those that its answer owns. */
-static void release_resources(domi_file_operation *operation)
+/* Release what the operation holds (handles, its page, its bytes), except what its answer owns. */
+static void release_resources_of_operation(domi_file_operation *operation)
 {
     domus_file_close(operation->file);
     domus_file_close(operation->to_file);
@@ -59,15 +60,16 @@ static void release_resources(domi_file_operation *operation)
     operation->bytes = (domus_slice){NULL, 0, 0};
 }
 
-/* Turn the operation's envelope into the answer. Returns the kind of the answer. */
-static uint32_t turn_into_answer(domi_file_operation *operation, int error)
+/* Turn the operation's envelope into the answer to the conversation that waits. Returns the kind
+ * of the answer: a reply, or an exception with `error`. */
+static uint32_t turn_operation_into_answer(domi_file_operation *operation, int error)
 {
     domi_envelope *envelope = operation->envelope;
     uint32_t kind = DOMI_REPLY;
 
     if (error == 0 && operation->verb->fill != NULL)
         operation->verb->fill(operation);
-    release_resources(operation);
+    release_resources_of_operation(operation);
     if (error != 0) {
         envelope->type = NULL;
         envelope->error = error;
@@ -79,33 +81,34 @@ static uint32_t turn_into_answer(domi_file_operation *operation, int error)
     return kind;
 }
 
-static void put_answer(domi_manager *manager, domi_envelope *envelope, domus_address asker,
-                       uint32_t kind)
+static void put_answer_to_asker(domi_manager *manager, domi_envelope *envelope, domus_address asker,
+                                uint32_t kind)
 {
     if (domi_mailbox_put(manager, asker, &envelope->node, kind) != 0)
         domi_mailbox_drop(manager, asker.house, &envelope->node, -ESTALE);
 }
 
-/* End an operation on a thread of the system, and put its answer. */
-static void end_on_system_thread(domi_file_operation *operation, domi_manager *manager, int error)
+/* End an operation on a thread of the system, and put its answer to the actor that waits. */
+static void end_operation_on_system_thread(domi_file_operation *operation, domi_manager *manager,
+                                           int error)
 {
-    uint32_t kind = turn_into_answer(operation, error);
+    uint32_t kind = turn_operation_into_answer(operation, error);
 
-    put_answer(manager, operation->envelope, operation->asker, kind);
+    put_answer_to_asker(manager, operation->envelope, operation->asker, kind);
 }
 
 /* --- operations on a helper thread ------------------------------------------------------------ */
 
-static int run_on_helper(void *operation_)
+static int do_operation_on_helper(void *operation_)
 {
     domi_file_operation *operation = operation_;
 
     return has_asker_given_up(operation) ? -ECANCELED : operation->verb->work(operation);
 }
 
-/* End an operation on the helper thread that has done it, or that has cancelled it at the end of
- * the pool. Meanwhile the thread has the allocator and the meter of the system. */
-static void end_on_helper(domi_job *job)
+/* End an operation on the helper thread that has done it, or, if it was cancelled, on the thread
+ * that stops the helpers. Meanwhile this thread has the allocator and the meter of the system. */
+static void end_operation_on_helper(domi_job *job)
 {
     domi_file_operation *operation =
         (domi_file_operation *)(void *)((char *)job - offsetof(domi_file_operation, job));
@@ -116,39 +119,40 @@ static void end_on_helper(domi_job *job)
     domi_meter *counted = domi_memory_set_meter(&system->pressure.meter);
 
     domi_file_left_remove(system->files, &operation->left);
-    uint32_t kind = turn_into_answer(operation, job->result);
+    uint32_t kind = turn_operation_into_answer(operation, job->result);
     domi_outside_lock(system);
-    put_answer(&system->outside, envelope, asker, kind);
+    put_answer_to_asker(&system->outside, envelope, asker, kind);
     domi_pool_flush_returns(&system->outside);
     domi_outside_unlock(system);
     (void)domi_memory_set_meter(counted);
     (void)domi_memory_set_allocator(before);
 }
 
-/* Free an operation whose work was abandoned at the end of the system; no answer is put. */
+/* Free an operation whose work was abandoned at the end of the system; its conversation gets no
+ * answer. */
 static void drop_abandoned_operation(domi_file_left *left)
 {
     domi_file_operation *operation =
         (domi_file_operation *)(void *)((char *)left - offsetof(domi_file_operation, left));
     domus_system *system = operation->system;
 
-    release_resources(operation);
+    release_resources_of_operation(operation);
     domi_outside_lock(system);
     domi_pool_free(&system->outside, &operation->envelope->node);
     domi_pool_flush_returns(&system->outside);
     domi_outside_unlock(system);
 }
 
-/* Let a helper thread do the rest of the operation. Returns 0; a negative errno if no helper thread
- * takes it. */
-static int hand_to_helper(domi_file_operation *operation)
+/* Let a helper thread do the rest of the operation. Returns 0; a negative errno if no helper
+ * thread takes the job. */
+static int hand_operation_to_helper(domi_file_operation *operation)
 {
     domus_system *system = operation->system;
 
     if (system->workers == NULL)
         return -EOPNOTSUPP;
-    operation->job =
-        (domi_job){.function = run_on_helper, .argument = operation, .done = end_on_helper};
+    operation->job = (domi_job){
+        .function = do_operation_on_helper, .argument = operation, .done = end_operation_on_helper};
     operation->left.drop = drop_abandoned_operation;
     domi_file_left_add(system->files, &operation->left);
     int result = domi_workers_submit(system->workers, &operation->job);
@@ -159,8 +163,9 @@ static int hand_to_helper(domi_file_operation *operation)
 
 /* --- tries in the ring ------------------------------------------------------------------------ */
 
-/* Handle the end of a try in the ring. This function is domi_file_try.ended. */
-static void end_try(domi_io *io, domi_file_try *attempt, int result)
+/* Handle the result of a try in the ring: the operation is done, tried again, or given to a
+ * helper thread. It is called as domi_file_try.ended. */
+static void on_try_in_ring_ended(domi_io *io, domi_file_try *attempt, int result)
 {
     domi_file_operation *operation =
         (domi_file_operation *)(void *)((char *)attempt - offsetof(domi_file_operation, attempt));
@@ -174,18 +179,18 @@ static void end_try(domi_io *io, domi_file_try *attempt, int result)
         verdict = DOMI_FILE_TRY_ELSEWHERE;
     }
     if (verdict == DOMI_FILE_TRY_ELSEWHERE) {
-        verdict = hand_to_helper(operation);
+        verdict = hand_operation_to_helper(operation);
         if (verdict == 0)
             return;
     }
-    end_on_system_thread(operation, io->manager, verdict);
+    end_operation_on_system_thread(operation, io->manager, verdict);
 }
 
 /* --- start of an operation -------------------------------------------------------------------- */
 
-/* Start a new operation. Returns 0; a negative errno, with which its conversation is resumed, and
- * then the caller still owns the operation. */
-static int start_operation(domus_stack *stack, domi_file_operation *operation)
+/* Start a new operation. Returns 0; a negative errno if it cannot start, and then the caller
+ * still owns the operation and resumes the conversation with that errno. */
+static int start_file_operation(domus_stack *stack, domi_file_operation *operation)
 {
     domi_manager *manager = stack->manager;
     const domi_file_verb *verb = operation->verb;
@@ -194,17 +199,18 @@ static int start_operation(domus_stack *stack, domi_file_operation *operation)
     if (result < 0)
         return result;
     if (result > 0 || operation->system->simulator != NULL) {
-        end_on_system_thread(operation, manager, result > 0 ? 0 : verb->work(operation));
+        end_operation_on_system_thread(operation, manager, result > 0 ? 0 : verb->work(operation));
         return 0;
     }
     if (verb->try != NULL && verb->try(operation, manager->io))
         return 0;
-    return hand_to_helper(operation);
+    return hand_operation_to_helper(operation);
 }
 
-/* Copy the paths of `what` into the operation's text. */
-static void copy_paths(domi_file_operation *operation, const domi_file_operation *what,
-                       size_t path_size, size_t to_size)
+/* Copy the paths of `what` into the operation's own text, because the user's texts may go. */
+static void copy_paths_into_operation(domi_file_operation *operation,
+                                      const domi_file_operation *what, size_t path_size,
+                                      size_t to_size)
 {
     if (path_size != 0)
         operation->path = memcpy(operation->text, what->path, path_size);
@@ -212,23 +218,24 @@ static void copy_paths(domi_file_operation *operation, const domi_file_operation
         operation->to = memcpy(operation->text + path_size, what->to, to_size);
 }
 
-static domi_file_operation *make_operation(domi_envelope *envelope, domus_stack *stack,
-                                           const domi_file_verb *verb,
-                                           const domi_file_operation *what)
+static domi_file_operation *make_file_operation(domi_envelope *envelope, domus_stack *stack,
+                                                const domi_file_verb *verb,
+                                                const domi_file_operation *what)
 {
     domi_house *house = domi_stack_house(stack);
-    domi_file_operation *operation = get_operation(envelope);
+    domi_file_operation *operation = get_operation_of_envelope(envelope);
 
     envelope->type = verb->reply;
-    envelope->sender =
-        NULL; /* with the actor as its sender the answer would pass for a request of a peer */
+    /* the answer has no sender: with the actor as its sender it would be taken for a request of a
+     * channel's peer */
+    envelope->sender = NULL;
     envelope->sender_lease = 0;
     *operation = *what;
     operation->verb = verb;
     operation->asker = domi_house_address(house);
     operation->system = stack->manager->system;
     operation->envelope = envelope;
-    operation->attempt.ended = end_try;
+    operation->attempt.ended = on_try_in_ring_ended;
     if (operation->file != NULL)
         (void)domus_file_keep(operation->file);
     if (operation->to_file != NULL)
@@ -266,16 +273,16 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
     if (then != NULL)
         domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
 
-    domi_file_operation *operation = make_operation(envelope, stack, verb, what);
+    domi_file_operation *operation = make_file_operation(envelope, stack, verb, what);
     *domi_envelope_return(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
         .until = deadline_ns,
     };
-    copy_paths(operation, what, path_size, to_size);
-    error = start_operation(stack, operation);
+    copy_paths_into_operation(operation, what, path_size, to_size);
+    error = start_file_operation(stack, operation);
     if (error != 0) {
-        release_resources(operation);
+        release_resources_of_operation(operation);
         domi_pool_free(manager, &envelope->node);
         domi_promise_fail(manager, promise, error);
     }

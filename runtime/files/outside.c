@@ -1,5 +1,5 @@
-/* This file opens a file for a foreign thread, which has no stack. A new actor opens the file and
- * is asked for the handle. */
+/* This file opens a file for a foreign thread, which has no stack: a new actor opens the file and
+ * is asked for its handle. */
 #include <domus/await.h>
 #include <domus/file.h>
 #include <domus/system.h>
@@ -9,19 +9,20 @@
 #include <string.h>
 
 struct wish {
-    /* the message owns the path, because the caller may give up before the actor reads it */
+    /* path of the file; the message owns it, because the foreign thread may give up before the
+     * actor reads it */
     char *path;
     uint32_t flags;
     uint32_t mode;
 };
 
-static void release_open_request(void *payload)
+static void release_path_of_open_request(void *payload)
 {
     free(((struct wish *)payload)->path);
 }
 
 static const domus_type wish_type = {
-    .name = "open a file", .size = sizeof(struct wish), .release = release_open_request};
+    .name = "open a file", .size = sizeof(struct wish), .release = release_path_of_open_request};
 
 DOMUS_SEQUENCE(open_file, char)
 {
@@ -47,7 +48,7 @@ int domus_outside_file_open(domus_system *system, const char *path, uint32_t fla
                             domus_file **ret_file)
 {
     struct wish wish = {strdup(path), flags, mode};
-    void *file = NULL; /* pointer to a domus_file */
+    void *file = NULL; /* receives the pointer to the domus_file that was opened */
     domus_outside_reply reply = {.buffer = &file, .size = sizeof file};
     domus_address address;
 
@@ -60,7 +61,8 @@ int domus_outside_file_open(domus_system *system, const char *path, uint32_t fla
     }
     error = domus_outside_ask(system, address, &wish_type, &wish, 0, &reply);
     if (error != 0)
-        /* without the ask the actor would not stop by itself */
+        /* the new actor stops by itself only after it was asked, so after a failed ask it is
+         * stopped */
         (void)domus_outside_stop(system, address);
     else
         *ret_file = file;

@@ -19,22 +19,24 @@
 #define PIECE_BYTES 131072u
 
 typedef struct sending {
-    domi_file_left left; /* entry in the list of work that is under way; must be the first field */
+    /* entry in the list of work on files that is under way; must be the first field */
+    domi_file_left left;
     domi_files *files;
-    domus_file *file;    /* file that is sent; the sending counts as a user of its handle */
-    domus_resumed *then; /* function of the user that is called at the end */
-    /* stream that gets the bytes; without a `channel.house` the actor's own channel gets them */
+    domus_file *file;    /* file that is sent; the sending counts as one user of its handle */
+    domus_resumed *then; /* function of the user that is called at the end of the sending */
+    /* stream that gets the file's bytes; without a `channel.house` the actor's own channel gets
+     * them */
     domus_stream stream;
-    uint64_t position; /* position of the next piece in the file, in bytes */
-    uint64_t rest;     /* number of bytes that were not read yet */
-    uint32_t piece;    /* most bytes of a piece */
-    uint32_t part;     /* index of the next entry of `parts` */
-    uint32_t count;    /* number of entries of `parts` */
+    uint64_t position; /* position in the file of the next piece that is sent, in bytes */
+    uint64_t rest;     /* number of bytes of the range that were not read yet */
+    uint32_t piece;    /* most bytes that one piece of the file has */
+    uint32_t part;     /* index of the next entry of `parts` that is sent */
+    uint32_t count;    /* number of the sending's parts in `parts` */
     domus_file_part parts[];
 } sending;
 
-static domus_resumed send_piece_that_was_read;
-static domus_resumed continue_after_piece;
+static domus_resumed on_piece_read_send_it;
+static domus_resumed on_piece_taken_begin_next_step;
 
 static void free_sending(domi_file_left *left)
 {
@@ -46,13 +48,13 @@ static void free_sending(domi_file_left *left)
     domi_memory_free(ended);
 }
 
-static sending *get_sending(const domus_answer *answer)
+static sending *get_sending_of_answer(const domus_answer *answer)
 {
     return (sending *)(uintptr_t)answer->tag;
 }
 
-/* End a sending, and resume the user's conversation in the present turn. */
-static int end_sending(domus_stack *stack, void *self, sending *ended, int error)
+/* End a sending of a file, and resume the user's conversation in the present turn. */
+static int end_sending_and_resume_user(domus_stack *stack, void *self, sending *ended, int error)
 {
     const domus_answer answer = {.error = error};
     domus_resumed *then = ended->then;
@@ -62,13 +64,14 @@ static int end_sending(domus_stack *stack, void *self, sending *ended, int error
     return then(stack, self, &answer);
 }
 
-/* Set the tag of the step that was just begun to the address of the sending. */
-static void tag_step(domus_stack *stack, sending *now)
+/* Set the tag of the step that was just begun to the address of its sending, so that the step's
+ * answer leads to the sending. */
+static void tag_step_with_sending(domus_stack *stack, sending *now)
 {
     stack->pooled->awaited->answer.tag = (uintptr_t)now;
 }
 
-static int read_piece(domus_stack *stack, sending *now)
+static int begin_read_of_piece(domus_stack *stack, sending *now)
 {
     uint32_t size = now->rest < now->piece ? (uint32_t)now->rest : now->piece;
 
@@ -76,28 +79,29 @@ static int read_piece(domus_stack *stack, sending *now)
         stack, &domi_file_read_verb,
         &(const domi_file_operation){
             .file = now->file, .position = now->position, .size = size, .flags = DOMI_FILE_IS_SENT},
-        (uintptr_t)now, send_piece_that_was_read);
+        (uintptr_t)now, on_piece_read_send_it);
 }
 
-/* Hand a piece to the stream or the channel. Returns DOMUS_PARKED; a negative errno. The piece is
- * consumed in every case. */
+/* Hand a piece of the file to the stream or the channel. Returns DOMUS_PARKED; a negative errno.
+ * The piece is consumed in every case. */
 static int send_piece_of_file(domus_stack *stack, sending *now, domus_slice piece)
 {
     if (now->stream.channel.house != NULL)
-        return domus_stream_write(stack, now->stream, piece, continue_after_piece);
+        return domus_stream_write(stack, now->stream, piece, on_piece_taken_begin_next_step);
     domus_channel *channel = domus_channel_running(stack);
     if (channel == NULL) {
         domus_slice_free(piece);
         return -EPIPE;
     }
     int error = domus_channel_write_slice(stack, channel, piece);
-    return error != 0 ? error
-                      : domus_channel_flush_to(stack, channel, now->piece, continue_after_piece);
+    return error != 0
+               ? error
+               : domus_channel_flush_to(stack, channel, now->piece, on_piece_taken_begin_next_step);
 }
 
-/* Begin the next step: read the next piece, or send the bytes that stand before the next part.
- * Returns DOMUS_PARKED; 0 at the end of the sending; a negative errno. */
-static int begin_next_step(domus_stack *stack, sending *now)
+/* Begin the next step of a sending: read the next piece, or send the bytes that stand before the
+ * next part. Returns DOMUS_PARKED; 0 at the end of the sending; a negative errno. */
+static int begin_next_step_of_sending(domus_stack *stack, sending *now)
 {
     while (now->rest == 0 && now->part != now->count) {
         const domus_file_part *part = &now->parts[now->part++];
@@ -107,15 +111,15 @@ static int begin_next_step(domus_stack *stack, sending *now)
             continue;
         int result = send_piece_of_file(stack, now, part->before);
         if (result == DOMUS_PARKED)
-            tag_step(stack, now);
+            tag_step_with_sending(stack, now);
         return result;
     }
-    return now->rest != 0 ? read_piece(stack, now) : 0;
+    return now->rest != 0 ? begin_read_of_piece(stack, now) : 0;
 }
 
-static int send_piece_that_was_read(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_piece_read_send_it(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    sending *now = get_sending(answer);
+    sending *now = get_sending_of_answer(answer);
     int result = answer->error;
 
     if (result == 0) {
@@ -123,33 +127,34 @@ static int send_piece_that_was_read(domus_stack *stack, void *self, const domus_
         now->position += piece.size;
         now->rest -= piece.size;
         if (piece.size == 0)
-            return end_sending(stack, self, now, now->rest == 0 ? 0 : -ENODATA);
+            return end_sending_and_resume_user(stack, self, now, now->rest == 0 ? 0 : -ENODATA);
         (void)domus_take_answer(stack, answer);
         result = send_piece_of_file(stack, now, piece);
     }
     if (result != DOMUS_PARKED)
-        return end_sending(stack, self, now, result);
-    tag_step(stack, now);
+        return end_sending_and_resume_user(stack, self, now, result);
+    tag_step_with_sending(stack, now);
     return result;
 }
 
-static int continue_after_piece(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_piece_taken_begin_next_step(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
-    sending *now = get_sending(answer);
+    sending *now = get_sending_of_answer(answer);
 
-    int result = answer->error != 0 ? answer->error : begin_next_step(stack, now);
-    return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
+    int result = answer->error != 0 ? answer->error : begin_next_step_of_sending(stack, now);
+    return result != DOMUS_PARKED ? end_sending_and_resume_user(stack, self, now, result) : result;
 }
 
-static bool is_valid_range(uint64_t position, uint64_t size)
+static bool is_range_of_file_valid(uint64_t position, uint64_t size)
 {
     return position <= INT64_MAX && size <= INT64_MAX - position;
 }
 
-/* Make a sending without a range of the file yet, and with room for `count` parts. Returns 0;
+/* Make a sending that has no range of the file yet, with room for `count` parts. Returns 0;
  * -EINVAL; -ENOMEM. */
-static int make_sending(domus_stack *stack, domus_file *file, uint32_t count, domus_stream stream,
-                        domus_resumed *then, sending **ret_sending)
+static int make_sending_of_file(domus_stack *stack, domus_file *file, uint32_t count,
+                                domus_stream stream, domus_resumed *then, sending **ret_sending)
 {
     uint64_t read_max = stack->manager->config->files.read_max_bytes;
 
@@ -170,39 +175,41 @@ static int make_sending(domus_stack *stack, domus_file *file, uint32_t count, do
     return 0;
 }
 
-/* Finish the start of a sending. `result` is that of its first step: unless it is DOMUS_PARKED, the
- * sending is freed. */
-static int finish_begin_of_sending(domus_stack *stack, sending *now, int result)
+/* Finish the begin of a sending, whose first step has returned `result`: unless that is
+ * DOMUS_PARKED, the sending is freed. */
+static int end_sending_unless_it_began(domus_stack *stack, sending *now, int result)
 {
     if (result != DOMUS_PARKED) {
         free_sending(&now->left);
         return result;
     }
-    tag_step(stack, now);
+    tag_step_with_sending(stack, now);
     domi_file_left_add(now->files, &now->left);
     return result;
 }
 
-static int begin_sending(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
-                         domus_stream stream, domus_resumed *then)
+static int begin_sending_of_range(domus_stack *stack, domus_file *file, uint64_t position,
+                                  uint64_t size, domus_stream stream, domus_resumed *then)
 {
     sending *now;
-    int error =
-        is_valid_range(position, size) ? make_sending(stack, file, 0, stream, then, &now) : -EINVAL;
+    int error = is_range_of_file_valid(position, size)
+                    ? make_sending_of_file(stack, file, 0, stream, then, &now)
+                    : -EINVAL;
 
     if (error != 0)
         return error;
     now->position = position;
     now->rest = size;
-    /* A sending of 0 bytes also reads once, and ends with that read. */
-    return finish_begin_of_sending(stack, now, read_piece(stack, now));
+    /* A sending of 0 bytes also reads once, and ends with the answer to that read. */
+    return end_sending_unless_it_began(stack, now, begin_read_of_piece(stack, now));
 }
 
 int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
                       domus_stream stream, domus_resumed *then)
 {
-    return stream.channel.house != NULL ? begin_sending(stack, file, position, size, stream, then)
-                                        : -EINVAL;
+    return stream.channel.house != NULL
+               ? begin_sending_of_range(stack, file, position, size, stream, then)
+               : -EINVAL;
 }
 
 int domus_file_reply(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
@@ -211,7 +218,7 @@ int domus_file_reply(domus_stack *stack, domus_file *file, uint64_t position, ui
     domus_stream stream;
     int error = domus_reply_stream(stack, &stream);
 
-    return error != 0 ? error : begin_sending(stack, file, position, size, stream, then);
+    return error != 0 ? error : begin_sending_of_range(stack, file, position, size, stream, then);
 }
 
 int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
@@ -220,21 +227,21 @@ int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uin
     const domus_stream none = {.number = 0};
 
     return domus_channel_running(stack) != NULL
-               ? begin_sending(stack, file, position, size, none, then)
+               ? begin_sending_of_range(stack, file, position, size, none, then)
                : -EPERM;
 }
 
 /* --- sending a whole answer ------------------------------------------------------------------- */
 
-static int continue_after_head(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_head_sent_begin_file(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    sending *now = get_sending(answer);
-    int result = answer->error != 0 ? answer->error : begin_next_step(stack, now);
+    sending *now = get_sending_of_answer(answer);
+    int result = answer->error != 0 ? answer->error : begin_next_step_of_sending(stack, now);
 
-    return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
+    return result != DOMUS_PARKED ? end_sending_and_resume_user(stack, self, now, result) : result;
 }
 
-static int end_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_file_of_answer_sent(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
@@ -256,13 +263,13 @@ int domus_file_answer_parts(domus_stack *stack, const domus_type *type, const vo
     int error = count <= DOMUS_FILE_PARTS_MAX ? domus_reply_stream(stack, &stream) : -EINVAL;
 
     for (uint32_t i = 0; error == 0 && i < count; i++)
-        error = is_valid_range(parts[i].position, parts[i].size) ? 0 : -EINVAL;
+        error = is_range_of_file_valid(parts[i].position, parts[i].size) ? 0 : -EINVAL;
     if (error == 0)
-        error = make_sending(stack, file, count, stream, end_answer, &now);
+        error = make_sending_of_file(stack, file, count, stream, on_file_of_answer_sent, &now);
     if (error != 0)
         return error;
-    int result = finish_begin_of_sending(
-        stack, now, domus_stream_begin(stack, stream, type, head, continue_after_head));
+    int result = end_sending_unless_it_began(
+        stack, now, domus_stream_begin(stack, stream, type, head, on_head_sent_begin_file));
     if (result == DOMUS_PARKED) {
         memcpy(now->parts, parts, count * sizeof *parts);
         now->count = count;

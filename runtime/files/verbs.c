@@ -1,5 +1,5 @@
-/* The functions of domus/file.h that do not send. They check their arguments, and begin an
- * operation. */
+/* The functions of domus/file.h that do not send. Each checks its arguments, and begins an
+ * operation (operation.h). */
 #include "house/conversation/stack.h"
 #include "runtime/files/kinds.h"
 #include "runtime/os/disk.h"
@@ -10,25 +10,25 @@
 #define PATH_BYTES_MAX 4095u
 #define MODE_MAX       07777u
 
-/* True if a call may use `size` bytes at `position`. */
-static bool is_valid_position(uint64_t position, uint64_t size)
+/* True if an operation on a file may use `size` bytes from `position` on. */
+static bool is_range_in_file_valid(uint64_t position, uint64_t size)
 {
     return position <= INT64_MAX && size <= INT64_MAX - position;
 }
 
-static int check_path(const char *path)
+static int check_path_of_file(const char *path)
 {
     if (path == NULL || path[0] == '\0')
         return -EINVAL;
     return strnlen(path, PATH_BYTES_MAX + 1) > PATH_BYTES_MAX ? -ENAMETOOLONG : 0;
 }
 
-static int check_name(const char *path, uint32_t flags, uint32_t known)
+static int check_path_and_flags(const char *path, uint32_t flags, uint32_t known)
 {
-    return (flags & ~known) != 0 ? -EINVAL : check_path(path);
+    return (flags & ~known) != 0 ? -EINVAL : check_path_of_file(path);
 }
 
-static int check_open(const char *path, uint32_t flags, uint32_t mode)
+static int check_arguments_of_open(const char *path, uint32_t flags, uint32_t mode)
 {
     const uint32_t changes = DOMUS_FILE_CREATE | DOMUS_FILE_TRUNCATE | DOMUS_FILE_APPEND;
     const uint32_t exclusive = DOMUS_FILE_EXCLUSIVE | DOMUS_FILE_CREATE;
@@ -41,15 +41,15 @@ static int check_open(const char *path, uint32_t flags, uint32_t mode)
         ((flags & DOMUS_FILE_UNNAMED) != 0 &&
          ((flags & named) != 0 || (flags & DOMUS_FILE_WRITE) == 0)))
         return -EINVAL;
-    return check_name(path, flags,
-                      DOMUS_FILE_READ | DOMUS_FILE_WRITE | changes | exclusive |
-                          DOMUS_FILE_DIRECTORY | DOMUS_FILE_BENEATH | DOMUS_FILE_UNNAMED);
+    return check_path_and_flags(path, flags,
+                                DOMUS_FILE_READ | DOMUS_FILE_WRITE | changes | exclusive |
+                                    DOMUS_FILE_DIRECTORY | DOMUS_FILE_BENEATH | DOMUS_FILE_UNNAMED);
 }
 
 int domus_file_open(domus_stack *stack, domus_file *directory, const char *path, uint32_t flags,
                     uint32_t mode, domus_resumed *then)
 {
-    int error = check_open(path, flags, mode);
+    int error = check_arguments_of_open(path, flags, mode);
 
     if (error != 0)
         return error;
@@ -59,10 +59,10 @@ int domus_file_open(domus_stack *stack, domus_file *directory, const char *path,
         0, then);
 }
 
-static int begin_read(domus_stack *stack, domus_file *file, uint64_t position, uint32_t size,
-                      uint64_t tag, domus_resumed *then)
+static int begin_read_operation(domus_stack *stack, domus_file *file, uint64_t position,
+                                uint32_t size, uint64_t tag, domus_resumed *then)
 {
-    if (file == NULL || !is_valid_position(position, size))
+    if (file == NULL || !is_range_in_file_valid(position, size))
         return -EINVAL;
     if (size > stack->manager->config->files.read_max_bytes)
         return -EMSGSIZE;
@@ -74,19 +74,19 @@ static int begin_read(domus_stack *stack, domus_file *file, uint64_t position, u
 int domus_file_read(domus_stack *stack, domus_file *file, uint64_t position, uint32_t size,
                     domus_resumed *then)
 {
-    return begin_read(stack, file, position, size, 0, then);
+    return begin_read_operation(stack, file, position, size, 0, then);
 }
 
 int domus_file_read_add(domus_stack *stack, domus_file *file, uint64_t position, uint32_t size,
                         uint64_t tag)
 {
-    return begin_read(stack, file, position, size, tag, NULL);
+    return begin_read_operation(stack, file, position, size, tag, NULL);
 }
 
-static int begin_write(domus_stack *stack, domus_file *file, uint64_t position, domus_slice bytes,
-                       uint64_t tag, domus_resumed *then)
+static int begin_write_operation(domus_stack *stack, domus_file *file, uint64_t position,
+                                 domus_slice bytes, uint64_t tag, domus_resumed *then)
 {
-    if (file == NULL || !is_valid_position(position, bytes.size))
+    if (file == NULL || !is_range_in_file_valid(position, bytes.size))
         return -EINVAL;
     return domi_file_begin(
         stack, &domi_file_write_verb,
@@ -97,19 +97,19 @@ static int begin_write(domus_stack *stack, domus_file *file, uint64_t position, 
 int domus_file_write(domus_stack *stack, domus_file *file, uint64_t position, domus_slice bytes,
                      domus_resumed *then)
 {
-    return begin_write(stack, file, position, bytes, 0, then);
+    return begin_write_operation(stack, file, position, bytes, 0, then);
 }
 
 int domus_file_write_add(domus_stack *stack, domus_file *file, uint64_t position, domus_slice bytes,
                          uint64_t tag)
 {
-    return begin_write(stack, file, position, bytes, tag, NULL);
+    return begin_write_operation(stack, file, position, bytes, tag, NULL);
 }
 
 static int begin_operation_on_file(domus_stack *stack, const domi_file_verb *verb, domus_file *file,
                                    uint64_t position, uint32_t flags, domus_resumed *then)
 {
-    if (file == NULL || !is_valid_position(position, 0))
+    if (file == NULL || !is_range_in_file_valid(position, 0))
         return -EINVAL;
     return domi_file_begin(
         stack, verb,
@@ -140,10 +140,10 @@ int domus_file_list(domus_stack *stack, domus_file *directory, uint64_t position
 int domus_file_rename(domus_stack *stack, domus_file *from_directory, const char *from,
                       domus_file *to_directory, const char *to, uint32_t flags, domus_resumed *then)
 {
-    int error = check_name(from, flags, DOMUS_FILE_BENEATH | DOMUS_FILE_EXCLUSIVE);
+    int error = check_path_and_flags(from, flags, DOMUS_FILE_BENEATH | DOMUS_FILE_EXCLUSIVE);
 
     if (error == 0)
-        error = check_path(to);
+        error = check_path_of_file(to);
     if (error != 0)
         return error;
     return domi_file_begin(stack, &domi_file_rename_verb,
@@ -158,7 +158,7 @@ int domus_file_rename(domus_stack *stack, domus_file *from_directory, const char
 int domus_file_link(domus_stack *stack, domus_file *file, domus_file *directory, const char *path,
                     uint32_t flags, domus_resumed *then)
 {
-    int error = file != NULL ? check_name(path, flags, DOMUS_FILE_BENEATH) : -EINVAL;
+    int error = file != NULL ? check_path_and_flags(path, flags, DOMUS_FILE_BENEATH) : -EINVAL;
 
     if (error != 0)
         return error;
@@ -171,7 +171,7 @@ int domus_file_link(domus_stack *stack, domus_file *file, domus_file *directory,
 int domus_file_remove(domus_stack *stack, domus_file *directory, const char *path, uint32_t flags,
                       domus_resumed *then)
 {
-    int error = check_name(path, flags, DOMUS_FILE_BENEATH | DOMUS_FILE_DIRECTORY);
+    int error = check_path_and_flags(path, flags, DOMUS_FILE_BENEATH | DOMUS_FILE_DIRECTORY);
 
     if (error != 0)
         return error;
@@ -183,7 +183,7 @@ int domus_file_remove(domus_stack *stack, domus_file *directory, const char *pat
 int domus_file_make_directory(domus_stack *stack, domus_file *directory, const char *path,
                               uint32_t flags, uint32_t mode, domus_resumed *then)
 {
-    int error = mode > MODE_MAX ? -EINVAL : check_name(path, flags, DOMUS_FILE_BENEATH);
+    int error = mode > MODE_MAX ? -EINVAL : check_path_and_flags(path, flags, DOMUS_FILE_BENEATH);
 
     if (error != 0)
         return error;

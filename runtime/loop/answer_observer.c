@@ -1,16 +1,16 @@
-/* This file measures how long answers take, for one request after the other; answer_observer.h says
- * how. */
+/* This file measures how long requests of peers take until they are answered, one request after
+ * the other; answer_observer.h says how. */
 #include "runtime/loop/answer_observer.h"
 
 #include "base/memory.h"
 #include "io/pipelines/pipe.h"
 
 #define AGE_NS UINT64_C(10000000000)
-/* after the measurement of an answer that took N runs, no request is followed for this times N
- * runs */
+/* if it took N runs until a request was answered, no further request is followed for this times
+ * N runs */
 #define REST_SHARE 8u
 
-static const domi_pipe *get_pipe(const domi_house *house)
+static const domi_pipe *get_pipe_of_channels_actor(const domi_house *house)
 {
     const domus_channel *channel;
 
@@ -22,25 +22,26 @@ static const domi_pipe *get_pipe(const domi_house *house)
 
 uint32_t domi_answer_get_next_request(const domi_house *house)
 {
-    const domi_pipe *pipe = get_pipe(house);
+    const domi_pipe *pipe = get_pipe_of_channels_actor(house);
 
     return pipe != NULL ? pipe->next : 0;
 }
 
-/* Returns the entry of a pipeline; if all entries are in use, the last one, which then stands for
- * several pipelines; NULL: there is no memory. */
+/* Returns the entry in which a pipeline's answers are counted. If all entries are in use, this
+ * is the last one, which then stands for several pipelines. NULL: there is no memory. */
 static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uint32_t tally)
 {
     for (uint32_t i = 0; i < DOMUS_PIPELINES_MAX; i++) {
         domi_answered *entry =
-            /* relaxed: only this thread writes the field */
+            /* relaxed: only this thread writes the pointers to entries */
             atomic_load_explicit(&observer->each[i], memory_order_relaxed);
         if (entry == NULL) {
             entry = domi_memory_new(sizeof *entry);
             if (entry == NULL)
                 return NULL;
             entry->tally = i + 1 == DOMUS_PIPELINES_MAX ? 0 : tally;
-            /* release: a reader of the entry sees zeros in its histogram. */
+            /* release: a thread that reads the pointer to this entry sees the zeros in its
+             * histogram. */
             atomic_store_explicit(&observer->each[i], entry, memory_order_release);
             return entry;
         }
@@ -50,7 +51,8 @@ static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uin
     return NULL;
 }
 
-static void add_answer_time(domi_answer_observer *observer, uint32_t tally, uint64_t time_ns)
+static void add_answer_time_to_histogram(domi_answer_observer *observer, uint32_t tally,
+                                         uint64_t time_ns)
 {
     domi_answered *entry = find_entry_of_pipeline(observer, tally);
 
@@ -58,24 +60,25 @@ static void add_answer_time(domi_answer_observer *observer, uint32_t tally, uint
         domi_histogram_add(&entry->times, time_ns);
 }
 
-/* Handle a run of the house whose request is followed: note the time if the answer is complete. */
-static void look_at_request(domi_answer_observer *observer, const domi_pipe *pipe, uint64_t runs,
-                            uint64_t end_ns, bool is_short)
+/* Look at the followed request after a run of its actor: if it is answered completely, add to
+ * the histogram how long that took, and follow it no more. */
+static void look_at_followed_request(domi_answer_observer *observer, const domi_pipe *pipe,
+                                     uint64_t runs, uint64_t end_ns, bool is_short)
 {
     if (pipe == NULL) {
-        observer->house = NULL; /* the connection is closed */
+        observer->house = NULL; /* the followed request's connection is closed */
         return;
     }
     if ((int32_t)(pipe->first - observer->number) <= 0)
         return;
-    add_answer_time(observer, observer->tally, end_ns - observer->since_ns);
+    add_answer_time_to_histogram(observer, observer->tally, end_ns - observer->since_ns);
     observer->house = NULL;
     if (is_short)
         observer->rest_runs = runs + REST_SHARE * (runs - observer->noted_runs);
 }
 
-/* Stop following a request whose actor has ended unseen, or whose answer is a stream that goes on
- * for long. */
+/* Follow the request no more if its actor has ended unseen, or if it is too old, as one is whose
+ * answer is a stream that goes on for long. */
 static void drop_lost_request(domi_answer_observer *observer, uint64_t now_ns)
 {
     if (observer->house == NULL)
@@ -93,12 +96,12 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
     uint64_t life = domi_house_life(house);
     uint64_t runs = domi_counter_read(&manager->counters.runs);
     bool lives = DOMI_LIFE_LEASE(life) == lease && (life & DOMI_LIFE_CLOSED) == 0;
-    const domi_pipe *pipe = lives ? get_pipe(house) : NULL;
+    const domi_pipe *pipe = lives ? get_pipe_of_channels_actor(house) : NULL;
 
     if (may_begin)
         drop_lost_request(observer, end_ns);
     if (observer->house == house && observer->lease == lease)
-        look_at_request(observer, pipe, runs, end_ns, is_short);
+        look_at_followed_request(observer, pipe, runs, end_ns, is_short);
     if (!may_begin || observer->house != NULL || pipe == NULL || pipe->next == next ||
         runs < observer->rest_runs)
         return;
@@ -108,8 +111,8 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
     observer->noted_runs = runs;
     observer->lease = lease;
     observer->house = house;
-    /* The request may have been answered in the same run. */
-    look_at_request(observer, pipe, runs, end_ns, is_short);
+    /* The new request may have been answered in the same run, so it is looked at once more. */
+    look_at_followed_request(observer, pipe, runs, end_ns, is_short);
 }
 
 void domi_answer_observer_fini(domi_answer_observer *observer)

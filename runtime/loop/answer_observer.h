@@ -12,27 +12,29 @@
 #include "base/histogram.h"
 #include "house/message/manager.h"
 
-/* The histogram of one pipeline; `tally` is the number of the pipeline, constant. */
+/* The histogram of the answers of one pipeline; `tally` is the constant number by which the
+ * pipeline is known. */
 typedef struct domi_answered {
     uint32_t tally;
     domi_histogram times;
 } domi_answered;
 
 typedef struct domi_answer_observer {
-    const domi_house *house; /* the house whose request is followed; NULL: none */
-    uint32_t lease;          /* the lease of that house's actor */
-    uint32_t tally;          /* the tally of the actor's behaviour when the request began */
-    uint32_t number;         /* the number of the request in its pipeline */
+    /* house of the actor whose request is followed; NULL: no request is followed */
+    const domi_house *house;
+    uint32_t lease;  /* lease of the actor whose request is followed */
+    uint32_t tally;  /* number of that actor's behaviour (tally.h) when the request began */
+    uint32_t number; /* number of the followed request in its pipeline */
     uint64_t since_ns;
-    uint64_t noted_runs; /* the count of runs when the request began */
-    uint64_t rest_runs;  /* up to this count of runs no request is followed */
-    /* The entries of pipelines: made one after the other and never freed before the end; NULL: not
-     * made. */
+    uint64_t noted_runs; /* thread's count of runs when the followed request began */
+    uint64_t rest_runs;  /* no new request is followed before the thread's count of runs is this */
+    /* entries of pipelines, which are made one after the other and freed only at the end; NULL:
+     * not made yet */
     _Atomic(domi_answered *) each[DOMUS_PIPELINES_MAX];
 } domi_answer_observer;
 
-/* Returns the number of the next request that an actor's channel gets; 0 also if the channel has no
- * pipeline. */
+/* Returns the number that the next request of an actor's channel will have; 0 also if the
+ * channel has no pipeline. */
 uint32_t domi_answer_get_next_request(const domi_house *house);
 
 /* Look at a house after its run from `begin_ns` to `end_ns`, in which its actor had `lease`. `next`
@@ -42,7 +44,7 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
                          const domi_house *house, uint32_t lease, uint32_t next, uint64_t begin_ns,
                          uint64_t end_ns, bool may_begin, bool is_short);
 
-/* Free the histograms. The caller knows that no thread reads them any more. */
+/* Free the histograms of the observer. The caller knows that no thread reads them any more. */
 void domi_answer_observer_fini(domi_answer_observer *observer);
 
 #endif

@@ -1,9 +1,11 @@
-/* This file computes the budget of state actors from the two waits (auto_ratio.h). */
+/* This file computes the budget of phase 3 for an ioRatio of `auto`, from how long io and how
+ * long state actors wait (auto_ratio.h). */
 #include "runtime/loop/auto_ratio.h"
 
-#define SHARE_OF_WAIT 4 /* io may wait this part (1/4) of the time that state actors may wait */
+/* io may wait for one part in so many (a quarter) of the time that state actors may wait */
+#define SHARE_OF_WAIT 4
 
-static uint64_t bound_budget(const domi_auto_bounds *bounds, uint64_t budget_ns)
+static uint64_t bound_budget_of_phase(const domi_auto_bounds *bounds, uint64_t budget_ns)
 {
     uint64_t most_ns = bounds->wait_ns / SHARE_OF_WAIT;
 
@@ -22,7 +24,7 @@ uint64_t domi_auto_ratio_begin(domi_auto_ratio *state, const domi_auto_bounds *b
         state->round_from_ns = now_ns;
         state->round_left = ready;
     }
-    return bound_budget(bounds, state->budget_ns);
+    return bound_budget_of_phase(bounds, state->budget_ns);
 }
 
 void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds, uint64_t now_ns,
@@ -36,6 +38,6 @@ void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds,
     } else {
         state->round_left -= (uint32_t)ran;
     }
-    state->budget_ns = bound_budget(bounds, round_ns > bounds->wait_ns ? 2 * state->budget_ns
-                                                                       : state->budget_ns / 2);
+    state->budget_ns = bound_budget_of_phase(
+        bounds, round_ns > bounds->wait_ns ? 2 * state->budget_ns : state->budget_ns / 2);
 }

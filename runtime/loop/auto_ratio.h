@@ -16,17 +16,18 @@
 #include "runtime/system/thread.h"
 
 typedef struct domi_auto_bounds {
-    uint64_t least_ns; /* scheduler.minBudgetBusy */
-    uint64_t most_ns;  /* scheduler.maxBudget */
-    uint64_t wait_ns;  /* scheduler.waitMax */
+    uint64_t least_ns; /* least budget of phase 3: scheduler.minBudgetBusy */
+    uint64_t most_ns;  /* greatest budget of phase 3: scheduler.maxBudget */
+    uint64_t wait_ns;  /* how long state actors may wait for each other: scheduler.waitMax */
 } domi_auto_bounds;
 
 /* Begin phase 3 with `ready` houses that are ready, at least one. Returns the budget of the
- * phase. */
+ * phase in nanoseconds. */
 uint64_t domi_auto_ratio_begin(domi_auto_ratio *state, const domi_auto_bounds *bounds,
                                uint64_t now_ns, uint32_t ready);
 
-/* End phase 3, in which `ran` houses have run; `left` houses are ready now. */
+/* End phase 3, in which `ran` houses have run; `left` houses are still ready. The budget of the
+ * next phase is chosen. */
 void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds, uint64_t now_ns,
                          uint64_t ran, uint32_t left);
 

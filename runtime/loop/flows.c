@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 
-/* the most messages, or conversations, of a house that are searched for an ask */
+/* most messages, or most conversations, of a house that are searched for the watched ask */
 #define LOOKS_MAX 256u
-/* an ask is watched for at most this many nanoseconds (1 s) */
+/* nanoseconds after which an ask is watched no more (1 s) */
 #define AGE_NS UINT64_C(1000000000)
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -22,7 +22,7 @@ domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder)
     if (flows == NULL)
         return NULL;
     flows->recorder = recorder;
-    /* release: other threads see the zeros in the new flows. */
+    /* release: a thread that reads the pointer sees the zeros in the new flows. */
     atomic_store_explicit(&thread->flows, flows, memory_order_release);
     return flows;
 }
@@ -35,21 +35,23 @@ void domi_flows_free(domi_thread *thread)
 
 static const domi_house *load_watched_house(const domi_flow *flow)
 {
-    /* acquire: pairs with the store of `house`, which comes after all other stores to the flow. */
+    /* acquire: pairs with the release store in watch_house_of_flow(), which comes after all other
+     * stores to the flow. */
     return atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flow->house,
                                 memory_order_acquire);
 }
 
 static void end_asking_flow(domi_flows *flows)
 {
-    /* relaxed: only this thread reads and writes the word. */
+    /* relaxed: only this thread reads and writes `asking.house`. */
     atomic_store_explicit(&flows->asking.house, NULL, memory_order_relaxed);
 }
 
 static void end_asked_flow(domi_flows *flows)
 {
     atomic_store_explicit(&flows->asked.house, NULL, memory_order_relaxed);
-    /* release: pairs with the claim, so the next asker writes after this thread has read. */
+    /* release: pairs with the acquire in claim_flows_of_asked_thread(), so the next asker writes to
+     * the flow only after this thread has read it. */
     atomic_store_explicit(&flows->claimed, 0, memory_order_release);
 }
 
@@ -68,8 +70,8 @@ static bool does_ask_belong_to_flow(domi_envelope *ask, const domi_flow *flow)
     return answer_to->promise == flow->promise && answer_to->serial == flow->serial;
 }
 
-/* True if the ask waits in the mailbox of the house. */
-static bool has_ask(const domi_house *house, const domi_flow *flow)
+/* True if the watched ask waits in the mailbox of the house. */
+static bool has_watched_ask_in_mailbox(const domi_house *house, const domi_flow *flow)
 {
     domi_node *last = house->tails[DOMI_ASK];
     domi_node *node = last;
@@ -84,8 +86,8 @@ static bool has_ask(const domi_house *house, const domi_flow *flow)
     return false;
 }
 
-/* True if a conversation of the house still has to answer the ask. */
-static bool holds_ask(const domi_house *house, const domi_flow *flow)
+/* True if a conversation of the house has the watched ask and has not answered it yet. */
+static bool has_watched_ask_in_conversation(const domi_house *house, const domi_flow *flow)
 {
     const domus_stack *stack = house->stacks;
 
@@ -98,7 +100,7 @@ static bool holds_ask(const domi_house *house, const domi_flow *flow)
     return false;
 }
 
-static bool is_unanswered(const domi_flow *flow)
+static bool is_watched_ask_unanswered(const domi_flow *flow)
 {
     return domi_promise_serial(flow->promise) == flow->serial;
 }
@@ -117,18 +119,20 @@ void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
         ret_flowing->serial = domi_promise_serial(newest->waiting);
     }
     ret_flowing->is_asked = load_watched_house(&flows->asked) == house;
-    ret_flowing->has_ask = ret_flowing->is_asked && has_ask(house, &flows->asked);
+    ret_flowing->has_ask =
+        ret_flowing->is_asked && has_watched_ask_in_mailbox(house, &flows->asked);
     ret_flowing->is_asking = load_watched_house(&flows->asking) == house;
-    ret_flowing->is_answered = ret_flowing->is_asking && !is_unanswered(&flows->asking);
+    ret_flowing->is_answered = ret_flowing->is_asking && !is_watched_ask_unanswered(&flows->asking);
 }
 
 /* ---- What has happened to a watched ask
  * --------------------------------------------------------- */
 
-/* Look at the actor that was asked, after its run. Returns whether something was recorded. `lives`:
- * the actor has not ended. */
-static bool follow_asked_actor(domi_flows *flows, const domi_house *house,
-                               const domi_flowing *flowing, bool lives, uint64_t begin_ns)
+/* Look at the actor that was asked, after its run, and record whether it has begun to handle the
+ * ask or has answered it. `lives`: the actor has not ended. Returns whether something was
+ * recorded. */
+static bool record_what_asked_actor_did(domi_flows *flows, const domi_house *house,
+                                        const domi_flowing *flowing, bool lives, uint64_t begin_ns)
 {
     domi_flow *flow = &flows->asked;
     bool was_taken = flow->is_taken;
@@ -137,24 +141,26 @@ static bool follow_asked_actor(domi_flows *flows, const domi_house *house,
         end_asked_flow(flows);
         return false;
     }
-    if (flowing->has_ask && !(lives && has_ask(house, flow))) {
+    if (flowing->has_ask && !(lives && has_watched_ask_in_mailbox(house, flow))) {
         flow->is_taken = true;
         record_flow_step(flows, DOMI_RECORD_ASK_IN, flow, begin_ns);
     }
-    if (!flow->is_taken && !is_unanswered(flow)) { /* the ask was handled before it was watched */
+    /* the actor had handled the ask before this thread began to watch it */
+    if (!flow->is_taken && !is_watched_ask_unanswered(flow)) {
         end_asked_flow(flows);
         return false;
     }
-    if (!flow->is_taken || (lives && holds_ask(house, flow)))
+    if (!flow->is_taken || (lives && has_watched_ask_in_conversation(house, flow)))
         return flow->is_taken != was_taken;
     record_flow_step(flows, DOMI_RECORD_ANSWER_OUT, flow, begin_ns);
     end_asked_flow(flows);
     return true;
 }
 
-static bool follow_asking_actor(domi_flows *flows, const domi_flowing *flowing, uint64_t begin_ns)
+static bool record_what_asking_actor_got(domi_flows *flows, const domi_flowing *flowing,
+                                         uint64_t begin_ns)
 {
-    if (!flowing->is_answered && is_unanswered(&flows->asking))
+    if (!flowing->is_answered && is_watched_ask_unanswered(&flows->asking))
         return false;
     if (!flowing->is_answered)
         record_flow_step(flows, DOMI_RECORD_ANSWER_IN, &flows->asking, begin_ns);
@@ -173,10 +179,10 @@ static void drop_old_flows(domi_flows *flows, uint64_t now_ns)
 /* ---- A new flow
  * --------------------------------------------------------------------------------- */
 
-/* Returns the promise of an ask that the run has made to an actor of another thread; NULL if it
- * made none. */
-static domi_promise *find_new_ask(const domi_manager *manager, const domi_house *house,
-                                  const domi_flowing *flowing)
+/* Returns the promise of the newest ask, if the run has made it and to an actor of another
+ * thread; NULL if there is no such ask. */
+static domi_promise *find_promise_of_new_ask(const domi_manager *manager, const domi_house *house,
+                                             const domi_flowing *flowing)
 {
     const domus_stack *newest = house->stacks;
     domi_promise *promise = newest != NULL ? newest->waiting : NULL;
@@ -187,30 +193,32 @@ static domi_promise *find_new_ask(const domi_manager *manager, const domi_house 
     if (newest == flowing->newest && promise == flowing->waits_for &&
         domi_promise_serial(promise) == flowing->serial)
         return NULL;
-    /* NULL if the ask was made to a router */
+    /* NULL if the ask was made to a router, which has no home */
     const domi_manager *home = promise->target.house->home;
     return home != NULL && home->index < manager->threads && home != manager ? promise : NULL;
 }
 
-/* Claim the flows of the thread that is asked. Returns NULL if that thread records nothing, or
- * watches another ask already. */
-static domi_flows *claim_flows(domi_thread *thread)
+/* Claim the place in which another thread watches an ask that was made to it. Returns NULL if
+ * that thread records nothing, or watches another ask already. */
+static domi_flows *claim_flows_of_asked_thread(domi_thread *thread)
 {
-    /* acquire: pairs with the store in domi_flows_new(). */
+    /* acquire: pairs with the release store in domi_flows_new(), so the flows are seen with
+     * their zeros. */
     domi_flows *flows = atomic_load_explicit(&thread->flows, memory_order_acquire);
     uint32_t none = 0;
 
     if (flows == NULL || domi_thread_recorder(thread) == NULL)
         return NULL;
-    /* acquire: pairs with end_asked_flow(). */
+    /* acquire: pairs with the release in end_asked_flow(), so that the other thread has read the
+     * old flow before this thread overwrites it. */
     return atomic_compare_exchange_strong_explicit(&flows->claimed, &none, 1, memory_order_acquire,
                                                    memory_order_relaxed)
                ? flows
                : NULL;
 }
 
-static void watch_house(domi_flow *flow, const domi_house *house, uint32_t lease,
-                        const domi_flow *as)
+static void watch_house_of_flow(domi_flow *flow, const domi_house *house, uint32_t lease,
+                                const domi_flow *as)
 {
     flow->lease = lease;
     flow->serial = as->serial;
@@ -219,19 +227,21 @@ static void watch_house(domi_flow *flow, const domi_house *house, uint32_t lease
     flow->number = as->number;
     flow->since_ns = as->since_ns;
     flow->is_taken = false;
-    /* release: pairs with load_watched_house(). */
+    /* release: pairs with the acquire in load_watched_house(), so a thread that sees the house
+     * sees the other fields of the flow. */
     atomic_store_explicit(&flow->house, house, memory_order_release);
 }
 
-static bool begin_flow(domi_flows *flows, const domi_manager *manager, const domi_house *house,
-                       const domi_flowing *flowing, uint64_t begin_ns)
+static bool begin_flow_of_new_ask(domi_flows *flows, const domi_manager *manager,
+                                  const domi_house *house, const domi_flowing *flowing,
+                                  uint64_t begin_ns)
 {
-    domi_promise *promise = find_new_ask(manager, house, flowing);
+    domi_promise *promise = find_promise_of_new_ask(manager, house, flowing);
 
     if (promise == NULL)
         return false;
     const domus_address asked = promise->target;
-    domi_flows *others = claim_flows(asked.house->home->thread);
+    domi_flows *others = claim_flows_of_asked_thread(asked.house->home->thread);
     if (others == NULL)
         return false;
     const domi_flow flow = {
@@ -241,8 +251,8 @@ static bool begin_flow(domi_flows *flows, const domi_manager *manager, const dom
         .number = (uint64_t)(manager->index + 1) << 40 | ++flows->count,
         .since_ns = begin_ns,
     };
-    watch_house(&flows->asking, house, flowing->lease, &flow);
-    watch_house(&others->asked, asked.house, asked.lease, &flow);
+    watch_house_of_flow(&flows->asking, house, flowing->lease, &flow);
+    watch_house_of_flow(&others->asked, asked.house, asked.lease, &flow);
     record_flow_step(flows, DOMI_RECORD_ASK_OUT, &flow, begin_ns);
     return true;
 }
@@ -256,11 +266,11 @@ bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const do
     if (flows == NULL)
         return false;
     if (flowing->is_asked)
-        is_recorded = follow_asked_actor(flows, house, flowing, lives, begin_ns);
+        is_recorded = record_what_asked_actor_did(flows, house, flowing, lives, begin_ns);
     if (flowing->is_asking)
-        is_recorded |= follow_asking_actor(flows, flowing, begin_ns);
+        is_recorded |= record_what_asking_actor_got(flows, flowing, begin_ns);
     drop_old_flows(flows, begin_ns);
     if (may_begin && lives && load_watched_house(&flows->asking) == NULL)
-        is_recorded |= begin_flow(flows, manager, house, flowing, begin_ns);
+        is_recorded |= begin_flow_of_new_ask(flows, manager, house, flowing, begin_ns);
     return is_recorded;
 }

@@ -22,53 +22,61 @@
 
 struct domi_promise;
 
-/* An ask that is watched. */
+/* An ask that a thread watches, from the asker's side or from the side of the asked actor. */
 typedef struct domi_flow {
-    _Atomic(const domi_house *) house; /* the house whose runs are watched; NULL: none */
-    uint32_t lease;                    /* the lease of the actor that lives in the house */
-    uint32_t serial;                   /* the serial of the promise when the ask was made */
-    struct domi_promise *promise;      /* the promise of the asker */
-    const domus_type *type;            /* the type of the ask */
-    uint64_t number;                   /* the number of the flow */
-    uint64_t since_ns;                 /* time at which the ask was made */
-    bool is_taken; /* the ask was handled; set only in the flow of an actor that was asked */
+    _Atomic(const domi_house *) house; /* house whose runs are watched for the ask; NULL: none */
+    uint32_t lease;                    /* lease of the actor that lives in the watched house */
+    /* serial of the asker's promise when the ask was made; it changes with the answer */
+    uint32_t serial;
+    struct domi_promise *promise; /* promise by which the asker waits */
+    const domus_type *type;       /* type of the watched ask */
+    uint64_t number;              /* number of the flow in the trace */
+    uint64_t since_ns;            /* time at which the watched ask was made */
+    /* true: the actor that was asked has begun to handle the ask; set only in the flow on its
+     * side */
+    bool is_taken;
 } domi_flow;
 
 typedef struct domi_flows {
-    domi_recorder *recorder; /* the recorder of the thread; constant */
-    domi_flow asking;        /* an ask that an actor of this thread has made */
-    uint64_t count;          /* number of flows that have begun on this thread */
-    /* An ask to an actor of this thread. The asker's thread changes `claimed` from 0 to 1, writes
-     * the other fields, and `house` last; this thread sets `claimed` to 0 again. */
+    domi_recorder *recorder; /* recorder of the thread that has these flows; constant */
+    domi_flow asking;        /* flow of an ask that an actor of this thread has made */
+    /* number of flows that have begun on this thread, for numbers of new flows */
+    uint64_t count;
+    /* Flow of an ask to an actor of this thread. The asker's thread changes `claimed` from 0 to
+     * 1, writes the other fields, and `house` last; this thread sets `claimed` to 0 again. */
     alignas(64) _Atomic uint32_t claimed;
     domi_flow asked;
 } domi_flows;
 
-/* The state of a house before its run, to be compared with the state after the run. */
+/* The state of a house before its run, to be compared with its state after that run. */
 typedef struct domi_flowing {
     uint32_t lease;
-    const domus_stack *newest; /* the first parked conversation of the house; NULL: none */
-    const struct domi_promise *waits_for; /* the promise for which `newest` waits */
-    uint32_t serial;                      /* the serial of `waits_for` */
-    bool is_asked;                        /* the house is watched, because it was asked */
-    /* the house is watched as one that was asked, and the ask waits in its mailbox */
+    const domus_stack *newest; /* house's newest parked conversation before the run; NULL: none */
+    /* promise for which that conversation waited before the run */
+    const struct domi_promise *waits_for;
+    uint32_t serial; /* serial of that promise before the run */
+    /* true: the house is watched because its actor was asked */
+    bool is_asked;
+    /* true: the house is watched because its actor was asked, and the ask waited in its mailbox
+     * before the run */
     bool has_ask;
-    bool is_asking; /* the house is watched, because it has asked */
-    /* the house is watched as one that has asked, and its answer was handled elsewhere */
+    bool is_asking; /* true: the house is watched because its actor has asked */
+    /* true: the house is watched because its actor has asked, and its answer was handled
+     * elsewhere before the run */
     bool is_answered;
 } domi_flowing;
 
-/* Make the flows of a thread that records; the thread owns them. Returns NULL if there is no
- * memory. */
+/* Make the flows of a thread that records; they belong to it until it has ended. Returns NULL if
+ * there is no memory. */
 domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder);
 
-/* Free the flows of a thread that has ended. */
+/* Free the flows of a recording thread that has ended. */
 void domi_flows_free(domi_thread *thread);
 
-/* True if runs of any house are watched. `flows` may be NULL. */
+/* True if the thread watches any house for a flow. `flows` may be NULL. */
 static inline bool domi_flows_is_any_watched(const domi_flows *flows)
 {
-    /* Relaxed: domi_flows_begin_run() reads the words again. */
+    /* Relaxed: this is only a hint, and domi_flows_begin_run() reads the words again. */
     return flows != NULL &&
            (atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
                                  memory_order_relaxed) != NULL ||
@@ -76,21 +84,21 @@ static inline bool domi_flows_is_any_watched(const domi_flows *flows)
                                  memory_order_relaxed) != NULL);
 }
 
-/* True if runs of this house are watched. `flows` may be NULL. */
+/* True if the thread watches this house for a flow. `flows` may be NULL. */
 static inline bool domi_flows_is_watched(const domi_flows *flows, const domi_house *house)
 {
     if (flows == NULL)
         return false;
-    /* Relaxed: domi_flows_begin_run() reads the words again. */
+    /* Relaxed: this is only a hint, and domi_flows_begin_run() reads the words again. */
     return atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
                                 memory_order_relaxed) == house ||
            atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asking.house,
                                 memory_order_relaxed) == house;
 }
 
-/* Look at the house that is about to run, and again after its run, which began at `begin_ns`:
- * record what has happened to watched asks, and, if `may_begin`, begin to watch an ask that the run
- * has made. domi_flows_end_run() returns whether it has recorded something about this run. */
+/* Look at a house before its run, and again after the run, which began at `begin_ns`: record
+ * what has happened to watched asks, and, if `may_begin`, begin to watch an ask that the run has
+ * made. domi_flows_end_run() returns whether it has recorded something about this run. */
 void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
                           domi_flowing *ret_flowing);
 bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const domi_house *house,

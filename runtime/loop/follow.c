@@ -10,8 +10,8 @@
 
 void domi_thread_follow(domi_thread *thread)
 {
-    /* Relaxed: only this thread writes its own word. acquire: pairs with the store in
-     * domi_system_set_stop_step(). */
+    /* Relaxed: only this thread writes thread->orders. The system's orders are read with
+     * acquire, which pairs with the store in domi_system_set_stop_step(). */
     uint32_t followed = atomic_load_explicit(&thread->orders, memory_order_relaxed);
     uint32_t orders = atomic_load_explicit(&thread->system->orders, memory_order_acquire);
     domi_stop_step begun = domi_orders_step(followed), wanted = domi_orders_step(orders);
@@ -20,8 +20,9 @@ void domi_thread_follow(domi_thread *thread)
         domi_thread_follow_change(thread);
 
     if (wanted >= DOMI_STOP_DRAIN && begun < DOMI_STOP_DRAIN) {
-        /* If one iteration cannot collect all that has arrived, the next iteration goes on. But
-         * when the time of the drain is over, the drain begins with what was collected. */
+        /* If this iteration cannot collect all connections and bytes that have arrived, the next
+         * one goes on. But when the time of the drain is over, the drain begins with what was
+         * collected. */
         if (wanted == DOMI_STOP_DRAIN && !domi_io_collect_before_drain(&thread->io))
             return;
         domi_io_drain(&thread->io);
@@ -32,14 +33,14 @@ void domi_thread_follow(domi_thread *thread)
         (void)domi_io_abort(&thread->io);
     if (wanted >= DOMI_STOP_CLOSE && begun < DOMI_STOP_CLOSE) {
         thread->manager.ending.closing = true;
-        /* A connect may have become a channel after the last channel was counted. Also, a thread
-         * that has missed the step ABORT resets its channels here. */
+        /* A connect may have become a channel after the thread's last channel was counted, and a
+         * thread may have missed the step ABORT. So all channels are reset once more. */
         (void)domi_io_abort(&thread->io);
     }
     if (wanted == DOMI_STOP_ACTORS && begun < DOMI_STOP_ACTORS)
         domi_manager_stop_actors(&thread->manager);
-    /* release: a thread that reads this also sees what this thread began to do
-     * (domi_thread_read_stop_step()). */
+    /* release: pairs with the acquire in domi_thread_read_stop_step(), so a thread that reads
+     * the step sees what this thread did when it began that step. */
     atomic_store_explicit(&thread->orders, orders, memory_order_release);
 }
 
@@ -58,7 +59,8 @@ void domi_thread_apply_config(domi_thread *thread)
     thread->stealing.min_run_ns = is_simulated ? 0 : thread->config->scheduler.steal.min_run_ns;
 }
 
-/* Returns whether a setting of any channel has changed. */
+/* Apply the changed settings of channels to this thread's io. Returns whether a setting of any
+ * channel has changed. */
 static bool apply_channel_settings(domi_thread *thread)
 {
     domi_live *live = &thread->system->live;

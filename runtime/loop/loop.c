@@ -19,12 +19,14 @@
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 
-/* a line is logged after so many refused enters in a row; they are at least a millisecond apart */
+/* a line is logged after so many enters in a row that the kernel has refused for lack of room,
+ * at least a millisecond apart */
 #define REFUSALS_TOLD 1000u
 
-/* Check the ring. A thread whose ring has failed goes on without io: actors and messages need no
- * ring, and the stop that follows needs the thread. */
-static void look_at_ring(domi_thread *thread)
+/* Check whether the thread's ring has failed or refuses operations. A thread whose ring has
+ * failed goes on without io: actors and messages need no ring, and the stop that follows needs
+ * the thread. */
+static void handle_failure_of_ring(domi_thread *thread)
 {
     domi_io *io = &thread->io;
 
@@ -34,18 +36,21 @@ static void look_at_ring(domi_thread *thread)
         domi_system_handle_ring_failure(thread->system, thread->manager.index, io->failed);
     }
     if (io->refusals == REFUSALS_TOLD) {
-        io->refusals++; /* this addition makes it one log line for each series of refusals */
+        /* one more than the limit, so each series of refusals is logged only once */
+        io->refusals++;
         domi_log_line(thread->system, DOMUS_LOG_WARNING, thread->manager.index,
                       "the kernel has no room for io operations: trying again");
     }
 }
 
-/* nanoseconds; a thread that did not come back for longer was held up */
+/* nanoseconds; if an iteration takes longer, the thread was held up (by a handler or the
+ * machine) */
 #define PAUSE_NS UINT64_C(10000000)
 
-/* Stamp the time after completions were reaped. The data that they brought has the time of the last
- * stamp. If the thread was held up in between, that time is too old and is corrected. */
-static void stamp_reaped(domi_thread *thread, domi_span span)
+/* Stamp the time after completions were reaped. Channels have noted the last stamp as the time
+ * at which the bytes came; if the thread was held up since then, that time is too old and is
+ * corrected. */
+static void stamp_time_after_reaping(domi_thread *thread, domi_span span)
 {
     uint64_t before_ns = thread->stamp_ns;
 
@@ -54,9 +59,9 @@ static void stamp_reaped(domi_thread *thread, domi_span span)
         domi_io_refresh_activity(&thread->io, before_ns);
 }
 
-/* Returns the number of completions so far, without those of the wake poll; the number wraps
- * around. */
-static uint32_t count_completions(const domi_io *io)
+/* Returns how many completions the ring has brought so far, without those of the wake poll; the
+ * number wraps around. */
+static uint32_t count_completions_of_io(const domi_io *io)
 {
     return (uint32_t)domi_counter_read(&io->counters.completions) - io->wakes;
 }
@@ -68,21 +73,22 @@ void domi_phase_io(domi_thread *thread)
         domi_observing_record_iteration(thread);
     thread->io_start_ns = thread->stamp_ns;
     domi_counter_add(&thread->counters.iterations, 1);
-    /* If phase 3 has left only channels that are ready, its operations are submitted together with
-     * those of the channels: one system call less for an answer that a state actor has given. */
+    /* If only channels are ready after phase 3, the operations of phase 3 are held back and
+     * submitted with the channels' own: this saves a system call for an answer that a state
+     * actor has given. */
     thread->holds_back = thread->manager.schedule.ready[DOMUS_CHANNELS].count != 0 &&
                          thread->manager.schedule.ready[DOMUS_STATE].count == 0;
     if (!thread->holds_back && domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     if (DOMI_UNLIKELY(thread->io.failed != 0 || thread->io.refusals != 0))
-        look_at_ring(thread);
-    uint32_t before = count_completions(&thread->io);
+        handle_failure_of_ring(thread);
+    uint32_t before = count_completions_of_io(&thread->io);
     thread->completions = domi_io_reap(&thread->io);
-    thread->brought = count_completions(&thread->io) - before;
+    thread->brought = count_completions_of_io(&thread->io) - before;
     if (thread->judge_wakeup)
         domi_thread_count_empty_wakeup(thread);
     if (thread->completions != 0) {
-        stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
+        stamp_time_after_reaping(thread, DOMI_SPAN_COMPLETIONS);
         domi_counter_add(&thread->counters.io_behind_ns, thread->brought * thread->state_took_ns);
         if (DOMI_UNLIKELY(thread->level >= DOMUS_PROFILE_HISTOGRAMS))
             domi_run_observer_of(&thread->manager)->reaped_ns = thread->stamp_ns;
@@ -90,9 +96,9 @@ void domi_phase_io(domi_thread *thread)
     thread->state_took_ns = 0;
 }
 
-/* Look once a tick how short memory is and what is to be measured, and let this thread act on
- * that. */
-static void look_at_memory(domi_thread *thread)
+/* Once a tick, look how short memory is and which level the profile has, and let this thread act
+ * on both. */
+static void look_at_memory_and_profile_level(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
 
@@ -105,15 +111,16 @@ static void look_at_memory(domi_thread *thread)
     domi_memory_watches_fire(manager, manager);
     domi_belts_look_at_memory(manager);
     domi_belts_trim(manager);
-    /* Trim at memory.threadMax, too: free memory of one size cannot be used for another size. */
+    /* Slabs are trimmed at memory.threadMax, too, because free objects of one size cannot be
+     * used for another size. */
     if (is_short || manager->memory.at_max) {
         domi_kept_clear(thread->kept);
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
     }
 }
 
-/* True if a timer is so long overdue that the thread must have been held up: by its own handler, by
- * the machine, or by a stop signal. */
+/* True if a timer is so long overdue that the thread must have been held up: by a handler of its
+ * own, by the machine, or by a stop signal. */
 static bool was_thread_held_up(domi_manager *manager)
 {
     uint64_t due_ns = domi_wheel_next_ns(&manager->timing.wheel);
@@ -121,12 +128,13 @@ static bool was_thread_held_up(domi_manager *manager)
 
     if (deadline_ns < due_ns)
         due_ns = deadline_ns;
-    /* 0 means that timers are left which one iteration could not fire, or that were set late. */
+    /* the wheel answers 0 if timers are left that one iteration could not fire, or if timers
+     * were set late */
     return due_ns != 0 && due_ns < manager->now_ns && manager->now_ns - due_ns > PAUSE_NS;
 }
 
-/* Take arrivals from other threads, mount actors that were spawned, and fire timers that are due.
- * Returns how many things were done. */
+/* Take what has arrived from other threads, mount actors that were spawned, and fire timers that
+ * are due. Returns how many things were done. */
 static uint32_t handle_arrivals_and_timers(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -138,18 +146,18 @@ static uint32_t handle_arrivals_and_timers(domi_thread *thread)
     }
 
     if (manager->now_ns >= thread->next_tick_ns) {
-        uint32_t before = count_completions(&thread->io);
-        look_at_memory(thread);
-        /* After a pause, the completions that arrived meanwhile are taken first, so that no
-         * time-out fires against data that had come in time. */
+        uint32_t before = count_completions_of_io(&thread->io);
+        look_at_memory_and_profile_level(thread);
+        /* After the thread was held up, it first takes the completions that have arrived
+         * meanwhile, so that no time-out fires although the data had come in time. */
         if (was_thread_held_up(manager)) {
             uint32_t taken;
             (void)domi_io_reap_all(&thread->io, thread->config->io.completion_entries, &taken);
             done += taken;
         }
         done += domi_manager_fire_timers(manager) + domi_io_fire_timers(&thread->io);
-        /* collected completions also count as io */
-        thread->brought += count_completions(&thread->io) - before;
+        /* completions that the timers of io have brought also count as io of this iteration */
+        thread->brought += count_completions_of_io(&thread->io) - before;
         bool more = domi_wheel_next_ns(&manager->timing.wheel) == 0 ||
                     domi_wheel_next_ns(&manager->timing.deadlines) == 0;
         thread->next_tick_ns = more ? 0 : manager->now_ns + DOMI_WHEEL_TICK_NS;
@@ -164,15 +172,15 @@ void domi_phase_channels(domi_thread *thread)
     if (domi_thread_has_to_follow(thread, memory_order_relaxed))
         domi_thread_follow(thread);
     if (handle_arrivals_and_timers(thread) != 0)
-        stamp_reaped(thread, DOMI_SPAN_EVENTS);
+        stamp_time_after_reaping(thread, DOMI_SPAN_EVENTS);
     if (manager->schedule.ready[DOMUS_CHANNELS].count != 0)
         domi_monitor_wake_if_resting(&thread->system->monitor);
     if (domi_manager_run_channels(manager) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_check_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
-    /* Answers are submitted before phase 3 if state actors are ready; otherwise they are submitted
-     * at the rest. Operations that were held back are submitted now if there will be no rest. */
+    /* If state actors are ready, answers are submitted before phase 3, otherwise by the rest
+     * after it. Operations that were held back are submitted here if the thread will not rest. */
     bool has_state = manager->schedule.ready[DOMUS_STATE].count != 0;
     bool leaves = thread->holds_back
                       ? has_state || manager->schedule.ready[DOMUS_CHANNELS].count != 0

@@ -1,5 +1,5 @@
-/* This file follows profile.level, and makes the histograms of iterations and phases; see
- * observing.h. */
+/* This file applies the level of the profile (profile.level) to a thread, and fills the
+ * histograms of its iterations and phases; observing.h tells more. */
 #include "runtime/loop/observing.h"
 
 #include "base/memory.h"
@@ -10,19 +10,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Begin or stop counting spans. Time in which they are not counted is left out of the thread's CPU
- * time: the CPU clock goes on, and the difference would look like submitting
- * (control/profile.c). */
-static void count_spans(domi_thread *thread, bool counts)
+/* Begin or stop to count how long the thread is in each span. Meanwhile the CPU clock goes on,
+ * and the time without counting would look like submitting (control/profile.c), so that time is
+ * taken off the thread's CPU time. */
+static void set_whether_spans_are_counted(domi_thread *thread, bool counts)
 {
     domi_thread_counters *counters = &thread->counters;
     clockid_t cpu_clock = (clockid_t)domi_counter_read(&counters->cpu_clock);
 
     if (thread->timed == counts)
         return;
-    /* relaxed: a reader of the profile sees either the old or the new level. */
+    /* relaxed: a thread that reads the profile sees either the old or the new value. */
     atomic_store_explicit((_Atomic bool *)&thread->timed, counts, memory_order_relaxed);
-    /* A thread of a simulated system has no CPU clock; its `cpu_clock` is 0, which is
+    /* A simulated thread has no CPU clock: its `cpu_clock` is 0, which the kernel would take for
      * CLOCK_REALTIME. */
     uint64_t cpu_ns = cpu_clock != 0 ? domi_clock_cpu_ns(cpu_clock) : 0;
     if (counts)
@@ -31,17 +31,18 @@ static void count_spans(domi_thread *thread, bool counts)
         thread->uncounted_from_ns = cpu_ns;
 }
 
-static void copy_span_counters(domi_thread *thread, domi_observing *observing)
+static void remember_counters_of_spans(domi_thread *thread, domi_observing *observing)
 {
     for (int i = 0; i < DOMI_SPANS; i++)
         observing->seen_ns[i] = domi_counter_read(&thread->counters.span_ns[i]);
 }
 
-/* Begin to measure, if there is memory for the histograms; otherwise the next tick tries again. */
-static bool begin_measuring(domi_thread *thread)
+/* Begin to measure iterations and runs. Returns false if there is no memory for the histograms;
+ * the next tick tries again. */
+static bool begin_measuring_runs(domi_thread *thread)
 {
     domi_observing *observing =
-        /* relaxed: only this thread writes the field */
+        /* relaxed: only this thread writes `observing` */
         atomic_load_explicit(&thread->observing, memory_order_relaxed);
 
     if (observing == NULL) {
@@ -49,22 +50,22 @@ static bool begin_measuring(domi_thread *thread)
         if (observing == NULL)
             return false;
         domi_run_observer_init(&observing->runs, thread->clock, thread->manager.index);
-        /* release: a reader of the histograms sees the zeros in them. */
+        /* release: a thread that reads the pointer sees the zeros in the histograms. */
         atomic_store_explicit(&thread->observing, observing, memory_order_release);
     }
     if (thread->manager.observer == &observing->runs.waiting.functions)
         return true;
-    copy_span_counters(thread, observing);
+    remember_counters_of_spans(thread, observing);
     domi_run_observer_begin(&observing->runs, &thread->manager);
     return true;
 }
 
-/* Let the thread write its records to `recorder`; NULL: it writes none. */
-static void set_recorder(domi_thread *thread, domi_recorder *recorder)
+/* Let the thread write its records to `recorder` from now on; NULL: it writes none. */
+static void set_recorder_of_thread(domi_thread *thread, domi_recorder *recorder)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
 
-    /* release: the monitor finds the recorder complete. */
+    /* release: the monitor, which reads the pointer, finds the recorder complete. */
     atomic_store_explicit(&thread->recorder, recorder, memory_order_release);
     if (observing == NULL)
         return;
@@ -75,8 +76,9 @@ static void set_recorder(domi_thread *thread, domi_recorder *recorder)
         recorder != NULL ? atomic_load_explicit(&thread->flows, memory_order_relaxed) : NULL;
 }
 
-/* Begin to record, if there is memory for a recorder. */
-static bool begin_recording(domi_thread *thread)
+/* Begin to record spans. Returns false if there is no memory for a recorder; the next tick tries
+ * again. */
+static bool begin_recording_spans(domi_thread *thread)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
     char name[DOMI_RECORDER_NAME];
@@ -92,7 +94,7 @@ static bool begin_recording(domi_thread *thread)
         domi_flows_new(thread, observing->recorder) == NULL)
         return false;
     domi_spans_forget_stall(observing->recorder);
-    set_recorder(thread, observing->recorder);
+    set_recorder_of_thread(thread, observing->recorder);
     return true;
 }
 
@@ -115,7 +117,7 @@ const char *domus_histogram_name(domus_histogram_kind kind)
     return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
 }
 
-/* In phase 3 the thread stamps the time at each look between runs. */
+/* Stamps between two runs of phase 3 end a span, too, so each look makes a record of its own. */
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
 {
     domi_recorder *recorder = domi_thread_recorder(thread);
@@ -125,8 +127,9 @@ void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_n
                              domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span));
 }
 
-/* Let waits be measured now and then, if there is memory for the observer. */
-static void measure_waits(domi_thread *thread)
+/* At level counters, measure now and then how long a message waits, if there is memory for the
+ * observer of waits. */
+static void measure_waits_at_level_counters(domi_thread *thread)
 {
     if (thread->waiting == NULL) {
         thread->waiting = domi_memory_new(sizeof *thread->waiting);
@@ -143,19 +146,20 @@ void domi_observing_apply_level(domi_thread *thread)
 
     if (level == thread->level) {
         if (level == DOMUS_PROFILE_COUNTERS)
-            measure_waits(thread);
+            measure_waits_at_level_counters(thread);
         return;
     }
-    count_spans(thread, level != DOMUS_PROFILE_OFF);
+    set_whether_spans_are_counted(thread, level != DOMUS_PROFILE_OFF);
     if (level < DOMUS_PROFILE_SPANS)
-        set_recorder(thread, NULL);
+        set_recorder_of_thread(thread, NULL);
     if (level < DOMUS_PROFILE_HISTOGRAMS)
         thread->manager.observer = NULL;
-    else if (!begin_measuring(thread))
+    else if (!begin_measuring_runs(thread))
         level = DOMUS_PROFILE_COUNTERS;
-    else if (level == DOMUS_PROFILE_SPANS && !begin_recording(thread))
+    else if (level == DOMUS_PROFILE_SPANS && !begin_recording_spans(thread))
         level = DOMUS_PROFILE_HISTOGRAMS;
-    /* the level that the thread applies, so that a later change of the level is noticed */
+    /* the level that the thread really applies: if it is lower than the wanted one, the next
+     * tick tries again */
     thread->level = level;
 }
 

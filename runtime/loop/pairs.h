@@ -1,5 +1,5 @@
-/* Counts of the houses that a thread has run for each other thread: those that it stole, and those
- * that it ran in the place of a sleeper. */
+/* Counts for each other thread how many of its houses this thread has run, stolen ones and those
+ * of a sleeper for which it stood in. */
 #ifndef DOMI_RUNTIME_LOOP_PAIRS_H
 #define DOMI_RUNTIME_LOOP_PAIRS_H
 
@@ -10,11 +10,12 @@ typedef struct domi_pair_counters {
     domi_counter stand_ins;
 } domi_pair_counters;
 
-/* Count that the thread is about to run a house of the thread `victim`. Only the thief counts, so
- * two thieves of one victim write to memory of their own. */
+/* Count that a thread is about to run a house of the thread `victim`, and whether it stands in
+ * for that thread. Each thief has counters of its own, so two thieves of one victim write to
+ * different memory. */
 void domi_pairs_count_run(domi_thread *thief, uint32_t victim, bool stands_in);
 
-/* Free the counts of a thread that has ended. */
+/* Free the counters of a thread that has ended. */
 void domi_pairs_free(domi_thread *thread);
 
 #endif

@@ -23,10 +23,11 @@ void domi_thread_wake(domi_manager *manager)
     thread->io.backend->sockets->wake(thread->io.ring, thread->io.wake_fd);
 }
 
-/* Count whether the sleep ended for a reason. `put` says that something had been put for the thread
- * when the sleep ended. The completions of the ring are known only after the next reap; then
- * domi_thread_count_empty_wakeup() decides. */
-static void count_sleep_result(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
+/* Count whether a sleep has ended for a reason. `put`: other threads had put something for the
+ * thread when it ended. If no reason is found, the completions of the next reap decide, in
+ * domi_thread_count_empty_wakeup(). */
+static void count_why_sleep_has_ended(domi_thread *thread, uint32_t word, bool put,
+                                      uint64_t until_ns)
 {
     bool found = put || (word == DOMI_PARK_NOTIFIED && domi_manager_has_work(&thread->manager)) ||
                  domi_thread_is_waking(thread) ||
@@ -35,13 +36,15 @@ static void count_sleep_result(domi_thread *thread, uint32_t word, bool put, uin
 
     if (word == DOMI_PARK_NOTIFIED) {
         domi_counter_add(&thread->counters.wakeups_received, 1);
-        thread->next_tick_ns = 0; /* the message may change the state of memory or timers */
+        /* the thread looks at memory and timers at once, because the message may have changed
+         * them */
+        thread->next_tick_ns = 0;
     }
     if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
     thread->judge_wakeup = !found && !due;
-    /* If only the cap ended the sleep, the thread sleeps again at once, so it does not wake the
-     * monitor; if the thread finds work after all, its phases wake the monitor. */
+    /* The monitor is not woken if only the cap has ended the sleep, because the thread then
+     * sleeps again at once; if the thread finds work after all, its phases wake the monitor. */
     if (found)
         domi_monitor_wake_if_resting(&thread->system->monitor);
     if (found || due)
@@ -58,22 +61,23 @@ void domi_thread_count_empty_wakeup(domi_thread *thread)
     domi_counter_add(&thread->counters.wakeups_empty, 1);
     if (++thread->empty_wakeups < thread->config->io.empty_wakeups_max)
         return;
-    /* The wake poll itself may be what wakes the thread without a reason, so it is armed again. */
+    /* After so many wake-ups without a reason, the wake poll itself may be what wakes the
+     * thread, so it is armed anew. */
     thread->empty_wakeups = 0;
     domi_counter_add(&thread->counters.wake_rearms, 1);
     domi_io_arm_wake(&thread->io, true);
 }
 
-/* Take the owner's first two steps of base/park.h. Returns true if there was nothing left to do;
- * then the park word is SLEEPING, or NOTIFIED already. */
-static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
+/* Take the first two steps of base/park.h for the thread that owns the park word. Returns true
+ * if nothing was left to do; then the word is SLEEPING, or NOTIFIED already. */
+static bool look_and_fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
 
     if (!domi_belts_rest(manager))
         return false;
-    /* A thread that io wakes every few microseconds need not look at its timers each time: none is
-     * due before `until_ns`. */
+    /* No timer is due before `until_ns`, so the thread looks at its timers only then, although
+     * io may wake it every few microseconds. */
     if (until_ns < thread->next_tick_ns)
         thread->next_tick_ns = until_ns;
     thread->until_ns = until_ns;
@@ -82,12 +86,13 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
     if (until_ns <= thread->stamp_ns)
         return false;
     domi_io_arm_wake(&thread->io, false);
-    /* the park is counted before the word is SLEEPING, because a sender may wake the thread from
-     * then on */
+    /* the park is counted before the park word is SLEEPING, because from then on a sender may wake
+     * the thread and count that */
     domi_counter_add(&thread->counters.parks, 1);
     domi_park_begin_look(&manager->park);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    /* A timer may have become due since `until_ns` was computed. */
+    /* The words that other threads write are looked at a second time here, and the clock too: a
+     * timer may have become due since `until_ns` was computed. */
     if (domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
         until_ns <= thread->stamp_ns) {
         (void)domi_park_end(&manager->park);
@@ -104,8 +109,8 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
     uint64_t asleep_ns = thread->stamp_ns;
-    /* A sleeping thread has only what other threads put for it, and a stand-in may take that from
-     * it at this moment. */
+    /* Read before the sleep ends for others: a sleeping thread has only what other threads put
+     * for it, and a stand-in may take that away at this moment. */
     bool put = domi_manager_has_foreign_puts(manager);
     uint32_t word = domi_park_end(&manager->park);
 
@@ -116,13 +121,13 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
     domi_thread_decide_stand_in(thread, asleep_ns);
     if (thread->config->scheduler.idle.spin_ns != 0)
         domi_thread_learn_spin(thread);
-    count_sleep_result(thread, word, put, until_ns);
+    count_why_sleep_has_ended(thread, word, put, until_ns);
 }
 
-/* True if there is anything to do before the thread may rest. Where sends need no enter, the sends
- * of this iteration are submitted first, because most of them complete at once: in the enter of the
- * sleep, their completions would end the sleep, and cost an iteration. */
-static bool has_work_left(domi_thread *thread)
+/* True if there is anything to do before the thread may rest. With a backend whose sends need no
+ * enter, the sends of this iteration are submitted first, because most of them complete at once:
+ * completions in the enter that sleeps would end the sleep, and cost an iteration. */
+static bool submit_sends_and_look_for_work(domi_thread *thread)
 {
     if (!domi_manager_has_ready(&thread->manager) && domi_io_submit_sends(&thread->io)) {
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
@@ -136,11 +141,12 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
     domi_system_check_not_forked(thread->system);
     if (thread->manager.pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush_returns(&thread->manager);
-    if (has_work_left(thread)) {
+    if (submit_sends_and_look_for_work(thread)) {
         domi_thread_note_busy(thread);
         return false;
     }
-    thread->state_took_ns = 0; /* messages that io brings from now on do not wait for phase 3 */
+    /* messages that io brings from now on do not have to wait for a phase 3 */
+    thread->state_took_ns = 0;
     if (domi_thread_steal(thread))
         return false;
     if (domi_thread_trim_idle(thread))
@@ -149,7 +155,7 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
         return false;
     *ret_until_ns = domi_thread_get_doze_end(thread, domi_thread_get_sleep_end(thread));
     thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
-    return fall_asleep(thread, *ret_until_ns);
+    return look_and_fall_asleep(thread, *ret_until_ns);
 }
 
 void domi_thread_rest(domi_thread *thread)

@@ -1,22 +1,26 @@
-/* This file chooses the runs that are measured, and measures them; run_observer.h says what. */
+/* This file chooses which runs of houses are measured, and measures them; run_observer.h says
+ * what is measured. */
 #include "runtime/loop/run_observer.h"
 
 #include "house/dispatch/dispatch.h"
 #include "house/message/belt.h"
 #include "runtime/trace/recorder.h"
 
-/* nanoseconds that it costs to measure one run and to look at the runs around it */
+/* nanoseconds that it costs to measure one run and to observe the runs around it */
 #define COST_NS     800u
-#define COST_SHARE  50u /* measuring takes at most one part of this many of the time */
+#define COST_SHARE  50u /* measuring takes at most one part in so many (2 %) of a thread's time */
 #define WEIGHT_MOST 2048u
-#define NEAR_RUNS   64u /* the most runs between two looks */
-/* after a wait of N runs was measured, no wait is measured for this times N runs */
+/* most runs between two looks: if the next measured run is nearer than that, each run is looked
+ * at singly */
+#define NEAR_RUNS 64u
+/* after a wait that lasted N runs was measured, no further wait is measured for this times N
+ * runs */
 #define REST_SHARE 8u
 #define SHORT_NS   1000u
 
-/* Choose the next run that is measured, by chance: if actors take turns, a fixed distance would
- * always hit the same actor. */
-static void choose_next_run(domi_run_observer *observer, uint64_t run_ns)
+/* Choose by chance which run is measured next: with a fixed distance, actors that take turns
+ * would always be measured at the same actor. */
+static void choose_next_measured_run(domi_run_observer *observer, uint64_t run_ns)
 {
     observer->average_ns = (7 * observer->average_ns + run_ns) / 8;
     uint64_t wanted = COST_NS * COST_SHARE / (observer->average_ns + 1);
@@ -28,8 +32,8 @@ static void choose_next_run(domi_run_observer *observer, uint64_t run_ns)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-static void follow_newest_message(domi_run_observer *observer, const domi_manager *manager,
-                                  const domi_house *newest, uint64_t now_ns)
+static void follow_newest_message_for_wait(domi_run_observer *observer, const domi_manager *manager,
+                                           const domi_house *newest, uint64_t now_ns)
 {
     uint64_t runs = domi_counter_read(&manager->counters.runs);
 
@@ -39,10 +43,10 @@ static void follow_newest_message(domi_run_observer *observer, const domi_manage
     observer->rest_runs = runs;
 }
 
-/* All runs are looked at while a wait is measured. If runs are short, that costs much, so the next
- * wait is measured long after this one. */
-static void record_wait(domi_run_observer *observer, const domi_manager *manager,
-                        uint64_t waited_ns)
+/* Add the wait of a message to the histogram. While a wait is measured, each run is observed,
+ * which costs much if runs are short; in that case no further wait is measured for a long time. */
+static void add_wait_to_histogram(domi_run_observer *observer, const domi_manager *manager,
+                                  uint64_t waited_ns)
 {
     uint64_t runs = domi_counter_read(&manager->counters.runs);
 
@@ -53,9 +57,9 @@ static void record_wait(domi_run_observer *observer, const domi_manager *manager
 
 /* --- deliveries ------------------------------------------------------------------------------- */
 
-/* Returns the manager of a thread for which a message lies on a belt that the thread has not taken
- * yet; NULL: no message does. */
-static domi_manager *find_belt_receiver(const domi_manager *manager)
+/* Returns the manager of a thread to which this thread has a belt with a message that was not
+ * taken yet; NULL: there is none. */
+static domi_manager *find_receiver_of_untaken_belt(const domi_manager *manager)
 {
     for (uint32_t i = 0; i < manager->threads; i++) {
         domi_belt *belt = manager->belts.to[i];
@@ -65,9 +69,9 @@ static domi_manager *find_belt_receiver(const domi_manager *manager)
     return NULL;
 }
 
-/* Store the present time at a thread to which this run has sent something. `belted` is the counter
- * of messages on belts when the run began. */
-static void stamp_delivery(domi_manager *manager, uint64_t belted, uint64_t now_ns)
+/* Note the present time at a thread to which this run has sent something, if it has; that thread
+ * measures the delivery. `belted` is the count of messages on belts when the run began. */
+static void note_time_for_measured_delivery(domi_manager *manager, uint64_t belted, uint64_t now_ns)
 {
     const domi_links *links = &manager->mail.links;
     domi_manager *receiver = NULL;
@@ -76,16 +80,16 @@ static void stamp_delivery(domi_manager *manager, uint64_t belted, uint64_t now_
     if (links->houses != 0)
         receiver = manager->managers[links->homes[0]];
     else if (domi_counter_read(&manager->counters.belted) != belted)
-        receiver = find_belt_receiver(manager);
-    /* Relaxed: the word is only a time, which the other thread reads after each sort of its
-     * arrivals. If it reads this before the push, the delivery seems shorter by the rest of this
-     * batch. */
+        receiver = find_receiver_of_untaken_belt(manager);
+    /* Relaxed: the word is only a time, which the other thread reads each time it has sorted its
+     * arrivals. If it does so before the message is pushed, the delivery looks shorter by the
+     * rest of this batch. */
     if (receiver != NULL)
         (void)atomic_compare_exchange_strong_explicit(&receiver->mail.sampled_ns, &none, now_ns,
                                                       memory_order_relaxed, memory_order_relaxed);
 }
 
-static void observe_arrivals(domi_manager *manager, const domi_house *newest)
+static void on_arrivals_sorted(domi_manager *manager, const domi_house *newest)
 {
     domi_run_observer *observer = domi_run_observer_of(manager);
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
@@ -95,7 +99,7 @@ static void observe_arrivals(domi_manager *manager, const domi_house *newest)
          domi_counter_read(&manager->counters.runs) < observer->rest_runs))
         return;
     uint64_t now_ns = domi_clock_now(observer->waiting.clock);
-    follow_newest_message(observer, manager, newest, now_ns);
+    follow_newest_message_for_wait(observer, manager, newest, now_ns);
     if (since_ns == 0)
         return;
     domi_histogram_add(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
@@ -104,15 +108,16 @@ static void observe_arrivals(domi_manager *manager, const domi_house *newest)
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-static void record_run(const domi_run_observer *observer, const domi_manager *manager,
-                       const domus_behaviour *behaviour, uint64_t begin_ns, uint64_t end_ns)
+static void write_record_of_run(const domi_run_observer *observer, const domi_manager *manager,
+                                const domus_behaviour *behaviour, uint64_t begin_ns,
+                                uint64_t end_ns)
 {
     domi_recorder_end(observer->recorder, DOMI_RECORD_STALL, begin_ns, end_ns);
     domi_recorder_note(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns, behaviour,
                        (uintptr_t)domi_manager_handling(manager));
 }
 
-static void record_loan(domi_manager *manager, const domi_house *house, uint32_t thief)
+static void write_record_of_loan(domi_manager *manager, const domi_house *house, uint32_t thief)
 {
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
@@ -123,7 +128,8 @@ static void record_loan(domi_manager *manager, const domi_house *house, uint32_t
                        thief);
 }
 
-__attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, domi_house *house)
+__attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *manager,
+                                                                domi_house *house)
 {
     domi_run_observer *observer = domi_run_observer_of(manager);
     const domi_house *newest = domi_wait_newest(manager);
@@ -131,7 +137,8 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
     uint32_t tally = house->tally;
     uint64_t waited_ns;
-    const domus_behaviour *behaviour = house->behaviour; /* the house may be free afterwards */
+    /* the behaviour is kept in a variable, because after the run the house may be free */
+    const domus_behaviour *behaviour = house->behaviour;
     bool is_channels = behaviour->kind == DOMUS_CHANNELS;
     uint64_t belted = domi_counter_read(&manager->counters.belted);
     uint64_t runs = domi_counter_read(&manager->counters.runs) + 1;
@@ -145,9 +152,10 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     uint32_t handled = domi_house_run(manager, house);
     if (is_waiter && domi_wait_check_handled(&observer->waiting, manager, lease, tally, handled,
                                              begin_ns, &waited_ns))
-        record_wait(observer, manager, waited_ns);
+        add_wait_to_histogram(observer, manager, waited_ns);
     bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
-    if (!is_due && !has_flow && !has_request) /* this run was looked at only because of a wait */
+    /* this run was observed only because of the message whose wait is measured */
+    if (!is_due && !has_flow && !has_request)
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
     if (is_channels)
@@ -156,24 +164,27 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     if (!is_due && !has_flow)
         return handled;
     if (observer->recorder != NULL)
-        record_run(observer, manager, behaviour, begin_ns, end_ns);
-    if (!is_due) /* this run was measured only because of a flow or a request */
+        write_record_of_run(observer, manager, behaviour, begin_ns, end_ns);
+    /* this run was measured only because of a flow or a request, and does not count for the
+     * histogram of runs */
+    if (!is_due)
         return handled;
     uint32_t weight = (uint32_t)(runs - observer->seen_runs);
     domi_histogram_add_many(&observer->runs, end_ns - begin_ns, weight);
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
         domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns, weight);
     domi_wait_drop_lost(&observer->waiting);
-    /* the newest message of this house itself may be older than the run */
+    /* a message is followed only at another house: the newest message of this house may be older
+     * than the run */
     if (domi_wait_newest(manager) != house)
-        follow_newest_message(observer, manager, newest, end_ns);
-    stamp_delivery(manager, belted, end_ns);
+        follow_newest_message_for_wait(observer, manager, newest, end_ns);
+    note_time_for_measured_delivery(manager, belted, end_ns);
     observer->seen_runs = runs;
-    choose_next_run(observer, end_ns - begin_ns);
+    choose_next_measured_run(observer, end_ns - begin_ns);
     return handled;
 }
 
-static uint32_t run_house_observed(domi_manager *manager, domi_house *house)
+static uint32_t run_house_and_observe(domi_manager *manager, domi_house *house)
 {
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
@@ -181,17 +192,17 @@ static uint32_t run_house_observed(domi_manager *manager, domi_house *house)
         observer->waiting.waiter.house != house && observer->answers.house != house &&
         !domi_flows_is_watched(observer->flows, house))
         return domi_house_run(manager, house);
-    return run_measured(manager, house);
+    return run_house_and_measure(manager, house);
 }
 
-static domi_run_house *choose_run_function(domi_manager *manager)
+static domi_run_house *choose_function_that_runs_houses(domi_manager *manager)
 {
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
     return domi_counter_read(&manager->counters.runs) + NEAR_RUNS >= observer->next_run ||
                    observer->waiting.waiter.house != NULL || observer->answers.house != NULL ||
                    domi_flows_is_any_watched(observer->flows)
-               ? run_house_observed
+               ? run_house_and_observe
                : domi_house_run;
 }
 
@@ -201,8 +212,8 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
     observer->seen_runs = observer->next_run = domi_counter_read(&manager->counters.runs);
     observer->rest_runs = observer->answers.rest_runs = 0;
     observer->answers.house = NULL;
-    /* Nothing was observed since the last measurement, so the message that was followed may have
-     * been handled unseen. Relaxed: the value is only a time. */
+    /* The followed message may have been handled unseen while nothing was observed, so it is
+     * dropped. Relaxed: the value is only a time. */
     observer->waiting.waiter.house = NULL;
     atomic_store_explicit(&manager->mail.sampled_ns, 0, memory_order_relaxed);
     manager->observer = &observer->waiting.functions;
@@ -210,8 +221,9 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
 
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
 {
-    observer->waiting = (domi_wait_observer){
-        .functions = {choose_run_function, observe_arrivals, record_loan, domi_wait_forget_house},
-        .clock = clock};
+    observer->waiting =
+        (domi_wait_observer){.functions = {choose_function_that_runs_houses, on_arrivals_sorted,
+                                           write_record_of_loan, domi_wait_forget_house},
+                             .clock = clock};
     domi_random_init(&observer->chance, seed);
 }

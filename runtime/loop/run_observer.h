@@ -21,34 +21,37 @@
 #include "runtime/loop/wait_observer.h"
 
 typedef struct domi_run_observer {
-    domi_wait_observer waiting; /* the functions that the manager calls; must be the first field */
-    uint64_t seen_runs;         /* count of runs at the last measured run */
-    uint64_t next_run;          /* count of runs at which the next run is measured */
-    /* no wait is measured up to this count of runs; while a wait is measured, the count of runs at
-     * its begin */
+    /* part that measures waits, with the functions that the manager calls; must be the first
+     * field */
+    domi_wait_observer waiting;
+    uint64_t seen_runs; /* thread's count of runs at the last measured run */
+    uint64_t next_run;  /* thread's count of runs at which the next run is measured */
+    /* no wait is measured up to this count of runs; while a wait is measured: the count of runs
+     * at its begin */
     uint64_t rest_runs;
-    uint64_t average_ns; /* the average length of the measured runs */
-    uint64_t reaped_ns;  /* when the completions of this iteration were reaped */
+    uint64_t average_ns; /* average length of the measured runs, in nanoseconds */
+    uint64_t reaped_ns;  /* time at which the completions of this iteration were reaped */
     domi_random chance;
-    struct domi_recorder *recorder; /* recorder that also gets records of runs; NULL: none */
-    domi_answer_observer answers;   /* measures the answers to requests of peers */
-    domi_flows *flows;              /* asks whose way is recorded; NULL: nothing is recorded */
+    /* recorder that gets a record of each measured run; NULL: none */
+    struct domi_recorder *recorder;
+    domi_answer_observer answers; /* part that measures how long requests of peers take */
+    /* asks whose way to the answer is recorded (flows.h); NULL: none are recorded */
+    domi_flows *flows;
     domi_histogram runs;
     domi_histogram waits;
-    domi_histogram deliveries; /* times from a put on another thread until this thread sorts it */
-    /* times from the reaping of completions to the run of a channels actor */
+    /* histogram of the times from a put on another thread until this thread has sorted it */
+    domi_histogram deliveries;
+    /* histogram of the times from the reaping of completions to the run of a channels actor */
     domi_histogram reactions;
 } domi_run_observer;
 
-/* Begin to measure, or continue with an observer that was made before: from now on it observes the
- * manager. */
+/* Let an observer observe a manager from now on. The observer may have observed it before. */
 void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager);
 
-/* Make an observer, whose functions the caller sets as `manager->observer` with
- * domi_run_observer_begin(). */
+/* Make an observer of runs; domi_run_observer_begin() lets a manager use it. */
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed);
 
-/* Returns the observer of a manager that has a run observer. */
+/* Returns the run observer of a manager, which must have one. */
 static inline domi_run_observer *domi_run_observer_of(const domi_manager *manager)
 {
     return (domi_run_observer *)(void *)manager->observer;

@@ -1,13 +1,15 @@
-/* This file writes records of sleeps and loans. A record is written when its activity ends, after
- * the record of the phase around it was cut there. So the clock is read once more at each end. */
+/* This file writes the records of sleeps and loans. A record is written when its sleep or loan
+ * ends; the record of the phase around it is cut at the begin. So the clock is read once more at
+ * each end. */
 #include "runtime/loop/spans.h"
 
 #include "runtime/trace/recorder.h"
 
-/* This function is a domi_recorder.find_run. The words of the thread may change while they are
- * read. Then the result may be the run before or after, or the run of another message, but always a
- * run of this thread at this moment. */
-static bool find_run(const void *thread_, domi_record *ret_record)
+/* Find the run that goes on just now on a thread; called by readers of its recorder
+ * (domi_recorder.find_run). The thread may change its words meanwhile, so the result
+ * may be the run before or after, or name another message, but it is always a run of this thread at
+ * this moment. */
+static bool find_run_that_goes_on(const void *thread_, domi_record *ret_record)
 {
     const domi_thread *thread = thread_;
     const domus_behaviour *running = domi_manager_running(&thread->manager);
@@ -26,14 +28,15 @@ static bool find_run(const void *thread_, domi_record *ret_record)
 void domi_spans_enter(domi_thread *thread, domi_recorder *recorder)
 {
     recorder->runner = thread;
-    /* release: other threads find the recorder in the table already, and may copy from it. */
-    atomic_store_explicit(&recorder->find_run, find_run, memory_order_release);
+    /* release: other threads know the recorder already, and may call `find_run`, which
+     * reads `runner`. */
+    atomic_store_explicit(&recorder->find_run, find_run_that_goes_on, memory_order_release);
     domi_recorder_enter(recorder);
 }
 
 void domi_spans_forget_stall(domi_recorder *recorder)
 {
-    /* relaxed: the monitor does not write to a recorder that the thread does not use. */
+    /* relaxed: the monitor writes no stall to a recorder that the thread does not use. */
     atomic_store_explicit(&recorder->open[domi_record_depth_of(DOMI_RECORD_STALL)].kind_length, 0,
                           memory_order_relaxed);
 }
@@ -48,7 +51,7 @@ void domi_spans_write_park(domi_thread *thread, bool begins)
         domi_recorder_end(recorder, DOMI_RECORD_PARK, 0, domi_clock_now(thread->clock));
 }
 
-static domi_record_kind choose_record_kind(bool stands_in)
+static domi_record_kind kind_of_record_of_loan(bool stands_in)
 {
     return stands_in ? DOMI_RECORD_STAND_IN : DOMI_RECORD_STEAL;
 }
@@ -56,7 +59,7 @@ static domi_record_kind choose_record_kind(bool stands_in)
 void domi_spans_write_loan_begin(domi_thread *thread, const domus_behaviour *behaviour,
                                  uint32_t victim, bool stands_in)
 {
-    domi_recorder_begin(domi_thread_recorder(thread), choose_record_kind(stands_in),
+    domi_recorder_begin(domi_thread_recorder(thread), kind_of_record_of_loan(stands_in),
                         thread->stamp_ns, behaviour, victim);
 }
 
@@ -64,14 +67,14 @@ void domi_spans_write_loan_end(domi_thread *thread, bool stands_in)
 {
     domi_recorder *recorder = domi_thread_recorder(thread);
     const domi_recorder_place *open =
-        &recorder->open[domi_record_depth_of(choose_record_kind(stands_in))];
+        &recorder->open[domi_record_depth_of(kind_of_record_of_loan(stands_in))];
     uint64_t now_ns = domi_clock_now(thread->clock);
 
     domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
-    /* relaxed: only the thread itself writes the word. */
+    /* relaxed: only the thread itself writes this word of its recorder. */
     domi_recorder_note(
         recorder, DOMI_RECORD_RUN, thread->stamp_ns, now_ns,
         atomic_load_explicit((_Atomic(const void *) *)(uintptr_t)&open->name, memory_order_relaxed),
         (uintptr_t)domi_manager_handling(&thread->manager));
-    domi_recorder_end(recorder, choose_record_kind(stands_in), 0, now_ns);
+    domi_recorder_end(recorder, kind_of_record_of_loan(stands_in), 0, now_ns);
 }

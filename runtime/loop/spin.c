@@ -13,12 +13,13 @@
 #include "io/completions/ring.h"
 #include "runtime/loop/steal.h"
 
-/* how often the thread looks for messages between two reads of the clock */
+/* how often a spinning thread looks for messages between two reads of the clock */
 #define LOOKS      16
-#define WORTH_A_US 1000u /* nanoseconds; a shorter spin is not worth reading the clock */
+#define WORTH_A_US 1000u /* nanoseconds; a shorter spin is not worth its reads of the clock */
 
-/* Returns whether a message has arrived, and prefetches its house. */
-static bool check_arrivals(domi_manager *manager)
+/* Pause for a moment, and return whether a message from another thread has arrived; if one has,
+ * its house is prefetched. */
+static bool pause_and_check_for_arrivals(domi_manager *manager)
 {
     domi_pause();
     domi_house *house = atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed);
@@ -28,9 +29,10 @@ static bool check_arrivals(domi_manager *manager)
     return true;
 }
 
-/* If arrivals are all there is to do, run phase 3 at once, without an iteration of the whole loop,
- * which is half of the cost of a message between two spinning threads. The ring then waits no
- * longer than for a usual phase 3. Returns false if other phases have something to do. */
+/* If only messages to state actors have arrived, handle them by a phase 3 at once. This saves
+ * the rest of an iteration, which is half of the cost of a message between two spinning threads.
+ * The ring waits no longer for that than for a usual phase 3. Returns false if other phases have
+ * something to do. */
 static bool run_arrivals_at_once(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -46,8 +48,9 @@ static bool run_arrivals_at_once(domi_thread *thread)
     return true;
 }
 
-/* Returns the time at which the spin ends, at the latest when the next timer is due. */
-static uint64_t get_spin_end(domi_thread *thread)
+/* Returns the time at which the spin ends: after thread->spin_ns, but at the latest when the
+ * next timer is due. */
+static uint64_t time_at_end_of_spin(domi_thread *thread)
 {
     uint64_t until_ns = thread->stamp_ns + thread->spin_ns;
     uint64_t due_ns = domi_thread_get_sleep_end(thread);
@@ -62,9 +65,9 @@ bool domi_thread_spin(domi_thread *thread)
     thread->rest_from_ns = thread->stamp_ns;
     if (thread->spin_ns == 0)
         return false;
-    uint64_t until_ns = get_spin_end(thread);
+    uint64_t until_ns = time_at_end_of_spin(thread);
     domi_park_set_spinning(&thread->manager.park, true);
-    /* submits, so that answers do not wait for the end of the spin */
+    /* operations are submitted before the spin, so that answers do not wait for its end */
     if (domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     uint64_t now_ns = domi_clock_now(thread->clock);
@@ -72,16 +75,17 @@ bool domi_thread_spin(domi_thread *thread)
         bool arrived = false;
 
         for (int i = 0; i < LOOKS && !arrived; i++)
-            arrived = check_arrivals(&thread->manager);
+            arrived = pause_and_check_for_arrivals(&thread->manager);
         if (arrived) {
             domi_thread_stamp(thread, DOMI_SPAN_OTHER);
             domi_thread_learn_spin(thread);
             found = !run_arrivals_at_once(thread);
             thread->rest_from_ns = thread->stamp_ns;
-            until_ns = get_spin_end(thread);
-            now_ns = thread->stamp_ns; /* the look at the end of phase 3 has read the clock */
-            continue; /* messages come first; run_arrivals_at_once() limits how long the ring waits
-                       */
+            until_ns = time_at_end_of_spin(thread);
+            now_ns = thread->stamp_ns; /* the clock was read by the look at the end of phase 3 */
+            /* the thread looks for messages again before it looks at the ring;
+             * run_arrivals_at_once() limits how long the ring waits */
+            continue;
         }
         found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
                 thread->io.backend->pending(thread->io.ring);

@@ -27,31 +27,34 @@
 #include "runtime/loop/steal.h"
 #include "runtime/system/system.h"
 
-/* A thread is distrusted if sleepers had to wait for long, or if one run in place of a sleeper took
- * as long: first for the shorter time; for twice as long as the last time if that time has ended
- * less than its own length ago; at most for the longer time. */
+/* How long a thread is distrusted, which means that it wakes sleepers at once. It is distrusted
+ * if sleepers had to wait for long, or if it ran something long in place of a sleeper: for the
+ * shorter time at first, for twice the last time if that is over since less than its own length,
+ * and for the longer time at most. */
 #define DISTRUST_NS     UINT64_C(10000000)
 #define DISTRUST_MAX_NS UINT64_C(10000000000)
 
-/* Returns the length from which runs in place of sleepers are long: a fifth of idle.standIn. If
- * they are longer on average, or all of one phase together, sleepers are woken, because such work
- * is worth a wake-up. */
-static uint64_t get_long_run_ns(const domi_thread *thread)
+/* Returns from which length on a run in place of a sleeper is long: a fifth of idle.standIn. If
+ * such runs are longer on average, or all of one phase together, sleepers are woken, because the
+ * work is worth a wake-up. */
+static uint64_t length_of_long_stand_in_run(const domi_thread *thread)
 {
     return thread->config->scheduler.idle.stand_in_ns / 5;
 }
 
-/* Returns how long sleepers may wait: a tenth of idle.doze. */
-static uint64_t get_longest_wait_ns(const domi_thread *thread)
+/* Returns how long a noted sleeper may wait before its stand-in is distrusted: a tenth of
+ * idle.doze. */
+static uint64_t longest_wait_of_noted_sleeper(const domi_thread *thread)
 {
     return thread->config->scheduler.idle.doze_ns / 10;
 }
 
-/* The most rounds in which a thread stands in for the sleepers that were noted in the last round;
- * then it wakes them. */
+/* In so many rounds at most, a thread stands in for the sleepers that were noted in the round
+ * before; then it wakes them. */
 #define ROUNDS 8u
 
-/* Wake the threads to which the holder has sent messages in the name of the sleeper. */
+/* Wake all sleeping threads that this manager has noted because messages were put for them. A
+ * stand-in does this also for the manager that it holds. */
 static void wake_noted_sleepers(domi_manager *manager)
 {
     domi_sleepers *sleepers = &manager->sleepers;
@@ -60,18 +63,17 @@ static void wake_noted_sleepers(domi_manager *manager)
         domi_manager_wake(manager, manager->managers[sleepers->indices[--sleepers->count]]);
 }
 
-/* True if the held thread has something to do that only this thread itself can do. Its ring is not
- * looked at: the holder has put nothing there, and the kernel wakes the thread for everything
- * else. */
-static bool is_sleeper_needed(domi_thread *sleeper)
+/* True if a thread that is held has something to do that only it can do. Its ring is not looked
+ * at: the holder has put nothing there, and the kernel wakes the thread for everything else. */
+static bool is_held_sleeper_needed(domi_thread *sleeper)
 {
     return domi_manager_has_work(&sleeper->manager) || domi_thread_is_waking(sleeper) ||
            domi_thread_has_to_follow(sleeper, memory_order_seq_cst) ||
            domi_thread_due_ns(sleeper) < sleeper->until_ns;
 }
 
-/* Take the one ready house of the held home as a loan. Returns NULL if no house is ready, or more
- * than one, or if the house may not be lent. */
+/* Take the only ready house of a manager that is held as a loan. Returns NULL if no house is
+ * ready, or more than one, or if the house may not be lent. */
 static domi_loan *borrow_ready_house(domi_thread *thread, domi_manager *home)
 {
     domi_queue *queue = &home->schedule.ready[DOMUS_STATE];
@@ -85,9 +87,11 @@ static domi_loan *borrow_ready_house(domi_thread *thread, domi_manager *home)
     return domi_loan_take(&thread->manager, home);
 }
 
-/* Hold the sleeper, and sort and settle for it what needs no handler. Returns false if the sleeper
- * could not be held. `*ret_loan` gets a house to run, or NULL. */
-static bool hold_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan **ret_loan)
+/* Hold a sleeping thread (base/park.h), and do for it what needs no handler: sort its arrivals
+ * and settle its loans. If `runs`, `*ret_loan` gets a house to run in its place, or NULL.
+ * Returns false if the sleeper could not be held. */
+static bool hold_sleeper_and_sort_its_mail(domi_thread *thread, domi_thread *sleeper, bool runs,
+                                           domi_loan **ret_loan)
 {
     domi_manager *home = &sleeper->manager;
 
@@ -104,7 +108,7 @@ static bool hold_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs, d
     home->belts.kept_off = false;
     if (runs)
         *ret_loan = borrow_ready_house(thread, home);
-    bool left = is_sleeper_needed(sleeper);
+    bool left = is_held_sleeper_needed(sleeper);
     wake_noted_sleepers(home);
     domi_pool_flush_returns(home);
     home->owner = owner;
@@ -115,7 +119,8 @@ static bool hold_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs, d
     return true;
 }
 
-/* Distrust the thread: for a while it wakes sleepers at once. */
+/* Distrust a thread for a while: meanwhile it wakes sleepers at once and does not stand in for
+ * them. */
 static void distrust_thread(domi_thread *thread)
 {
     uint64_t now_ns = thread->stamp_ns;
@@ -128,36 +133,39 @@ static void distrust_thread(domi_thread *thread)
     thread->manager.sleepers.until_ns = 0;
 }
 
-/* Run the loan, and update the average length of such runs. */
-static void run_borrowed_loan(domi_thread *thread, domi_loan *loan)
+/* Run a house that was borrowed from a sleeper, and update the average length of such runs. */
+static void run_house_of_sleeper(domi_thread *thread, domi_loan *loan)
 {
     uint64_t before_ns = thread->stamp_ns;
     uint64_t runs_seen = thread->stealing.runs_seen;
 
     thread->stealing.loan = loan;
     domi_thread_run_loan(thread, true);
-    /* With this count the code that steals sees that the iteration was not idle. */
+    /* the old count is restored, because such a run counts as work of this thread, so the iteration
+     * was not idle */
     thread->stealing.runs_seen = runs_seen;
     uint64_t run_ns = thread->stamp_ns - before_ns;
-    /* If a run seems to be much longer, the thread may have been taken off its CPU. */
-    uint64_t counted_ns =
-        run_ns < 8 * get_long_run_ns(thread) ? run_ns : 8 * get_long_run_ns(thread);
+    /* A run counts for at most eight long ones, because the thread may have been taken off its
+     * CPU meanwhile. */
+    uint64_t counted_ns = run_ns < 8 * length_of_long_stand_in_run(thread)
+                              ? run_ns
+                              : 8 * length_of_long_stand_in_run(thread);
     thread->stand_in_ns = (3 * thread->stand_in_ns + counted_ns) / 4;
-    if (run_ns > get_longest_wait_ns(thread))
+    if (run_ns > longest_wait_of_noted_sleeper(thread))
         distrust_thread(thread);
-    else if (thread->stand_in_ns > get_long_run_ns(thread))
+    else if (thread->stand_in_ns > length_of_long_stand_in_run(thread))
         thread->manager.sleepers.until_ns = 0;
 }
 
-/* Stand in for a noted sleeper, or wake it. */
-static void serve_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs)
+/* Stand in for a sleeper that was noted, or wake it if it cannot be held. */
+static void stand_in_for_or_wake_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs)
 {
     domi_loan *loan;
 
-    if (!hold_sleeper(thread, sleeper, runs, &loan))
+    if (!hold_sleeper_and_sort_its_mail(thread, sleeper, runs, &loan))
         domi_manager_wake(&thread->manager, &sleeper->manager);
     else if (loan != NULL)
-        run_borrowed_loan(thread, loan);
+        run_house_of_sleeper(thread, loan);
 }
 
 void domi_thread_stop_noting_sleepers(domi_thread *thread)
@@ -166,7 +174,7 @@ void domi_thread_stop_noting_sleepers(domi_thread *thread)
     wake_noted_sleepers(&thread->manager);
 }
 
-static bool may_stand_in(const domi_thread *thread)
+static bool may_stand_in_for_sleepers(const domi_thread *thread)
 {
     const domus_config *config = thread->config;
 
@@ -174,12 +182,13 @@ static bool may_stand_in(const domi_thread *thread)
            thread->manager.threads > 1;
 }
 
-/* True if runs in place of sleepers are short. */
-static bool are_runs_short(domi_thread *thread)
+/* True if runs in place of sleepers are short on average. */
+static bool are_stand_in_runs_short(domi_thread *thread)
 {
-    if (thread->stand_in_ns <= get_long_run_ns(thread))
+    if (thread->stand_in_ns <= length_of_long_stand_in_run(thread))
         return true;
-    /* The average is lowered each time, so standing in is tried again after some time. */
+    /* The average is lowered each time that it is too high, so after some time the thread tries
+     * again to stand in. */
     thread->stand_in_ns -= thread->stand_in_ns / 8;
     return false;
 }
@@ -188,13 +197,14 @@ void domi_thread_decide_stand_in(domi_thread *thread, uint64_t asleep_ns)
 {
     uint64_t now_ns = thread->stamp_ns;
 
-    if (!may_stand_in(thread))
+    if (!may_stand_in_for_sleepers(thread))
         return;
     thread->dozes = thread->was_held || now_ns - asleep_ns < thread->config->scheduler.idle.doze_ns;
     thread->was_held = false;
-    thread->manager.sleepers.until_ns = now_ns >= thread->trusted_ns && are_runs_short(thread)
-                                            ? now_ns + thread->config->scheduler.idle.stand_in_ns
-                                            : 0;
+    thread->manager.sleepers.until_ns =
+        now_ns >= thread->trusted_ns && are_stand_in_runs_short(thread)
+            ? now_ns + thread->config->scheduler.idle.stand_in_ns
+            : 0;
 }
 
 uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns)
@@ -206,16 +216,17 @@ uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns)
 
 bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns)
 {
-    return may_stand_in(thread) &&
+    return may_stand_in_for_sleepers(thread) &&
            until_ns <= thread->stamp_ns + thread->config->scheduler.idle.doze_ns;
 }
 
-static void wake_all_sleepers(domi_thread *thread)
+static void wake_all_noted_sleepers(domi_thread *thread)
 {
     domi_sleepers *sleepers = &thread->manager.sleepers;
 
-    /* The clock was read for the first note (`since_ns`), perhaps after the newest stamp. */
-    if (sleepers->count != 0 && thread->stamp_ns > sleepers->since_ns + get_longest_wait_ns(thread))
+    /* `since_ns` was read from the clock at the first note, which may be after the newest stamp. */
+    if (sleepers->count != 0 &&
+        thread->stamp_ns > sleepers->since_ns + longest_wait_of_noted_sleeper(thread))
         distrust_thread(thread);
     wake_noted_sleepers(&thread->manager);
 }
@@ -226,10 +237,11 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
 
     if (sleepers->count == 0)
         return;
-    /* With an ioRatio of 100 houses may be ready that are not in the queue of this phase. */
+    /* The phase's queue may be empty although houses are ready: with an ioRatio of 100 those
+     * wait for the next phase. */
     if (!is_idle || thread->stamp_ns >= sleepers->until_ns ||
         thread->manager.schedule.ready[DOMUS_STATE].count != 0) {
-        wake_all_sleepers(thread);
+        wake_all_noted_sleepers(thread);
         return;
     }
     uint64_t begun_ns = thread->stamp_ns;
@@ -238,10 +250,11 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
 
         sleepers->count = 0;
         for (uint32_t i = 0; i < noted.count; i++) {
-            /* The last round runs nothing: it only settles the loans of the round before. */
-            bool runs = round + 1 < ROUNDS && thread->stamp_ns - begun_ns < get_long_run_ns(thread);
-            serve_sleeper(thread, &thread->system->threads[noted.indices[i]], runs);
+            /* The last round runs no house: it only settles the loans of the round before. */
+            bool runs = round + 1 < ROUNDS &&
+                        thread->stamp_ns - begun_ns < length_of_long_stand_in_run(thread);
+            stand_in_for_or_wake_sleeper(thread, &thread->system->threads[noted.indices[i]], runs);
         }
     }
-    wake_all_sleepers(thread);
+    wake_all_noted_sleepers(thread);
 }

@@ -14,14 +14,16 @@
 #include "runtime/system/monitor.h"
 #include "runtime/system/system.h"
 
-/* Returns when phase 3 has to end. The budget is at most maxBudget, however small io's share is,
- * because io and timers wait for the end of the phase. Time in which the thread lost its CPU counts
- * as io's time, too: with an ioRatio of 1 percent, 4 ms of that made timers 400 ms late. */
-static uint64_t get_state_deadline(const domi_thread *thread)
+/* Returns the time at which phase 3 has to end. The budget is at most maxBudget, however small
+ * io's share is, because io and timers wait for the end of the phase. Time in which the thread
+ * lost its CPU counts as time of io, and would else make the budget huge: with an ioRatio of 1
+ * percent, 4 ms made timers 400 ms late. */
+static uint64_t deadline_of_state_phase(const domi_thread *thread)
 {
     uint64_t ratio = thread->config->scheduler.io_ratio;
 
-    /* A wake-up is not io: it brings messages, which phase 3 handles. */
+    /* phase 1 has brought nothing but a wake-up, which is not io: it brings messages, which phase 3
+     * handles */
     if (thread->brought == 0)
         return thread->stamp_ns + thread->config->scheduler.min_budget_ns;
     uint64_t io_ns = thread->stamp_ns - thread->io_start_ns;
@@ -33,8 +35,8 @@ static uint64_t get_state_deadline(const domi_thread *thread)
     return thread->stamp_ns + budget_ns;
 }
 
-/* Look between two runs (M2): read the clock, take arrivals and returned loans, serve thieves, and
- * send freed objects back to their homes. */
+/* The look of home between two runs (M2): read the clock, take arrivals and returned loans,
+ * serve thieves, and send freed objects back to their owners. */
 static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t houses)
 {
     uint64_t before_ns = thread->stamp_ns;
@@ -53,9 +55,9 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     domi_thread_wake_sleepers(thread, queue->count == 0);
 }
 
-/* Handle the end of the deadline with an ioRatio of `auto`: put the deadline off, unless another
- * phase has something to do or maxBudget is over. */
-static bool try_extend_deadline(domi_thread *thread, uint64_t *deadline_ns)
+/* With an ioRatio of `auto`, put the deadline of phase 3 off when it is reached. Returns false
+ * if the phase has to end, because another phase has something to do or maxBudget is over. */
+static bool try_to_extend_deadline(domi_thread *thread, uint64_t *deadline_ns)
 {
     const domi_manager *manager = &thread->manager;
     const domi_io *io = &thread->io;
@@ -73,14 +75,15 @@ static bool try_extend_deadline(domi_thread *thread, uint64_t *deadline_ns)
     return true;
 }
 
-/* the most messages between two looks for new work */
+/* most messages that state actors handle between two looks for new work */
 #define MESSAGES_PER_LOOK 64u
 
 /* Run houses from `queue` until it is empty or the deadline has passed. Returns how many houses
- * have run since the last look. Inlined, so that without an observer no run asks for one. */
-DOMI_INLINE uint32_t run_state_actors_by(domi_thread *thread, domi_queue *queue,
-                                         uint64_t deadline_ns, domi_run_house *run,
-                                         bool is_observed)
+ * have run since the last look. It is inlined, so that without an observer no run asks whether
+ * there is one. */
+DOMI_INLINE uint32_t run_state_actors_with_function(domi_thread *thread, domi_queue *queue,
+                                                    uint64_t deadline_ns, domi_run_house *run,
+                                                    bool is_observed)
 {
     uint32_t look_every = domi_thread_runs_before_first_look(thread, queue->count);
     uint32_t houses = 0;
@@ -98,7 +101,7 @@ DOMI_INLINE uint32_t run_state_actors_by(domi_thread *thread, domi_queue *queue,
         houses = messages = 0;
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
-        if (try_extend_deadline(thread, &deadline_ns))
+        if (try_to_extend_deadline(thread, &deadline_ns))
             continue;
         domi_counter_add(&thread->counters.deadline_expiries, 1);
         domi_counter_add(&thread->counters.deadline_overrun_ns, thread->stamp_ns - deadline_ns);
@@ -110,9 +113,9 @@ DOMI_INLINE uint32_t run_state_actors_by(domi_thread *thread, domi_queue *queue,
 static uint32_t run_state_actors(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
 {
     if (DOMI_UNLIKELY(thread->manager.observer != NULL))
-        return run_state_actors_by(thread, queue, deadline_ns,
-                                   thread->manager.observer->choose(&thread->manager), true);
-    return run_state_actors_by(thread, queue, deadline_ns, domi_house_run, false);
+        return run_state_actors_with_function(
+            thread, queue, deadline_ns, thread->manager.observer->choose(&thread->manager), true);
+    return run_state_actors_with_function(thread, queue, deadline_ns, domi_house_run, false);
 }
 
 static uint32_t run_state_actors_with_auto_ratio(domi_thread *thread, domi_queue *ready)
@@ -133,8 +136,8 @@ static uint32_t run_state_actors_with_auto_ratio(domi_thread *thread, domi_queue
     return houses;
 }
 
-/* With an ioRatio of 100 there is no deadline: each house that is ready now runs once, and houses
- * that become ready meanwhile wait. */
+/* Run each house that is ready now once, without a deadline, as an ioRatio of 100 demands;
+ * houses that become ready meanwhile wait for the next phase 3. */
 static uint32_t run_each_state_actor_once(domi_thread *thread, domi_queue *ready)
 {
     domi_queue now = *ready;
@@ -150,24 +153,24 @@ void domi_phase_state(domi_thread *thread)
     uint32_t houses;
 
     if (ready->count == 0 && domi_loans_count_shown(&thread->manager) != 0)
-        /* The thread may take some of its exposed houses back. */
+        /* The thread has nothing else to run, so it may take back houses that it has exposed. */
         domi_thread_adjust_exposed(thread, ready);
     if (ready->count == 0) {
-        /* Thieves may have taken exposed houses that are still in the published count. Relaxed:
-         * only this thread writes the word. */
+        /* The published count may still have exposed houses that thieves have taken since, so it
+         * is set to 0. Relaxed: only this thread writes the word. */
         if (atomic_load_explicit(&thread->manager.loans.readies, memory_order_relaxed) != 0)
             domi_thread_publish_depth(thread, 0);
         domi_thread_wake_sleepers(thread, true);
         return;
     }
     domi_monitor_wake_if_resting(&thread->system->monitor);
-    /* The first house runs at once, so only the houses behind it are published, for thieves to
-     * read. look_between_runs() publishes again, but perhaps much later. */
+    /* The first house runs at once, so only the houses behind it are published for thieves.
+     * look_between_runs() publishes the number anew, but that may be much later. */
     thread->waiting_houses = ready->count - 1;
     domi_thread_publish_depth(thread, thread->waiting_houses);
     uint32_t ratio = thread->config->scheduler.io_ratio;
     if (DOMI_LIKELY(ratio < 100))
-        houses = run_state_actors(thread, ready, get_state_deadline(thread));
+        houses = run_state_actors(thread, ready, deadline_of_state_phase(thread));
     else
         houses = (ratio == 100 ? run_each_state_actor_once
                                : run_state_actors_with_auto_ratio)(thread, ready);

@@ -24,24 +24,25 @@
 #include "runtime/loop/spans.h"
 #include "runtime/system/monitor.h"
 
-/* A woken thread looks for houses of others for this many iterations before it sleeps again. */
+/* A thread that was woken to steal looks for houses of others in so many iterations before it
+ * sleeps again. */
 #define WOKEN_LOOKS 16u
 
-/* The most threads that one look tries to find a sleeper. */
+/* A victim looks at so many threads at most when it tries to find a sleeper. */
 #define SLEEPERS_MAX 8u
 
-/* A victim exposes nothing and wakes nobody for this time (ns) if all its houses are pinned, or if
- * thieves do not take the houses that it exposes. */
+/* Nanoseconds for which a victim exposes nothing and wakes nobody, after all its houses were
+ * pinned or thieves did not take the houses that it had exposed. */
 #define ALONE_NS UINT64_C(10000000)
 
-/* Nanoseconds: if houses run for long, home looks about once in this time. */
+/* Nanoseconds between two looks of home, about, if its houses run for long. */
 #define LOOK_NS UINT64_C(50000)
 
-/* Nanoseconds: if the number of exposed houses has not fallen for this time, they are taken
- * back. */
+/* Nanoseconds after which exposed houses are taken back, if thieves have taken none of them in
+ * that time. */
 #define STALE_NS UINT64_C(2000000)
 
-/* Returns scheduler.steal.floor: a thread with no more ready houses than this lends none. */
+/* Returns scheduler.steal.floor: a thread that has no more ready houses than this lends none. */
 static uint32_t get_steal_floor(const domi_thread *thread)
 {
     return thread->config->scheduler.steal.floor;
@@ -49,14 +50,16 @@ static uint32_t get_steal_floor(const domi_thread *thread)
 
 bool domi_thread_is_waking(const domi_thread *thread)
 {
-    /* seq_cst: the second look of a park calls this; it pairs with wake_sleeper(). */
+    /* seq_cst: a park calls this in its second look, and that pairs with the exchange of
+     * `waking` in wake_idle_thread_to_steal(): one of the two threads sees what the other has
+     * written. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->system->waking,
                                 memory_order_seq_cst) == thread->manager.index + 1;
 }
 
-/* End the waking of this thread, because it has looked for houses; another sleeper may be woken
- * now. */
-static void end_waking(domi_thread *thread)
+/* If this thread was woken to steal, note that it has looked for houses, so that another sleeper
+ * may be woken. */
+static void note_that_woken_thread_has_looked(domi_thread *thread)
 {
     if (domi_thread_is_waking(thread))
         atomic_store_explicit(&thread->system->waking, 0, memory_order_relaxed);
@@ -64,14 +67,15 @@ static void end_waking(domi_thread *thread)
 
 /* --- the thief -------------------------------------------------------------------------------- */
 
-/* Stop wanting houses of the present victim. */
+/* Stop wanting houses of the thread that is the thief's victim now, if it has one. */
 static void abandon_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
 
     if (stealing->victim == DOMI_NO_VICTIM)
         return;
-    /* Relaxed: `thieves` is a hint; exposed houses are taken under the lock. */
+    /* Relaxed: `thieves` is only a hint to the victim; the houses themselves are taken under a
+     * lock. */
     atomic_fetch_sub_explicit(&thread->manager.managers[stealing->victim]->loans.thieves, 1,
                               memory_order_relaxed);
     stealing->victim = DOMI_NO_VICTIM;
@@ -87,8 +91,9 @@ static bool is_thread_overwhelmed(const domi_thread *thread, uint32_t index)
            thread->stealing.idle_count * readies >= thread->config->scheduler.steal.aggression;
 }
 
-/* Begin to want houses of the thread `index`. */
-static void follow_victim(domi_thread *thread, uint32_t index)
+/* Make the thread `index` the victim of this thief, which counts itself there as one of the
+ * thieves. */
+static void choose_thread_as_victim(domi_thread *thread, uint32_t index)
 {
     thread->stealing.victim = index;
     atomic_fetch_add_explicit(&thread->manager.managers[index]->loans.thieves, 1,
@@ -96,9 +101,9 @@ static void follow_victim(domi_thread *thread, uint32_t index)
     domi_counter_add(&thread->counters.steals_wanted, 1);
 }
 
-/* Look at `count` threads from `start` on. Returns the first overwhelmed one, or DOMI_NO_VICTIM if
- * there is none. */
-static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint32_t count)
+/* Look at `count` threads from the thread `start` on. Returns the index of the first one that
+ * has too many ready houses, or DOMI_NO_VICTIM. */
+static uint32_t find_overwhelmed_thread(const domi_thread *thread, uint32_t start, uint32_t count)
 {
     uint32_t threads = thread->manager.threads;
 
@@ -110,9 +115,9 @@ static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint
     return DOMI_NO_VICTIM;
 }
 
-/* Keep the victim if it is still overwhelmed, or choose another one, beginning with a random
- * thread. Returns false if no thread is overwhelmed. */
-static bool choose_victim(domi_thread *thread)
+/* Keep the thief's victim if it still has too many ready houses, or choose another one,
+ * beginning at a random thread. Returns false if no thread has too many. */
+static bool keep_or_choose_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
     uint32_t threads = thread->manager.threads;
@@ -121,11 +126,11 @@ static bool choose_victim(domi_thread *thread)
         return true;
     abandon_victim(thread);
     uint32_t start = (uint32_t)domi_random_below(&stealing->random, threads);
-    uint32_t index = find_overwhelmed(thread, start, threads);
+    uint32_t index = find_overwhelmed_thread(thread, start, threads);
     if (index == DOMI_NO_VICTIM)
         return false;
     stealing->patience = 0;
-    follow_victim(thread, index);
+    choose_thread_as_victim(thread, index);
     return true;
 }
 
@@ -133,10 +138,11 @@ void domi_thread_note_busy(domi_thread *thread)
 {
     thread->stealing.idle_count = 0;
     abandon_victim(thread);
-    end_waking(thread);
+    note_that_woken_thread_has_looked(thread);
 }
 
-/* True if the last iteration was idle: it ran no house of its own and reaped no completion. */
+/* True if the last iteration was idle: it ran no house of this thread and reaped no completion
+ * of io. */
 static bool was_iteration_idle(domi_thread *thread)
 {
     uint64_t runs = domi_counter_read(&thread->manager.counters.runs);
@@ -146,22 +152,23 @@ static bool was_iteration_idle(domi_thread *thread)
     return idle;
 }
 
-/* Give up stealing, because there was nothing to steal or the thief waited in vain. Returns true if
- * the thread may sleep. */
+/* Give up stealing, because no thread has too many houses or the thief has waited in vain.
+ * Returns true if the thread may sleep; a thread that was woken to steal looks some more times
+ * before that. */
 static bool give_up_stealing(domi_thread *thread)
 {
     if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
         thread->stealing.idle_count < WOKEN_LOOKS)
         return false;
     abandon_victim(thread);
-    end_waking(thread);
+    note_that_woken_thread_has_looked(thread);
     return true;
 }
 
-/* Take an exposed house of any victim. A thief waits for no lock. If it gets nothing although its
- * victim has exposed houses, another thread holds the victim's lock, so the thief goes on to the
- * next thread for which the condition holds. It tries each thread once; if all locks are held, it
- * comes again in the next iteration, as long as its patience lasts. */
+/* Take an exposed house of the thief's victim or of another one. A thief never waits for a lock:
+ * if it gets nothing although the victim has exposed houses, another thread holds the lock, and
+ * the thief goes on to the next thread for which the condition holds. It tries each thread once;
+ * if all locks are held, it comes again in the next iteration, as long as its patience lasts. */
 static domi_loan *take_loan_from_any_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -173,13 +180,13 @@ static domi_loan *take_loan_from_any_victim(domi_thread *thread)
         domi_loan *loan = domi_loan_take(&thread->manager, victim);
         if (loan != NULL || domi_loans_count_shown(victim) == 0)
             return loan;
-        uint32_t next = find_overwhelmed(thread, first + passed + 1, threads - 1 - passed);
+        uint32_t next = find_overwhelmed_thread(thread, first + passed + 1, threads - 1 - passed);
         if (next == DOMI_NO_VICTIM)
             return NULL;
         passed = (next + threads - first) % threads;
         abandon_victim(thread);
-        /* `patience` keeps its value: the thief was idle all the time */
-        follow_victim(thread, next);
+        /* the thief's `patience` goes on counting, because it was idle all the time */
+        choose_thread_as_victim(thread, next);
     }
 }
 
@@ -194,13 +201,14 @@ bool domi_thread_steal(domi_thread *thread)
     stealing->idle_count++;
     if (!thread->config->scheduler.steal.enabled || thread->manager.threads == 1)
         return false;
-    if (!choose_victim(thread))
+    if (!keep_or_choose_victim(thread))
         return !give_up_stealing(thread);
-    /* the thief may wait for long, and its timers need the present time */
+    /* the thief stamps the time, because it may wait for long, and its timers need the present
+     * time */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     stealing->loan = take_loan_from_any_victim(thread);
     if (stealing->loan != NULL) {
-        end_waking(thread);
+        note_that_woken_thread_has_looked(thread);
         stealing->patience = 0;
         return true;
     }
@@ -217,7 +225,8 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
 
     domi_monitor_wake_if_resting(&thread->system->monitor);
     thread->stealing.loan = NULL;
-    /* the thief's time must not be before the time that the house has seen at home */
+    /* the thief stamps the time, because its time must not be before the time that the house has
+     * seen at home */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     domi_pairs_count_run(thread, victim, stands_in);
     DOMI_PROBE_4(steal, thread->manager.index, victim, loan->house->behaviour, stands_in);
@@ -231,8 +240,7 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-/* True if the other thread sleeps or spins. A spinning thread reads `waking` without being
- * woken. */
+/* True if a thread sleeps or spins; a thread that spins notices `waking` without being woken. */
 static bool is_thread_idle(const domi_manager *other)
 {
     uint32_t word = domi_park_peek(&other->park);
@@ -240,9 +248,8 @@ static bool is_thread_idle(const domi_manager *other)
     return domi_park_is_at_rest(word) || word == DOMI_PARK_SPINNING;
 }
 
-/* Wake one idle thread to steal. Returns true if a thread was woken; that thread will look for
- * work. */
-static bool wake_sleeper(domi_thread *thread)
+/* Wake one idle thread, so that it steals. Returns true if a thread was woken. */
+static bool wake_idle_thread_to_steal(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
     uint32_t threads = manager->threads;
@@ -257,40 +264,40 @@ static bool wake_sleeper(domi_thread *thread)
 
         if (index == manager->index || !is_thread_idle(other))
             continue;
-        /* seq_cst: this store comes before the look at the other thread's park word, as with a put.
-         * The other thread may have been woken meanwhile for another reason and be about to sleep;
-         * then its second look finds this store. */
+        /* seq_cst: this store comes before the look at the other thread's park word, as with a
+         * put. That thread may have been woken for another reason and be about to sleep; then
+         * its second look finds this store. */
         if (!atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
                                                      memory_order_seq_cst, memory_order_relaxed))
-            return false; /* another victim has woken a thread meanwhile */
+            return false; /* another victim has woken a thread at the same time */
         domi_manager_notify(manager, other);
         return true;
     }
     return false;
 }
 
-/* Note how many houses are exposed now, and since when. */
-static void note_exposed_houses(domi_thread *thread, uint32_t shown)
+/* Note how many houses are exposed now, and that this number is new. */
+static void note_count_of_exposed_houses(domi_thread *thread, uint32_t shown)
 {
     thread->stealing.shown = shown;
     thread->stealing.shown_since_ns = thread->stamp_ns;
 }
 
-/* Returns whether the houses were exposed for too long. A thief that counts itself in `thieves` may
- * be in a long handler, and the houses that wait for it must not starve. */
-static bool is_exposure_stale(domi_thread *thread, uint32_t shown)
+/* Returns whether the exposed houses have waited for thieves for too long. A thief that counts
+ * itself in `thieves` may be in a long handler, and the houses must not starve meanwhile. */
+static bool have_houses_been_exposed_too_long(domi_thread *thread, uint32_t shown)
 {
     if (shown < thread->stealing.shown)
-        note_exposed_houses(thread, shown);
+        note_count_of_exposed_houses(thread, shown);
     if (thread->stamp_ns - thread->stealing.shown_since_ns < STALE_NS)
         return false;
     thread->stealing.alone_until_ns = thread->stamp_ns + ALONE_NS;
     return true;
 }
 
-/* True if runs are long enough to be lent. A loan costs about a microsecond: its record, three
- * cache lines to and fro, a look. */
-static bool is_stealing_worth_it(const domi_thread *thread)
+/* True if this thread's runs are long enough to be lent. A loan costs about a microsecond: its
+ * record, three cache lines to and fro, a look. */
+static bool are_runs_long_enough_to_lend(const domi_thread *thread)
 {
     return thread->stealing.run_ns >= thread->stealing.min_run_ns;
 }
@@ -301,9 +308,9 @@ void domi_thread_record_runs(domi_thread *thread, uint32_t houses, uint64_t ns)
         thread->stealing.run_ns = (3 * thread->stealing.run_ns + ns / houses) / 4;
 }
 
-/* Returns the number of houses between two looks: deadlineCheckEvery, or fewer if that many would
- * take longer than LOOK_NS by the average of the last runs. */
-static uint32_t get_houses_between_looks(const domi_thread *thread)
+/* Returns how many houses home runs between two looks: deadlineCheckEvery, or fewer if that many
+ * would take longer than LOOK_NS by the average of the last runs. */
+static uint32_t count_houses_between_looks(const domi_thread *thread)
 {
     uint32_t most = thread->config->scheduler.deadline_check_every;
     uint64_t run_ns = thread->stealing.run_ns;
@@ -313,33 +320,33 @@ static uint32_t get_houses_between_looks(const domi_thread *thread)
     return run_ns >= LOOK_NS ? 1 : (uint32_t)(LOOK_NS / run_ns);
 }
 
-/* The average is that of earlier runs. If there are houses for thieves, the first look comes after
- * one house, and each next look after twice as many houses as the last one, so that runs which have
- * become long are noticed at once. */
+/* The average is that of earlier runs, which may be out of date. So if there are houses for
+ * thieves, home looks after the first house, and then after twice as many as before each time,
+ * and notices at once if runs have become long. */
 uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count)
 {
     if (count <= get_steal_floor(thread) || thread->manager.threads == 1 ||
         !thread->config->scheduler.steal.enabled)
-        return get_houses_between_looks(thread);
+        return count_houses_between_looks(thread);
     return 1;
 }
 
 uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses)
 {
-    uint32_t most = get_houses_between_looks(thread);
+    uint32_t most = count_houses_between_looks(thread);
 
     return most / 2 < houses ? most : 2 * houses;
 }
 
 void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
 {
-    /* Exposed houses are counted, too. Otherwise thieves would turn away from houses that they
-     * asked for. */
+    /* Exposed houses are counted among the ready ones, or thieves would turn away from the
+     * houses that they have asked for. */
     uint32_t readies = count + domi_loans_count_shown(&thread->manager);
 
     atomic_store_explicit(&thread->manager.loans.readies, readies, memory_order_relaxed);
     atomic_store_explicit(&thread->manager.loans.lendable,
-                          is_stealing_worth_it(thread) ? readies : 0, memory_order_relaxed);
+                          are_runs_long_enough_to_lend(thread) ? readies : 0, memory_order_relaxed);
 }
 
 void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
@@ -350,21 +357,23 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
 
     if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
         return;
-    /* A sleeper that was woken and has not looked yet wants houses, too: houses that were exposed
-     * for it are not taken back. */
+    /* Houses that were exposed for a woken sleeper are not taken back before that thread has
+     * looked, although it is not counted in `thieves` yet. */
     bool wanted =
-        is_stealing_worth_it(thread) &&
+        are_runs_long_enough_to_lend(thread) &&
         (atomic_load_explicit(&manager->loans.thieves, memory_order_relaxed) != 0 ||
          (shown != 0 && atomic_load_explicit(&thread->system->waking, memory_order_relaxed) != 0));
-    if (shown != 0 && (!wanted || queue->count == 0 || is_exposure_stale(thread, shown))) {
+    if (shown != 0 &&
+        (!wanted || queue->count == 0 || have_houses_been_exposed_too_long(thread, shown))) {
         (void)domi_loans_take_back(manager, queue);
         return;
     }
     if (queue->count <= floor || thread->stamp_ns < thread->stealing.alone_until_ns)
         return;
-    /* Expose a house before the sleeper is woken: the sleeper must find one at once, because with
-     * long runs it would sleep again before the next look. */
-    if (manager->threads > 1 && is_stealing_worth_it(thread) && wake_sleeper(thread))
+    /* Houses are exposed in the same look in which a sleeper is woken, so that it finds one at
+     * once: with long runs it would sleep again before the next look of home. */
+    if (manager->threads > 1 && are_runs_long_enough_to_lend(thread) &&
+        wake_idle_thread_to_steal(thread))
         wanted = true;
     if (wanted && shown < floor) {
         uint32_t surplus = queue->count - floor;
@@ -373,6 +382,6 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
         if (more + shown == 0)
             thread->stealing.alone_until_ns = thread->stamp_ns + ALONE_NS;
         if (more != 0)
-            note_exposed_houses(thread, more + shown);
+            note_count_of_exposed_houses(thread, more + shown);
     }
 }

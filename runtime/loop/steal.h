@@ -1,11 +1,11 @@
-/* Stealing, for both sides: the thief that looks for a house to borrow, and the victim that exposes
- * some houses. The thread itself calls these functions. */
+/* Stealing, for both sides: the thief, which looks for a house to borrow, and the victim, which
+ * exposes some houses. The thread itself calls these functions. */
 #ifndef DOMI_RUNTIME_LOOP_STEAL_H
 #define DOMI_RUNTIME_LOOP_STEAL_H
 
 #include "runtime/system/thread.h"
 
-/* Add `houses` houses that have run in `ns` nanoseconds to the average length of a run. */
+/* Add that `houses` houses have run in `ns` nanoseconds to the thread's average length of a run. */
 void domi_thread_record_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
 
 /* Returns how many houses run before home looks for the first time (M2), if `count` houses are
@@ -16,23 +16,26 @@ uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t 
  * look. */
 uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
 
-/* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
+/* Publish that `count` houses are ready in this thread's queue; thieves and reports read the
+ * number. */
 void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
 
-/* Expose houses that thieves want, and take back those that no thief wants. A victim calls this at
- * each look. `queue` is the queue of ready houses that its phase 3 runs. */
+/* Expose some houses of `queue` if thieves want them, and take back those that no thief wants. A
+ * victim calls this at each look. `queue` has the ready houses that its phase 3 runs. */
 void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue);
 
 /* A thread calls domi_thread_note_busy() if it had work of its own in an iteration, and
- * domi_thread_steal() if it had none. The latter returns true if the thread must not sleep yet; if
- * stealing.loan is set then, the caller runs that loan first (domi_thread_run_loan). */
+ * domi_thread_steal() if it had none. domi_thread_steal() returns true if the thread must not sleep
+ * yet; if stealing.loan is set then, the caller runs that loan first (domi_thread_run_loan). */
 void domi_thread_note_busy(domi_thread *thread);
 bool domi_thread_steal(domi_thread *thread);
 
-/* Run the house that was taken as a loan, and return it to its home. */
+/* Run the house that the thread has borrowed as stealing.loan, and give it back to its home.
+ * `stands_in`: it was borrowed from a sleeper, and not stolen. */
 void domi_thread_run_loan(domi_thread *thread, bool stands_in);
 
-/* True if the thread was woken to look for houses of others, and has not looked yet. */
+/* True if a victim has woken this thread to steal, and the thread has not looked for houses
+ * since. */
 bool domi_thread_is_waking(const domi_thread *thread);
 
 #endif

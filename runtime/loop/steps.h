@@ -7,35 +7,35 @@
 
 /* ---- loop.c -----------------------------------------------------------------------------------*/
 
-/* The loop of a thread, and its first two phases. The thread itself calls these functions. The test
- * kit calls the phases one after another, and sets the time. */
+/* The loop of a thread, and its first two phases. The thread itself calls these functions. The
+ * test kit calls the phases of a simulated thread one after another, and sets the time. */
 
 void domi_phase_io(domi_thread *thread);
 void domi_phase_channels(domi_thread *thread);
 
-/* Run the loop until the system orders its end (the step END of a stop). */
+/* Run the loop of a thread until the system orders its end (the step END of a stop). */
 void domi_thread_loop(domi_thread *thread);
 
 /* ---- state_phase.c ----------------------------------------------------------------------------*/
 
 /* Phase 3 of the loop. The thread itself calls this function. */
 
-/* Run state actors until the deadline. */
+/* Run ready state actors until the deadline of the phase. */
 void domi_phase_state(domi_thread *thread);
 
 /* ---- work.c -----------------------------------------------------------------------------------*/
 
-/* The questions of a thread before it rests: whether it has anything to do, and when the next timer
- * is due. The thread itself calls these functions. */
+/* The questions that a thread asks before it rests: whether it has anything to do, and when the
+ * next timer is due. The thread itself calls these functions. */
 
-/* True if there is anything to do before the thread may sleep (M3). The words that other threads
+/* True if the thread has anything to do before it may sleep (M3). The words that other threads
  * write are read seq_cst, because this is also the second look of a park. */
 bool domi_thread_has_work(const domi_thread *thread);
 
-/* Returns when the next timer is due; UINT64_MAX: none is armed. */
+/* Returns when the thread's next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(domi_thread *thread);
 
-/* Returns when a sleep ends without a wake-up: at the next timer, or at the cap
+/* Returns when the thread's sleep ends without a wake-up: at the next timer, or at the cap
  * (DOMI_PARK_CAP_NS). */
 uint64_t domi_thread_get_sleep_end(domi_thread *thread);
 
@@ -47,85 +47,89 @@ uint64_t domi_thread_get_sleep_end(domi_thread *thread);
 
 void domi_thread_rest(domi_thread *thread);
 
-/* Prepare to sleep. Returns false if there is something to do. Returns true if the park word is
- * SLEEPING and nothing was left to do (M3); then the caller sleeps until the word is NOTIFIED, at
- * the latest until `ret_until_ns`, and calls domi_thread_rest_end(). */
+/* Prepare the thread to sleep. Returns false if there is something to do. Returns true if the park
+ * word is SLEEPING and nothing was left to do (M3); then the caller sleeps until the word is
+ * NOTIFIED, at the latest until `ret_until_ns`, and calls domi_thread_rest_end(). */
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns);
 void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 
-/* Count an empty wake-up if phase 1 has brought nothing. Phase 1 calls this function after a sleep
- * for whose end no other reason was found. */
+/* Count an empty wake-up if phase 1 has brought no completion. Phase 1 calls this function after a
+ * sleep for whose end no other reason was found. */
 void domi_thread_count_empty_wakeup(domi_thread *thread);
 
-/* Wake a manager that sleeps, by a write to its eventfd. This function is domi_runtime_hooks.wake.
- * Any thread may call this. */
+/* Wake the thread of a manager that sleeps, by a write to its eventfd. It is called as
+ * domi_runtime_hooks.wake. Any thread may call this. */
 void domi_thread_wake(domi_manager *manager);
 
 /* ---- spin.c -----------------------------------------------------------------------------------*/
 
-/* Spinning before a park. The thread itself calls these functions. */
+/* Spinning: how a thread looks for work before it parks. The thread itself calls these
+ * functions. */
 
-/* Look for work for at most thread->spin_ns. Returns true if something came that the loop has to
- * handle. */
+/* Spin: look for work for at most thread->spin_ns. Returns true if something came that the loop
+ * has to handle. */
 bool domi_thread_spin(domi_thread *thread);
 
-/* Set spin_ns for the next rest by the length of the rest that has just ended. */
+/* Set how long the next rest spins (`spin_ns`), by the length of the rest that has just ended. */
 void domi_thread_learn_spin(domi_thread *thread);
 
 /* ---- stand_in.c -------------------------------------------------------------------------------*/
 
-/* The sleepers that this thread has to wake, and the stand-in, which saves a sleeper the wake-up
- * (contract: Park and wake). */
+/* The sleepers that a thread has to wake, and the stand-in: it runs an actor in place of a
+ * sleeper, which then need not wake (contract: Park and wake). */
 
-/* Decide, after a sleep that began at `asleep_ns`, whether the thread may put wake-ups of others
- * off for idle.standIn, and whether its next sleep is a doze. Called by the thread itself. */
+/* Decide, after a sleep that began at `asleep_ns`, for how long the thread may stand in for
+ * sleepers and not wake them (idle.standIn), and whether its next sleep is a doze. Called by the
+ * thread itself. */
 void domi_thread_decide_stand_in(domi_thread *thread, uint64_t asleep_ns);
 
-/* Returns when a sleep that may last until `until_ns` has to end: earlier than that if the thread
+/* Returns when a sleep that may last until `until_ns` has to end: sooner than that if the thread
  * is to doze. */
 uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns);
 
-/* True if a sleep that ends at `until_ns` is a doze, in which others may stand in for the
- * thread. */
+/* True if a sleep that ends at `until_ns` is a doze: others may stand in for the sleeping thread
+ * then. */
 bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns);
 
-/* Wake the sleeping threads that were noted (domi_manager_notify), or stand in for them if this
- * thread `is_idle` (has no state actor to run). Called by the thread itself, in phase 3, at each
+/* Wake the sleeping threads that this thread has noted (domi_manager_notify), or stand in for them
+ * if it `is_idle` (has no state actor to run). Called by the thread itself, in phase 3, at each
  * look, and before it sleeps. */
 void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle);
 
-/* Let the thread wake sleepers at once from now on, because it has left its loop. */
+/* Wake all sleepers that the thread has noted, and let it wake others at once from now on,
+ * because it has left its loop. */
 void domi_thread_stop_noting_sleepers(domi_thread *thread);
 
 /* ---- trim.c -----------------------------------------------------------------------------------*/
 
-/* Freeing unused memory, in small steps. */
+/* The trim of a thread's slabs (house/message/trim.h), in small steps. */
 
-/* Free unused memory, in one step of at most `objects` objects. Returns true if there may be more
- * to free. Called by the thread itself. */
+/* Trim the slabs of a thread in one step over at most `objects` objects. Returns true if there
+ * may be more to free. Called by the thread itself. */
 bool domi_thread_trim(domi_thread *thread, uint32_t objects);
 
-/* Trim the slabs of an idle thread with domi_thread_trim(), but at most once a tick while there is
- * nothing to free. */
+/* Trim the slabs of a thread that has nothing else to do; once a tick at most while there is
+ * nothing to free. Returns true if there may be more to free. */
 bool domi_thread_trim_idle(domi_thread *thread);
 
 /* ---- follow.c ---------------------------------------------------------------------------------*/
 
-/* How a thread follows the orders of the system. */
+/* How a thread of the loop follows the orders of the system (runtime/system/orders.h). */
 
-/* Apply a new configuration, and begin the step of a stop that the system wants. Called by the
- * thread itself, in its phase 2. */
+/* Follow the orders of the system: apply a changed configuration, and begin the step of a stop
+ * that is wanted. Called by the thread itself, in its phase 2. */
 void domi_thread_follow(domi_thread *thread);
 
 /* ---- follow_change ----------------------------------------------------------------------------*/
 
 /* How a thread of the loop applies a change of the configuration. */
 
-/* Set what the thread derives from its configuration. Called by the thread itself, or its maker
- * before it runs. */
+/* Set what the thread derives from keys of its configuration. Called by the thread itself, or by
+ * its maker before it runs. */
 void domi_thread_apply_config(domi_thread *thread);
 
-/* Apply the configuration that holds now. Called by the thread itself, in its phase 2. */
+/* Take over the configuration as it is now, after it has changed. Called by the thread itself,
+ * in its phase 2. */
 void domi_thread_follow_change(domi_thread *thread);
 
 #endif

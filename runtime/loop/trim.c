@@ -1,21 +1,22 @@
-/* In this file threads trim slabs (house/message/trim.h). Each thread trims its own. The outside
- * has no loop, so the threads of the loop trim the outside's slabs, too. */
+/* In this file a thread of the loop trims slabs (house/message/trim.h), its own and those of the
+ * outside, which has no loop. */
 #include "runtime/loop/steps.h"
 
 #include "house/message/trim.h"
 #include "runtime/outside/visit.h"
 
-/* nanoseconds between two trims of the outside's slabs */
+/* nanoseconds between two trims of the slabs of the outside */
 #define OUTSIDE_WAIT_NS UINT64_C(100000000)
 
-/* Trim the slabs of the outside, but only if no foreign thread uses the outside at the moment. */
-static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects)
+/* Trim the slabs of the outside's manager, but only if no foreign thread uses the outside at the
+ * moment. */
+static bool trim_slabs_of_outside(domus_system *system, uint64_t now_ns, uint32_t objects)
 {
     _Atomic uint64_t *next_ns = &system->pressure.outside_trim_ns;
     bool more = false;
 
-    /* Relaxed: a thread that reads an old time trims a little late, or for a second time, which
-     * does no harm. */
+    /* Relaxed: a thread that reads an old time trims a little late, or once more, which does no
+     * harm. */
     if (now_ns < atomic_load_explicit(next_ns, memory_order_relaxed) ||
         !domi_outside_try_lock(system))
         return false;
@@ -33,7 +34,7 @@ bool domi_thread_trim(domi_thread *thread, uint32_t objects)
     uint64_t now_ns = thread->manager.now_ns;
     bool more = domi_pool_trim_step(&thread->manager, now_ns, objects);
 
-    return trim_outside(thread->system, now_ns, objects) || more;
+    return trim_slabs_of_outside(thread->system, now_ns, objects) || more;
 }
 
 bool domi_thread_trim_idle(domi_thread *thread)

@@ -1,5 +1,5 @@
-/* This file measures how long messages wait, for one message after the other; wait_observer.h says
- * how. */
+/* This file measures how long a message waits until it is handled, for one message after the
+ * other; wait_observer.h says how. */
 #include "runtime/loop/wait_observer.h"
 
 #include "house/dispatch/dispatch.h"
@@ -19,10 +19,10 @@ void domi_wait_follow_newest(domi_wait_observer *observer, const domi_manager *m
                                      .since_ns = now_ns};
 }
 
-/* Update a waiter after a run that has handled fewer messages than were ahead. No more messages are
- * ahead than wait now, because messages also leave a mailbox unhandled, such as a cancelled ask. If
- * none waits, the followed message has left. */
-static void update_waiter(domi_waiter *waiter, uint32_t handled)
+/* Count the messages ahead of the followed one down, after a run that did not reach it. Messages
+ * also leave a mailbox unhandled (as a cancelled ask does), so no more are ahead than wait in
+ * the mailbox now. If none waits, the followed message is gone. */
+static void count_down_messages_ahead(domi_waiter *waiter, uint32_t handled)
 {
     const domi_house *house = waiter->house;
 
@@ -43,7 +43,7 @@ bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager
         return false;
     }
     if (handled < waiter->ahead) {
-        update_waiter(waiter, handled);
+        count_down_messages_ahead(waiter, handled);
         return false;
     }
     waiter->house = NULL;
@@ -53,7 +53,8 @@ bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager
     return true;
 }
 
-/* Called at times, because the actor may have ended or may have been lent. */
+/* Called at times, because the actor with the followed message may have ended, or may have been
+ * lent to a thread that does not look. */
 void domi_wait_drop_lost(domi_wait_observer *observer)
 {
     const domi_waiter *waiter = &observer->waiter;
@@ -74,11 +75,13 @@ void domi_wait_forget_house(domi_manager *manager, const domi_house *house)
 
 /* --- while the level is counters -------------------------------------------------------------- */
 
-static uint32_t run_followed_house(domi_wait_observer *observer, domi_manager *manager,
-                                   domi_house *house)
+static uint32_t run_house_of_followed_message(domi_wait_observer *observer, domi_manager *manager,
+                                              domi_house *house)
 {
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
-    uint32_t tally = house->tally; /* the house may be free afterwards */
+    /* the number of the behaviour is kept in a variable, because after the run the house may be
+     * free */
+    uint32_t tally = house->tally;
     uint64_t begin_ns = domi_clock_now(observer->clock);
     uint64_t waited_ns;
 
@@ -88,25 +91,26 @@ static uint32_t run_followed_house(domi_wait_observer *observer, domi_manager *m
     return handled;
 }
 
-static uint32_t run_house_observed(domi_manager *manager, domi_house *house)
+static uint32_t run_house_and_observe(domi_manager *manager, domi_house *house)
 {
     domi_wait_observer *observer = domi_wait_observer_of(manager);
 
     if (observer->is_done)
         return domi_house_run(manager, house);
     if (observer->waiter.house == house)
-        return run_followed_house(observer, manager, house);
+        return run_house_of_followed_message(observer, manager, house);
     if (observer->waiter.house != NULL)
         return domi_house_run(manager, house);
     const domi_house *newest = domi_wait_newest(manager);
     uint32_t handled = domi_house_run(manager, house);
-    /* the newest message of this house itself may be older than the run */
+    /* a message is followed only at another house: the newest message of this house may be older
+     * than the run */
     if (domi_wait_newest(manager) != house)
         domi_wait_follow_newest(observer, manager, newest, domi_clock_now(observer->clock));
     return handled;
 }
 
-static void observe_arrivals(domi_manager *manager, const domi_house *newest)
+static void on_arrivals_sorted(domi_manager *manager, const domi_house *newest)
 {
     domi_wait_observer *observer = domi_wait_observer_of(manager);
 
@@ -114,16 +118,17 @@ static void observe_arrivals(domi_manager *manager, const domi_house *newest)
         domi_wait_follow_newest(observer, manager, newest, domi_clock_now(observer->clock));
 }
 
-static domi_run_house *choose_run_function(domi_manager *manager)
+static domi_run_house *choose_function_that_runs_houses(domi_manager *manager)
 {
-    return domi_wait_observer_of(manager)->is_done ? domi_house_run : run_house_observed;
+    return domi_wait_observer_of(manager)->is_done ? domi_house_run : run_house_and_observe;
 }
 
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
 {
-    *observer = (domi_wait_observer){
-        .functions = {choose_run_function, observe_arrivals, NULL, domi_wait_forget_house},
-        .clock = clock};
+    *observer =
+        (domi_wait_observer){.functions = {choose_function_that_runs_houses, on_arrivals_sorted,
+                                           NULL, domi_wait_forget_house},
+                             .clock = clock};
 }
 
 void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager)

@@ -15,59 +15,61 @@
 #include "house/message/manager.h"
 #include "house/message/observer.h"
 
-/* A message that was seen at its put, and waits. */
+/* The message that is followed: it was seen when it was put, and it waits. */
 typedef struct domi_waiter {
-    /* house of the actor that has the message; NULL: no message is followed */
+    /* house of the actor in whose mailbox the followed message waits; NULL: no message is
+     * followed */
     const domi_house *house;
-    uint32_t lease; /* the lease of the actor that has the message */
-    /* the most messages that are handled until this message is handled, itself included */
+    uint32_t lease; /* lease of the actor that has the followed message */
+    /* at most so many messages are handled up to the followed message, which is counted itself */
     uint32_t ahead;
     uint64_t since_ns;
 } domi_waiter;
 
 typedef struct domi_wait_observer {
-    domi_observer functions; /* the functions that the manager calls; must be the first field */
+    domi_observer functions; /* functions that the manager calls; must be the first field */
     const domi_clock *clock;
     domi_waiter waiter;
-    uint32_t ticks; /* number of ticks since the last measurement began */
-    /* one wait was measured, and no other one is until the next measurement begins */
+    uint32_t ticks; /* number of ticks since the last measurement of a wait began */
+    /* true: one wait was measured, and no other is before the next measurement begins */
     bool is_done;
 } domi_wait_observer;
 
-/* Returns the observer of a manager that has a wait observer. */
+/* Returns the wait observer of a manager, which must have one. */
 static inline domi_wait_observer *domi_wait_observer_of(const domi_manager *manager)
 {
     return (domi_wait_observer *)(void *)manager->observer;
 }
 
-/* Returns the state actor that has become ready last. */
+/* Returns the house of the state actor that has become ready last. */
 static inline const domi_house *domi_wait_newest(const domi_manager *manager)
 {
     return domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
 }
 
-/* If another house than `newest` has become ready last, and no message is followed, follow the
- * newest message of that house. */
+/* Follow the newest message of the house that has become ready last, unless that house is `newest`
+ * or another message is followed already. */
 void domi_wait_follow_newest(domi_wait_observer *observer, const domi_manager *manager,
                              const domi_house *newest, uint64_t now_ns);
 
-/* Look at the house of the followed message after its run, which began at `begin_ns`, as an actor
- * with this lease and number of a behaviour, and handled `handled` messages. Returns true if the
- * message was handled; then `*ret_ns` is how long it had waited. */
+/* Look after a run at the house of the followed message. The run began at `begin_ns`, the actor
+ * had this lease and this number of a behaviour, and `handled` messages were handled. Returns
+ * true if the followed message was among these; then `*ret_ns` is how long it had waited. */
 bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
                              uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns);
 
-/* Stop following a message if its house may never run on this thread again. */
+/* Stop following the message if its house may never run on this thread again. */
 void domi_wait_drop_lost(domi_wait_observer *observer);
 
-/* Stop following a message of `house`, which was exposed and is back: the message may have been
- * handled elsewhere. Called by the owner of `manager`, or the thread that holds it. */
+/* Stop following a message of `house`, which was exposed to thieves and is back: the message may
+ * have been handled elsewhere. Called by the owner of `manager`, or the thread that holds it. */
 void domi_wait_forget_house(domi_manager *manager, const domi_house *house);
 
-/* Make an observer that only measures waits. */
+/* Make an observer that measures only the waits of messages. */
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock);
 
-/* Begin or end a measurement, at a tick of a thread whose level is counters. */
+/* Begin or end the measurement of a wait, if it is time. Called at a tick of a thread whose
+ * level is counters. */
 void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager);
 
 #endif

@@ -1,4 +1,4 @@
-/* This file finds whether a thread has work, and when its next work is due. */
+/* This file finds whether a thread has work, and when it has to do something next. */
 #include "house/dispatch/phases.h"
 #include "io/completions/tick.h"
 #include "runtime/loop/steps.h"
@@ -20,8 +20,8 @@ uint64_t domi_thread_due_ns(domi_thread *thread)
         due_ns = deadlines_ns;
     if (io_ns < due_ns)
         due_ns = io_ns;
-    /* A drain looks at its channels at each tick, because conversations of their actors may have
-     * ended. */
+    /* While the thread drains, it looks at its channels at each tick, because conversations of
+     * their actors may have ended. */
     if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < due_ns)
         due_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
     return due_ns;
@@ -33,8 +33,8 @@ uint64_t domi_thread_get_sleep_end(domi_thread *thread)
     uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
     uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
 
-    /* Work that was paused for lack of memory has to go on, and perhaps no other thread is awake to
-     * notice that. */
+    /* While memory is short, the thread wakes to look whether it still is: paused work has to go
+     * on, and perhaps no other thread is awake to notice. */
     if (thread->manager.memory.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
         due_ns = look_ns;
     return due_ns < cap_ns ? due_ns : cap_ns;

@@ -15,21 +15,21 @@
 
 #include <errno.h>
 
-/* delay before the first retry of a connect; each further one doubles */
+/* simulated nanoseconds before the first retry of a connect; each further delay doubles */
 #define RETRY_FIRST_NS UINT64_C(1000000000)
-/* longest delay between retries; beyond it the connect fails */
+/* longest delay between two tries of a connect, after which the connect fails */
 #define RETRY_LAST_NS (RETRY_FIRST_NS << 6)
 #define SECOND_NS     UINT64_C(1000000000)
 
-static void count_lost_bytes(domi_net_connection *connection, uint64_t bytes)
+static void count_bytes_as_lost(domi_net_connection *connection, uint64_t bytes)
 {
     connection->net->totals.lost += bytes;
 }
 
 /* --- making and freeing connections ---------------------------------------------------------- */
 
-/* Draw at random the faults of one direction of a connection. */
-static void draw_faults(domi_net *net, domi_net_pipe *pipe)
+/* Draw at random which faults will happen to the bytes of one direction of a connection. */
+static void draw_faults_of_pipe(domi_net *net, domi_net_pipe *pipe)
 {
     const domus_net_faults *faults = &net->faults;
 
@@ -44,7 +44,8 @@ static void draw_faults(domi_net *net, domi_net_pipe *pipe)
                            : 0;
 }
 
-static domi_net_connection *connection_new(domi_net_socket *socket, const domus_endpoint *to)
+static domi_net_connection *make_connection_of_opener(domi_net_socket *socket,
+                                                      const domus_endpoint *to)
 {
     domi_net *net = socket->net;
     domi_net_connection *connection = domi_memory_new(sizeof *connection);
@@ -57,8 +58,8 @@ static domi_net_connection *connection_new(domi_net_socket *socket, const domus_
     connection->ends[1] = *to;
     connection->sockets[0] = socket;
     connection->retry_ns = RETRY_FIRST_NS;
-    draw_faults(net, &connection->pipes[0]);
-    draw_faults(net, &connection->pipes[1]);
+    draw_faults_of_pipe(net, &connection->pipes[0]);
+    draw_faults_of_pipe(net, &connection->pipes[1]);
     connection->next = net->first;
     if (net->first != NULL)
         net->first->previous = connection;
@@ -80,9 +81,10 @@ void domi_net_connection_free(domi_net_connection *connection)
         if (socket != NULL)
             socket->connection = NULL;
         if (socket != NULL && socket->fd < 0 && socket->owner == NULL)
-            /* a socket without a descriptor and an owner was never accepted */
+            /* a socket without a descriptor and an owner was never accepted, so nobody else
+             * frees it */
             domi_net_socket_free(socket);
-        count_lost_bytes(connection, domi_net_pipe_drop_all(&connection->pipes[side]));
+        count_bytes_as_lost(connection, domi_net_pipe_drop_all(&connection->pipes[side]));
         domi_memory_free(connection->pipes[side].bytes);
     }
     while (connection->held.head != NULL)
@@ -105,9 +107,10 @@ void domi_net_connection_free_if_over(domi_net_connection *connection)
 
 /* --- bytes leave a side ---------------------------------------------------------------------- */
 
-/* Returns the time at which bytes that leave for `side` now arrive there, after all that left
- * before. */
-static uint64_t schedule_arrival(domi_net_connection *connection, uint8_t side, uint64_t size)
+/* Returns the time at which bytes that leave for `side` now will arrive there, which is never
+ * before anything that left earlier. */
+static uint64_t time_of_arrival_at_side(domi_net_connection *connection, uint8_t side,
+                                        uint64_t size)
 {
     domi_net *net = connection->net;
     domi_net_pipe *pipe = &connection->pipes[side];
@@ -126,20 +129,22 @@ static uint64_t schedule_arrival(domi_net_connection *connection, uint8_t side, 
     return due_ns;
 }
 
-static void send_event_to_peer(domi_net_connection *connection, uint8_t side,
-                               domi_net_event_kind kind, uint32_t size, bool is_end)
+static void schedule_event_at_side(domi_net_connection *connection, uint8_t side,
+                                   domi_net_event_kind kind, uint32_t size, bool is_end)
 {
-    domi_net_add_event(connection->net, &(domi_net_event){
-                                            .due_ns = schedule_arrival(connection, side, size),
-                                            .connection = connection,
-                                            .kind = (uint8_t)kind,
-                                            .side = side,
-                                            .size = size,
-                                            .is_end = is_end,
-                                        });
+    domi_net_add_event(connection->net,
+                       &(domi_net_event){
+                           .due_ns = time_of_arrival_at_side(connection, side, size),
+                           .connection = connection,
+                           .kind = (uint8_t)kind,
+                           .side = side,
+                           .size = size,
+                           .is_end = is_end,
+                       });
 }
 
-/* Returns how many waiting bytes of the pipe may leave now. */
+/* Returns how many of the pipe's waiting bytes may leave now, as far as the receiver's window
+ * and a drawn fault allow. */
 static uint64_t count_bytes_to_send(const domi_net_pipe *pipe)
 {
     uint64_t limit = pipe->cut_at < pipe->end_at ? pipe->cut_at : pipe->end_at;
@@ -158,24 +163,24 @@ void domi_net_send_waiting(domi_net_connection *connection, uint8_t side)
     uint64_t size = count_bytes_to_send(pipe);
 
     if (pipe->is_dead || pipe->has_cut || pipe->receive_max == 0)
-        return; /* receive_max is 0 until the connect has reached the listener */
+        return; /* no byte can leave: receive_max is 0 until the connect has reached the listener */
     if (size != 0) {
         pipe->departed += size;
-        send_event_to_peer(connection, side, DOMI_NET_ARRIVAL, (uint32_t)size, false);
+        schedule_event_at_side(connection, side, DOMI_NET_ARRIVAL, (uint32_t)size, false);
     }
     if (pipe->departed == pipe->cut_at) {
         pipe->has_cut = true;
-        send_event_to_peer(connection, side, DOMI_NET_CUT, 0, false);
+        schedule_event_at_side(connection, side, DOMI_NET_CUT, 0, false);
     } else if (pipe->departed == pipe->end_at && !pipe->end_departed) {
         pipe->end_departed = pipe->has_ended_early = true;
-        send_event_to_peer(connection, side, DOMI_NET_ARRIVAL, 0, true);
+        schedule_event_at_side(connection, side, DOMI_NET_ARRIVAL, 0, true);
     } else if (pipe->is_finished && pipe->departed == pipe->tail && !pipe->end_departed) {
         pipe->end_departed = true;
-        send_event_to_peer(connection, side, DOMI_NET_ARRIVAL, 0, true);
+        schedule_event_at_side(connection, side, DOMI_NET_ARRIVAL, 0, true);
     }
     if (pipe->has_ended_early && pipe->tail > pipe->end_at) {
         pipe->has_cut = true;
-        send_event_to_peer(connection, side, DOMI_NET_CUT, 0, false);
+        schedule_event_at_side(connection, side, DOMI_NET_CUT, 0, false);
     }
 }
 
@@ -197,28 +202,28 @@ static void notify_socket_of_side(domi_net_connection *connection, uint8_t side)
         domi_net_socket_notify_change(connection->sockets[side]);
 }
 
-/* Stop reading at `side`: the bytes that lie there, and those that arrive later, are thrown
- * away. */
-static void stop_reading(domi_net_connection *connection, uint8_t side)
+/* Stop reading at `side`: the bytes that can be received there, and those that arrive later, are
+ * thrown away. */
+static void stop_reading_at_side(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *in = &connection->pipes[side];
 
     in->reader_gone = true;
-    count_lost_bytes(connection, domi_net_pipe_drop_readable(in));
+    count_bytes_as_lost(connection, domi_net_pipe_drop_readable(in));
 }
 
 void domi_net_reset_connection(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *out = &connection->pipes[!side];
 
-    stop_reading(connection, side);
+    stop_reading_at_side(connection, side);
     if (connection->has_reset[side] || connection->was_reset[side])
         return;
     connection->has_reset[side] = true;
-    count_lost_bytes(connection, domi_net_pipe_drop_unsent(out));
+    count_bytes_as_lost(connection, domi_net_pipe_drop_unsent(out));
     out->is_dead = true;
     if (connection->sockets[!side] != NULL || side == 0)
-        send_event_to_peer(connection, !side, DOMI_NET_RESET, 0, false);
+        schedule_event_at_side(connection, !side, DOMI_NET_RESET, 0, false);
 }
 
 void domi_net_close_side(domi_net_connection *connection, uint8_t side)
@@ -230,15 +235,15 @@ void domi_net_close_side(domi_net_connection *connection, uint8_t side)
     if (socket->state == DOMI_NET_CONNECTING || socket->aborts || has_unread) {
         domi_net_reset_connection(connection, side);
     } else {
-        stop_reading(connection, side);
+        stop_reading_at_side(connection, side);
         domi_net_finish_stream(connection, side);
     }
     domi_net_connection_free_if_over(connection);
 }
 
-/* Handle a reset that has reached `side`: this side can send nothing more, and can still read the
- * bytes that had arrived. */
-static void handle_reset(domi_net_connection *connection, uint8_t side, int error)
+/* Handle a reset that has reached `side` of a connection: this side can send nothing more, and can
+ * still read the bytes that had arrived. */
+static void handle_reset_at_side(domi_net_connection *connection, uint8_t side, int error)
 {
     domi_net_pipe *out = &connection->pipes[!side];
     domi_net_pipe *in = &connection->pipes[side];
@@ -248,12 +253,12 @@ static void handle_reset(domi_net_connection *connection, uint8_t side, int erro
         return;
     connection->was_reset[side] = true;
     domi_net_trace_connection(connection, "reset", side, 0);
-    /* bytes that the other side can read already stay readable, unless it has sent a reset
-     * itself */
-    count_lost_bytes(connection, connection->has_reset[!side]
-                                     ? domi_net_pipe_drop_all(out)
-                                     : domi_net_pipe_drop_not_arrived(out));
-    count_lost_bytes(connection, domi_net_pipe_drop_not_arrived(in));
+    /* bytes that the other side could already receive stay readable, unless that side has sent a
+     * reset itself */
+    count_bytes_as_lost(connection, connection->has_reset[!side]
+                                        ? domi_net_pipe_drop_all(out)
+                                        : domi_net_pipe_drop_not_arrived(out));
+    count_bytes_as_lost(connection, domi_net_pipe_drop_not_arrived(in));
     in->is_dead = out->is_dead = true;
     if (socket != NULL && !socket->is_dead) {
         socket->is_dead = true;
@@ -264,18 +269,19 @@ static void handle_reset(domi_net_connection *connection, uint8_t side, int erro
 
 /* --- connects -------------------------------------------------------------------------------- */
 
-static void send_connect_answer(domi_net_connection *connection, int error)
+static void schedule_answer_to_connect(domi_net_connection *connection, int error)
 {
     domi_net_add_event(connection->net, &(domi_net_event){
-                                            .due_ns = schedule_arrival(connection, 0, 0),
+                                            .due_ns = time_of_arrival_at_side(connection, 0, 0),
                                             .connection = connection,
                                             .kind = DOMI_NET_ANSWER,
                                             .error = error,
                                         });
 }
 
-/* Make the socket of side 1, which the listener will accept. */
-static int add_accepted_side(domi_net_connection *connection, domi_net_socket *listener)
+/* Make the socket of side 1, the accepted side, which waits in the listener's queue to be
+ * accepted. */
+static int add_socket_of_accepted_side(domi_net_connection *connection, domi_net_socket *listener)
 {
     domi_net_socket *socket = domi_net_socket_new(connection->net, listener->local.family);
     domi_net_socket *opener = connection->sockets[0];
@@ -302,21 +308,23 @@ static int add_accepted_side(domi_net_connection *connection, domi_net_socket *l
 
 static bool has_room_in_backlog(const domi_net_socket *listener)
 {
-    /* as in Linux, the queue holds one connection more than the backlog */
+    /* as in Linux, the queue of a listener holds one connection more than its backlog */
     return listener->waiting_count <= listener->backlog;
 }
 
-/* Handle a connect that has reached the listener's machine: queue it at the listener, refuse it, or
- * schedule a retry. */
-static void handle_connect(domi_net_connection *connection)
+/* Handle a connect that has reached the listener's machine: put it into the listener's queue,
+ * refuse it, or schedule a retry. */
+static void handle_connect_at_listener(domi_net_connection *connection)
 {
     domi_net *net = connection->net;
 
     if (connection->has_reset[0] || connection->was_reset[0])
-        return; /* the opener has closed its socket, or its connect has timed out */
+        /* the connect is forgotten: the opener has closed its socket, or its connect has timed
+         * out */
+        return;
     domi_net_socket *listener = domi_net_find_listener(net, &connection->ends[1]);
     if (listener == NULL || domi_net_draw_fault(net, net->faults.refusals)) {
-        send_connect_answer(connection, -ECONNREFUSED);
+        schedule_answer_to_connect(connection, -ECONNREFUSED);
         return;
     }
     if (!has_room_in_backlog(listener)) {
@@ -328,17 +336,18 @@ static void handle_connect(domi_net_connection *connection)
                                 });
         connection->retry_ns *= 2;
         if (connection->retry_ns > RETRY_LAST_NS)
-            send_connect_answer(connection, -ETIMEDOUT);
+            schedule_answer_to_connect(connection, -ETIMEDOUT);
         return;
     }
-    if (add_accepted_side(connection, listener) != 0) {
+    if (add_socket_of_accepted_side(connection, listener) != 0) {
         net->is_out_of_memory = true;
-        send_connect_answer(connection, -ECONNREFUSED);
+        schedule_answer_to_connect(connection, -ECONNREFUSED);
         return;
     }
-    send_connect_answer(connection, 0);
+    schedule_answer_to_connect(connection, 0);
     domi_net_socket_notify_change(listener);
-    domi_net_send_waiting(connection, 0); /* a fault may cut the connection before its first byte */
+    /* bytes may leave from now on; a fault may even cut the connection before its first byte */
+    domi_net_send_waiting(connection, 0);
 }
 
 static void handle_connect_answer(domi_net_connection *connection, int error)
@@ -362,7 +371,7 @@ static void handle_connect_answer(domi_net_connection *connection, int error)
 int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to)
 {
     domi_net *net = socket->net;
-    domi_net_connection *connection = connection_new(socket, to);
+    domi_net_connection *connection = make_connection_of_opener(socket, to);
 
     if (connection == NULL)
         return -ENOMEM;
@@ -384,10 +393,10 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
         return listener != NULL || to->bytes[0] == '\0' ? -ECONNREFUSED : -ENOENT;
     if (!has_room_in_backlog(listener))
         return -EAGAIN;
-    domi_net_connection *connection = connection_new(socket, to);
+    domi_net_connection *connection = make_connection_of_opener(socket, to);
     if (connection == NULL)
         return -ENOMEM;
-    if (add_accepted_side(connection, listener) != 0) {
+    if (add_socket_of_accepted_side(connection, listener) != 0) {
         domi_net_connection_free(connection);
         socket->state = DOMI_NET_FRESH;
         return -ENOMEM;
@@ -402,13 +411,13 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
 
 /* --- carrying out events --------------------------------------------------------------------- */
 
-static void handle_arrival(domi_net_connection *connection, uint8_t side, uint32_t size,
-                           bool is_end)
+static void handle_bytes_that_arrive(domi_net_connection *connection, uint8_t side, uint32_t size,
+                                     bool is_end)
 {
     domi_net_pipe *in = &connection->pipes[side];
 
     if (connection->was_reset[0] || connection->was_reset[1])
-        return; /* the bytes were thrown away by the reset */
+        return; /* the arriving bytes are dropped, because a reset has thrown them away meanwhile */
     in->arrived += size;
     if (is_end) {
         in->end_arrived = true;
@@ -417,19 +426,20 @@ static void handle_arrival(domi_net_connection *connection, uint8_t side, uint32
         domi_net_trace_connection(connection, "bytes", side, size);
     }
     if (in->reader_gone && size != 0) {
-        count_lost_bytes(connection, domi_net_pipe_drop_readable(in));
+        count_bytes_as_lost(connection, domi_net_pipe_drop_readable(in));
         domi_net_reset_connection(connection, side);
         return;
     }
     notify_socket_of_side(connection, side);
-    notify_socket_of_side(connection, !side); /* the arrival has made room in the sender's buffer */
+    /* the bytes have arrived, which has made room in the sender's buffer */
+    notify_socket_of_side(connection, !side);
 }
 
-static void cut_connection(domi_net_connection *connection)
+static void cut_connection_by_fault(domi_net_connection *connection)
 {
     connection->is_cut = true;
-    handle_reset(connection, 0, ECONNRESET);
-    handle_reset(connection, 1, ECONNRESET);
+    handle_reset_at_side(connection, 0, ECONNRESET);
+    handle_reset_at_side(connection, 1, ECONNRESET);
 }
 
 void domi_net_connection_carry_out(const domi_net_event *event)
@@ -438,22 +448,22 @@ void domi_net_connection_carry_out(const domi_net_event *event)
 
     switch ((domi_net_event_kind)event->kind) {
     case DOMI_NET_SYN:
-        handle_connect(connection);
+        handle_connect_at_listener(connection);
         break;
     case DOMI_NET_ANSWER:
         handle_connect_answer(connection, event->error);
         break;
     case DOMI_NET_ARRIVAL:
-        handle_arrival(connection, event->side, event->size, event->is_end);
+        handle_bytes_that_arrive(connection, event->side, event->size, event->is_end);
         break;
     case DOMI_NET_RESET:
-        handle_reset(connection, event->side, ECONNRESET);
+        handle_reset_at_side(connection, event->side, ECONNRESET);
         break;
     case DOMI_NET_CUT:
-        cut_connection(connection);
+        cut_connection_by_fault(connection);
         break;
     default:
-        DOMI_CHECK(false); /* this kind of event is about a datagram */
+        DOMI_CHECK(false); /* this function gets no event of this kind, which is about a datagram */
     }
     connection->events--;
     domi_net_connection_free_if_over(connection);

@@ -12,19 +12,20 @@
 #include <poll.h>
 #include <string.h>
 
-/* bytes that a datagram counts in the receive buffer besides its size */
+/* bytes for which a datagram counts in the receive buffer besides its size */
 #define COST           256u
-#define UNIX_QUEUE_MAX 10u    /* most datagrams in the queue of a Unix socket */
-#define UDP_BYTES_MAX  65507u /* most bytes of a UDP datagram over IPv4 */
-#define UDP6_BYTES_MAX 65527u /* most bytes of a UDP datagram over IPv6 */
-/* longest extra delay of a datagram that a fault reorders */
+#define UNIX_QUEUE_MAX 10u    /* most datagrams that wait in the receive queue of a Unix socket */
+#define UDP_BYTES_MAX  65507u /* most bytes of one UDP datagram over IPv4 */
+#define UDP6_BYTES_MAX 65527u /* most bytes of one UDP datagram over IPv6 */
+/* simulated nanoseconds by which a fault delays a datagram at most, so that others overtake it */
 #define REORDER_NS UINT64_C(1000000)
 #define SECOND_NS  UINT64_C(1000000000)
 
 /* --- making and ending datagrams ------------------------------------------------------------- */
 
-static domi_net_datagram *datagram_new(domi_net *net, const domus_endpoint *from,
-                                       const domus_endpoint *to, const void *data, uint32_t size)
+static domi_net_datagram *make_datagram_with_bytes(domi_net *net, const domus_endpoint *from,
+                                                   const domus_endpoint *to, const void *data,
+                                                   uint32_t size)
 {
     domi_net_datagram *datagram = domi_memory_new(sizeof *datagram + size);
 
@@ -39,15 +40,15 @@ static domi_net_datagram *datagram_new(domi_net *net, const domus_endpoint *from
     return datagram;
 }
 
-static void end_datagram(domi_net *net, domi_net_datagram *datagram, uint64_t *counter,
-                         const char *what)
+static void count_and_free_datagram(domi_net *net, domi_net_datagram *datagram, uint64_t *counter,
+                                    const char *what)
 {
     (*counter)++;
     domi_net_trace_datagram(net, what, datagram);
     domi_memory_free(datagram);
 }
 
-static void put_into_inbox(domi_net_socket *receiver, domi_net_datagram *datagram)
+static void put_datagram_into_inbox(domi_net_socket *receiver, domi_net_datagram *datagram)
 {
     domi_net_mail *mail = &receiver->mail;
 
@@ -60,7 +61,8 @@ static void put_into_inbox(domi_net_socket *receiver, domi_net_datagram *datagra
 
 /* --- room in send buffers -------------------------------------------------------------------- */
 
-/* Returns how many bytes wait in the send buffer of a UDP socket. */
+/* Returns how many bytes wait in the send buffer of a UDP socket, because the wire has not taken
+ * them yet. */
 static uint64_t count_waiting_bytes(const domi_net_socket *socket)
 {
     const domi_net *net = socket->net;
@@ -79,7 +81,7 @@ static domi_net_socket *find_socket_by_number(const domi_net *net, uint64_t numb
     return NULL;
 }
 
-static bool has_room_to_send(const domi_net_socket *socket)
+static bool has_room_in_send_buffer(const domi_net_socket *socket)
 {
     if (socket->local.family != AF_UNIX)
         return count_waiting_bytes(socket) < socket->send_max;
@@ -89,9 +91,9 @@ static bool has_room_to_send(const domi_net_socket *socket)
     return peer == NULL || peer->mail.inbox_count < UNIX_QUEUE_MAX;
 }
 
-/* Returns the time at which a datagram that is sent now has left the socket. If the datagram fills
- * the send buffer, an event is scheduled for when there is room again. */
-static uint64_t schedule_departure(domi_net_socket *socket, uint32_t size)
+/* Returns the time at which a datagram that is sent now will have left the socket. If it fills
+ * the send buffer, an event is scheduled for the time when there is room again. */
+static uint64_t schedule_departure_of_datagram(domi_net_socket *socket, uint32_t size)
 {
     domi_net *net = socket->net;
     domi_net_mail *mail = &socket->mail;
@@ -102,7 +104,7 @@ static uint64_t schedule_departure(domi_net_socket *socket, uint32_t size)
     if (mail->clear_ns < net->now_ns)
         mail->clear_ns = net->now_ns;
     mail->clear_ns += size * SECOND_NS / bandwidth;
-    if (!has_room_to_send(socket))
+    if (!has_room_in_send_buffer(socket))
         (void)domi_net_add_event(net, &(domi_net_event){.due_ns = mail->clear_ns,
                                                         .kind = DOMI_NET_ROOM,
                                                         .socket = socket->number});
@@ -120,8 +122,9 @@ void domi_net_datagram_notify_senders(const domi_net_socket *receiver)
 
 /* --- UDP sockets ----------------------------------------------------------------------------- */
 
-/* Schedule the arrival of one copy of a datagram. */
-static void schedule_datagram(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
+/* Schedule when one copy of a datagram arrives at the receiver's machine. */
+static void schedule_arrival_of_datagram(domi_net *net, domi_net_datagram *datagram,
+                                         uint64_t start_ns)
 {
     uint64_t due_ns = start_ns + domi_net_draw_latency(net);
 
@@ -130,33 +133,34 @@ static void schedule_datagram(domi_net *net, domi_net_datagram *datagram, uint64
     if (!domi_net_add_event(
             net,
             &(domi_net_event){.due_ns = due_ns, .kind = DOMI_NET_DATAGRAM, .datagram = datagram}))
-        end_datagram(net, datagram, &net->datagrams.lost, "is lost");
+        count_and_free_datagram(net, datagram, &net->datagrams.lost, "is lost");
 }
 
-/* Send a datagram over the network, which may lose or double it by chance. */
-static void send_over_network(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
+/* Send a datagram over the simulated network, which may lose or double it by chance. */
+static void send_datagram_over_network(domi_net *net, domi_net_datagram *datagram,
+                                       uint64_t start_ns)
 {
     net->datagrams.sent++;
     if (domi_net_draw_fault(net, net->faults.datagram_losses)) {
-        end_datagram(net, datagram, &net->datagrams.lost, "is lost");
+        count_and_free_datagram(net, datagram, &net->datagrams.lost, "is lost");
         return;
     }
     if (domi_net_draw_fault(net, net->faults.datagram_doubles)) {
-        domi_net_datagram *copy =
-            datagram_new(net, &datagram->from, &datagram->to, datagram->bytes, datagram->size);
+        domi_net_datagram *copy = make_datagram_with_bytes(net, &datagram->from, &datagram->to,
+                                                           datagram->bytes, datagram->size);
 
         if (copy != NULL) {
             copy->number = datagram->number;
             net->datagrams.doubled++;
-            schedule_datagram(net, copy, start_ns);
+            schedule_arrival_of_datagram(net, copy, start_ns);
         }
     }
-    schedule_datagram(net, datagram, start_ns);
+    schedule_arrival_of_datagram(net, datagram, start_ns);
 }
 
-/* Check that the socket can send `size` bytes to `to`, and bind the socket if it has no name.
+/* Check that a UDP socket can send `size` bytes to `to`, and bind the socket if it has no name.
  * Returns 0; a negative errno. */
-static int prepare_send(domi_net_socket *socket, const domus_endpoint *to, uint32_t size)
+static int prepare_send_of_udp(domi_net_socket *socket, const domus_endpoint *to, uint32_t size)
 {
     uint32_t fault_max = socket->net->faults.datagram_bytes_max;
     uint32_t most = to->family == AF_INET ? UDP_BYTES_MAX : UDP6_BYTES_MAX;
@@ -171,8 +175,8 @@ static int prepare_send(domi_net_socket *socket, const domus_endpoint *to, uint3
     return domi_net_bind_if_unbound(socket, to);
 }
 
-/* Returns the address that the receiver sees as the sender. A socket bound to 0.0.0.0 or [::]
- * appears to send from the receiver's own address, as if both were on one machine. */
+/* Returns the address that the receiver of a datagram sees as its sender. A socket bound to 0.0.0.0
+ * or [::] appears to send from the receiver's own address, as if both were on one machine. */
 static domus_endpoint get_visible_sender(const domi_net_socket *socket, const domus_endpoint *to)
 {
     domus_endpoint from = socket->local;
@@ -188,22 +192,23 @@ static int send_udp_datagram(domi_net_socket *socket, const domus_endpoint *to, 
                              uint32_t size)
 {
     domi_net *net = socket->net;
-    int result = prepare_send(socket, to, size);
+    int result = prepare_send_of_udp(socket, to, size);
 
     if (result != 0)
         return result;
-    if (!has_room_to_send(socket))
+    if (!has_room_in_send_buffer(socket))
         return -EAGAIN;
     domus_endpoint from = get_visible_sender(socket, to);
-    domi_net_datagram *datagram = datagram_new(net, &from, to, data, size);
+    domi_net_datagram *datagram = make_datagram_with_bytes(net, &from, to, data, size);
     if (datagram == NULL)
         return -ENOMEM;
-    send_over_network(net, datagram, schedule_departure(socket, size));
+    send_datagram_over_network(net, datagram, schedule_departure_of_datagram(socket, size));
     return 0;
 }
 
-/* Schedule a refusal, which tells the sender that the datagram found no receiver. */
-static void refuse_datagram(domi_net *net, domi_net_datagram *datagram)
+/* Schedule a refusal: the news, which goes back to the sender, that a datagram has found no
+ * receiver. */
+static void schedule_refusal_of_datagram(domi_net *net, domi_net_datagram *datagram)
 {
     net->datagrams.unclaimed++;
     domi_net_trace_datagram(net, "is refused", datagram);
@@ -214,25 +219,25 @@ static void refuse_datagram(domi_net *net, domi_net_datagram *datagram)
         domi_memory_free(datagram);
 }
 
-static void deliver_datagram(domi_net *net, domi_net_datagram *datagram)
+static void deliver_datagram_to_receiver(domi_net *net, domi_net_datagram *datagram)
 {
     domi_net_socket *receiver = domi_net_find_receiver(net, &datagram->from, &datagram->to);
 
     if (domi_net_is_link_broken(net, &datagram->from, &datagram->to)) {
-        end_datagram(net, datagram, &net->datagrams.lost, "is lost");
+        count_and_free_datagram(net, datagram, &net->datagrams.lost, "is lost");
     } else if (receiver == NULL || domi_net_draw_fault(net, net->faults.datagram_refusals)) {
-        refuse_datagram(net, datagram);
+        schedule_refusal_of_datagram(net, datagram);
     } else if (receiver->mail.inbox_bytes >= receiver->receive_max) {
         receiver->mail.dropped++;
-        end_datagram(net, datagram, &net->datagrams.overflowed, "overflows");
+        count_and_free_datagram(net, datagram, &net->datagrams.overflowed, "overflows");
     } else {
-        put_into_inbox(receiver, datagram);
+        put_datagram_into_inbox(receiver, datagram);
     }
 }
 
-/* Deliver a refusal: a connected sender gets the error ECONNREFUSED, and any other sender
- * nothing. */
-static void deliver_refusal(domi_net *net, domi_net_datagram *datagram)
+/* Deliver a refusal to the sender of a datagram: a connected sender gets the error ECONNREFUSED,
+ * and any other sender nothing. */
+static void deliver_refusal_to_sender(domi_net *net, domi_net_datagram *datagram)
 {
     domi_net_socket *sender = domi_net_find_receiver(net, &datagram->to, &datagram->from);
 
@@ -246,13 +251,14 @@ static void deliver_refusal(domi_net *net, domi_net_datagram *datagram)
 
 /* --- Unix sockets ---------------------------------------------------------------------------- */
 
-/* True if the receiver is connected, but not to `socket`. */
-static bool is_connected_to_another(const domi_net_socket *receiver, const domi_net_socket *socket)
+/* True if the receiving Unix socket is connected, but to another socket than `socket`. */
+static bool is_receiver_connected_to_another(const domi_net_socket *receiver,
+                                             const domi_net_socket *socket)
 {
     return receiver->mail.peer_number != 0 && receiver->mail.peer_number != socket->number;
 }
 
-/* Find the Unix socket with the name `to`. Returns 0; a negative errno. */
+/* Find the Unix socket that is bound to the name `to`. Returns 0; a negative errno. */
 static int find_unix_receiver(const domi_net_socket *socket, const domus_endpoint *to,
                               domi_net_socket **ret_receiver)
 {
@@ -263,18 +269,18 @@ static int find_unix_receiver(const domi_net_socket *socket, const domus_endpoin
     if (receiver == NULL)
         return to->bytes[0] == '\0' ? -ECONNREFUSED : -ENOENT;
     *ret_receiver = receiver;
-    return is_connected_to_another(receiver, socket) ? -EPERM : 0;
+    return is_receiver_connected_to_another(receiver, socket) ? -EPERM : 0;
 }
 
-/* Find the peer of a connected Unix socket. If the peer is gone, the first call returns
- * -ECONNREFUSED and disconnects the socket. */
+/* Find the peer of a connected Unix socket. If the peer is gone, the first call after that
+ * returns -ECONNREFUSED and disconnects the socket. */
 static int find_unix_peer(domi_net_socket *socket, domi_net_socket **ret_receiver)
 {
     domi_net_mail *mail = &socket->mail;
 
     *ret_receiver = find_socket_by_number(socket->net, mail->peer_number);
     if (*ret_receiver != NULL)
-        return is_connected_to_another(*ret_receiver, socket) ? -EPERM : 0;
+        return is_receiver_connected_to_another(*ret_receiver, socket) ? -EPERM : 0;
     mail->peer = (domus_endpoint){0};
     mail->peer_number = 0;
     return -ECONNREFUSED;
@@ -294,11 +300,12 @@ static int send_unix_datagram(domi_net_socket *socket, const domus_endpoint *to,
         return -EMSGSIZE;
     if (receiver->mail.inbox_count >= UNIX_QUEUE_MAX)
         return -EAGAIN;
-    domi_net_datagram *datagram = datagram_new(net, &socket->local, &receiver->local, data, size);
+    domi_net_datagram *datagram =
+        make_datagram_with_bytes(net, &socket->local, &receiver->local, data, size);
     if (datagram == NULL)
         return -ENOMEM;
     net->datagrams.sent++;
-    put_into_inbox(receiver, datagram);
+    put_datagram_into_inbox(receiver, datagram);
     return 0;
 }
 
@@ -357,14 +364,15 @@ int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
     if (socket->local.family == AF_UNIX)
         result = find_unix_receiver(socket, to, &receiver);
     else
-        result = prepare_send(socket, to, 0);
+        result = prepare_send_of_udp(socket, to, 0);
     if (result != 0)
         return result;
     socket->mail.peer = *to;
     socket->mail.peer_number = receiver != NULL ? receiver->number : 0;
     if (receiver == NULL)
-        socket->local =
-            get_visible_sender(socket, to); /* connect(2) fixes the socket's own address */
+        /* as connect(2) does, fix the socket's own address, which until then depends on the
+         * receiver */
+        socket->local = get_visible_sender(socket, to);
     return 0;
 }
 
@@ -376,7 +384,7 @@ uint32_t domi_net_datagram_poll_events(const domi_net_socket *socket)
         events |= POLLIN;
     if (socket->reads_no_more)
         events |= POLLIN | POLLRDHUP;
-    return has_room_to_send(socket) ? events | POLLOUT : events;
+    return has_room_in_send_buffer(socket) ? events | POLLOUT : events;
 }
 
 void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event)
@@ -385,10 +393,10 @@ void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event)
 
     switch ((domi_net_event_kind)event->kind) {
     case DOMI_NET_DATAGRAM:
-        deliver_datagram(net, event->datagram);
+        deliver_datagram_to_receiver(net, event->datagram);
         break;
     case DOMI_NET_REFUSAL:
-        deliver_refusal(net, event->datagram);
+        deliver_refusal_to_sender(net, event->datagram);
         break;
     default:
         socket = find_socket_by_number(net, event->socket);

@@ -1,5 +1,5 @@
-/* The heap of future events, and random numbers. Events are carried out by connection.c and
- * datagram.c, through the pointer domi_net.carry_out. */
+/* The network's events that lie in the future, in a heap, and its random draws. A due event is
+ * handed to connection.c or datagram.c through the pointer domi_net.carry_out. */
 #include "runtime/network/parts.h"
 
 #include "base/check.h"
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define HEAP_FIRST 64u /* number of events for which the first heap has room */
+#define HEAP_FIRST 64u /* number of events for which the heap has room when it is made first */
 
 /* --- the heap of events ---------------------------------------------------------------------- */
 
@@ -16,7 +16,7 @@ static bool is_event_before(const domi_net_event *one, const domi_net_event *oth
     return one->due_ns != other->due_ns ? one->due_ns < other->due_ns : one->number < other->number;
 }
 
-static bool grow_heap(domi_net *net)
+static bool grow_heap_of_events(domi_net *net)
 {
     uint32_t capacity = net->heap_capacity != 0 ? net->heap_capacity * 2 : HEAP_FIRST;
     domi_net_event **heap = domi_memory_new(capacity * sizeof(domi_net_event *));
@@ -31,11 +31,11 @@ static bool grow_heap(domi_net *net)
     return true;
 }
 
-/* Put an event into the heap, and move the event up to its place. Returns false if there is no
- * memory. */
-static bool push_event(domi_net *net, domi_net_event *event)
+/* Put an event into the heap of future events, at its place by time. Returns false if there is
+ * no memory. */
+static bool push_event_into_heap(domi_net *net, domi_net_event *event)
 {
-    if (net->heap_count == net->heap_capacity && !grow_heap(net))
+    if (net->heap_count == net->heap_capacity && !grow_heap_of_events(net))
         return false;
     uint32_t at = net->heap_count++;
     for (uint32_t parent = (at - 1) / 2; at != 0 && is_event_before(event, net->heap[parent]);
@@ -47,8 +47,9 @@ static bool push_event(domi_net *net, domi_net_event *event)
     return true;
 }
 
-/* Remove the first event from the heap and return it; the last event of the heap fills the gap. */
-static domi_net_event *pop_event(domi_net *net)
+/* Remove the event that is due first from the heap, and return it; the heap's last event fills
+ * the gap. */
+static domi_net_event *pop_event_from_heap(domi_net *net)
 {
     domi_net_event *first = net->heap[0];
     domi_net_event *last = net->heap[--net->heap_count];
@@ -74,7 +75,7 @@ bool domi_net_add_event(domi_net *net, const domi_net_event *event)
         *added = *event;
         added->number = net->event_count++;
     }
-    if (added == NULL || !push_event(net, added)) {
+    if (added == NULL || !push_event_into_heap(net, added)) {
         domi_memory_free(added);
         net->is_out_of_memory = true;
         return false;
@@ -92,7 +93,7 @@ uint64_t domi_net_get_next_due_ns(const domi_net *net)
 void domi_net_advance(domi_net *net, uint64_t now_ns)
 {
     while (domi_net_get_next_due_ns(net) <= now_ns) {
-        domi_net_event *event = pop_event(net);
+        domi_net_event *event = pop_event_from_heap(net);
 
         if (event->due_ns > net->now_ns)
             net->now_ns = event->due_ns;
@@ -116,9 +117,10 @@ void domi_net_release_held_events(domi_net_connection *connection)
 
         if (event->due_ns < net->now_ns)
             event->due_ns = net->now_ns;
-        /* events with one due time keep the order of their numbers */
+        /* the held event is numbered anew: events with one due time are carried out in the order of
+         * their numbers */
         event->number = net->event_count++;
-        if (!push_event(net, event)) {
+        if (!push_event_into_heap(net, event)) {
             net->is_out_of_memory = true;
             connection->events--;
             domi_memory_free(event);
@@ -182,7 +184,7 @@ uint64_t domi_net_datagrams_in_flight(const domi_net *net)
     return all->sent + all->doubled - all->received - all->lost - all->overflowed - all->unclaimed;
 }
 
-static void check_datagrams(const domi_net *net)
+static void check_counts_of_datagrams(const domi_net *net)
 {
     uint64_t held = 0;
 
@@ -208,5 +210,5 @@ void domi_net_check_counts(const domi_net *net)
         }
     }
     DOMI_CHECK(net->totals.sent == net->totals.received + net->totals.lost + held);
-    check_datagrams(net);
+    check_counts_of_datagrams(net);
 }

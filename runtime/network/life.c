@@ -1,5 +1,5 @@
-/* This file makes and frees a network, and hands each due event to the file that handles it:
- * connection.c or datagram.c. */
+/* This file makes and frees a simulated network, and hands each due event to the file that
+ * carries it out: connection.c or datagram.c. */
 #include "runtime/network/parts.h"
 
 #include "base/memory.h"

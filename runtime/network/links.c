@@ -1,5 +1,5 @@
-/* Links between machines, which a test may break. While a link is broken, events of its connections
- * wait there, and its datagrams are lost. */
+/* Links between the simulated machines, which a test may break. While a link is broken, the
+ * events of its connections wait, and its datagrams are lost. */
 #include "runtime/network/parts.h"
 
 #include <errno.h>

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PORTS (65536u - DOMI_NET_FIRST_PORT) /* number of ports that the network chooses from */
+/* number of ports from which the network chooses one for a socket without a name */
+#define PORTS (65536u - DOMI_NET_FIRST_PORT)
 
 bool domi_net_is_any_address(const domus_endpoint *at)
 {
@@ -19,8 +20,7 @@ bool domi_net_is_any_address(const domus_endpoint *at)
     return at->family != AF_UNIX && memcmp(at->bytes, zeros, at->size) == 0;
 }
 
-/* True if one connect could reach a socket at either endpoint, so that the two names are in
- * conflict. */
+/* True if two names of sockets are in conflict, because one connect could reach either of them. */
 static bool may_one_connect_reach_both(const domus_endpoint *one, const domus_endpoint *other)
 {
     if (one->family == AF_UNIX || other->family == AF_UNIX)
@@ -39,7 +39,7 @@ static bool is_datagram_socket(const domi_net_socket *socket)
     return socket->state == DOMI_NET_DATAGRAMS;
 }
 
-static bool is_name_taken(const domi_net_socket *socket, const domus_endpoint *at)
+static bool is_name_of_socket_taken(const domi_net_socket *socket, const domus_endpoint *at)
 {
     for (const domi_net_socket *other = socket->net->bound; other != NULL;
          other = other->next_bound) {
@@ -51,20 +51,20 @@ static bool is_name_taken(const domi_net_socket *socket, const domus_endpoint *a
     return false;
 }
 
-static int choose_port(domi_net_socket *socket, domus_endpoint *at)
+static int choose_free_port(domi_net_socket *socket, domus_endpoint *at)
 {
     domi_net *net = socket->net;
 
     for (uint32_t tries = 0; tries < PORTS; tries++) {
         at->port = net->next_port;
         net->next_port = net->next_port == UINT16_MAX ? DOMI_NET_FIRST_PORT : net->next_port + 1u;
-        if (!is_name_taken(socket, at))
+        if (!is_name_of_socket_taken(socket, at))
             return 0;
     }
     return -EADDRINUSE;
 }
 
-/* Choose an abstract name for a Unix socket that no other socket has. */
+/* Choose for a Unix socket an abstract name that no other socket has. */
 static void choose_abstract_name(const domi_net_socket *socket, domus_endpoint *ret_at)
 {
     char text[24];
@@ -84,9 +84,9 @@ int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at)
     if (at->family == AF_UNIX && at->size == 0) {
         choose_abstract_name(socket, &name);
     } else if (at->family != AF_UNIX && at->port == 0) {
-        if (choose_port(socket, &name) != 0)
+        if (choose_free_port(socket, &name) != 0)
             return -EADDRINUSE;
-    } else if (is_name_taken(socket, at)) {
+    } else if (is_name_of_socket_taken(socket, at)) {
         return -EADDRINUSE;
     }
     socket->local = name;
@@ -102,7 +102,8 @@ int domi_net_bind_if_unbound(domi_net_socket *socket, const domus_endpoint *to)
 
     if (socket->is_bound || to->family == AF_UNIX)
         return 0;
-    /* the socket gets its peer's address, as if both were on one machine */
+    /* the socket gets the address of the machine to which it connects, as if both were on one
+     * machine */
     memcpy(from.bytes, to->bytes, sizeof from.bytes);
     return domi_net_bind(socket, &from);
 }
@@ -119,7 +120,8 @@ void domi_net_unbind(domi_net_socket *socket)
     socket->is_bound = false;
 }
 
-/* Returns how well a listener fits the address `at` of a connect: 0 (not at all) to 3 (best). */
+/* Returns how well a listener fits the address `at` to which a connect goes: 0 (not at all) to 3
+ * (best). */
 static int rate_fit_of_listener(const domi_net_socket *listener, const domus_endpoint *at)
 {
     if (listener->state != DOMI_NET_LISTENING || !may_one_connect_reach_both(&listener->local, at))
@@ -141,17 +143,18 @@ domi_net_socket *domi_net_find_listener(domi_net *net, const domus_endpoint *at)
             continue;
         count = now > best ? 1 : count + 1;
         best = now;
-        /* each of the `count` best listeners is chosen with the same chance */
+        /* the listener found last takes the place of the chosen one with chance 1 in `count`, so
+         * that each of the best listeners is equally likely */
         if (count == 1 || domi_random_below(&net->random, count) == 0)
             found = one;
     }
     return found;
 }
 
-/* Returns how well a socket fits a datagram; 0: not at all. A socket that is connected to the
- * sender fits better than any other. */
-static int rate_fit_of_socket(const domi_net_socket *socket, const domus_endpoint *from,
-                              const domus_endpoint *to)
+/* Returns how well a socket fits a datagram from `from` to `to`; 0: not at all. A socket that is
+ * connected to the sender fits better than any other. */
+static int rate_fit_of_receiver(const domi_net_socket *socket, const domus_endpoint *from,
+                                const domus_endpoint *to)
 {
     const domus_endpoint *peer = &socket->mail.peer;
     int score = domi_net_is_any_address(&socket->local) ? 1 : 2;
@@ -171,7 +174,7 @@ domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoin
     uint64_t count = 0;
 
     for (const domi_net_socket *one = net->bound; one != NULL; one = one->next_bound) {
-        int now = rate_fit_of_socket(one, from, to);
+        int now = rate_fit_of_receiver(one, from, to);
 
         if (now > best) {
             best = now;
@@ -183,7 +186,7 @@ domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoin
         return NULL;
     uint64_t left = domus_endpoint_hash(from, key, true) % count;
     domi_net_socket *one = net->bound;
-    while (one != NULL && (rate_fit_of_socket(one, from, to) != best || left-- != 0))
+    while (one != NULL && (rate_fit_of_receiver(one, from, to) != best || left-- != 0))
         one = one->next_bound;
     return one;
 }

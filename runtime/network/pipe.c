@@ -1,15 +1,16 @@
-/* The bytes of a pipe lie in a ring buffer, which doubles when it is full. The buffer sizes of both
- * sides bound how many bytes a pipe holds. */
+/* The bytes of a pipe (pipe.h) lie in a ring buffer, which doubles when it is full. The buffer
+ * sizes of both sides limit how many bytes a pipe holds. */
 #include "runtime/network/pipe.h"
 
 #include "base/memory.h"
 
 #include <string.h>
 
-#define CAPACITY_FIRST 256u /* size of the first ring in bytes */
+#define CAPACITY_FIRST 256u /* size in bytes of the first ring buffer of a pipe */
 
-/* Copy `size` bytes out of the ring, beginning at the position `from`. */
-static void copy_bytes_out(const domi_net_pipe *pipe, uint64_t from, char *data, uint64_t size)
+/* Copy `size` bytes out of the pipe's ring buffer, beginning at the position `from`. */
+static void copy_bytes_out_of_ring(const domi_net_pipe *pipe, uint64_t from, char *data,
+                                   uint64_t size)
 {
     uint32_t mask = pipe->capacity - 1;
 
@@ -24,7 +25,7 @@ static void copy_bytes_out(const domi_net_pipe *pipe, uint64_t from, char *data,
     }
 }
 
-static void copy_bytes_in(domi_net_pipe *pipe, uint64_t to, const char *data, uint64_t size)
+static void copy_bytes_into_ring(domi_net_pipe *pipe, uint64_t to, const char *data, uint64_t size)
 {
     uint32_t mask = pipe->capacity - 1;
 
@@ -39,7 +40,7 @@ static void copy_bytes_in(domi_net_pipe *pipe, uint64_t to, const char *data, ui
     }
 }
 
-static bool grow_ring_to_hold(domi_net_pipe *pipe, uint64_t bytes)
+static bool grow_ring_to_hold_bytes(domi_net_pipe *pipe, uint64_t bytes)
 {
     uint64_t capacity = pipe->capacity != 0 ? pipe->capacity : CAPACITY_FIRST;
 
@@ -53,12 +54,13 @@ static bool grow_ring_to_hold(domi_net_pipe *pipe, uint64_t bytes)
     domi_net_pipe now = *pipe;
     now.bytes = grown;
     now.capacity = (uint32_t)capacity;
-    /* the old ring may have wrapped, so its bytes are copied piece by piece */
+    /* the bytes may wrap around the end of the old ring buffer, so they are copied piece by
+     * piece */
     for (uint64_t at = pipe->head; at != pipe->tail;) {
         uint64_t left = pipe->capacity - (at & (pipe->capacity - 1));
         uint64_t part = left < pipe->tail - at ? left : pipe->tail - at;
 
-        copy_bytes_in(&now, at, pipe->bytes + (at & (pipe->capacity - 1)), part);
+        copy_bytes_into_ring(&now, at, pipe->bytes + (at & (pipe->capacity - 1)), part);
         at += part;
     }
     domi_memory_free(pipe->bytes);
@@ -68,9 +70,9 @@ static bool grow_ring_to_hold(domi_net_pipe *pipe, uint64_t bytes)
 
 bool domi_net_pipe_append(domi_net_pipe *pipe, const void *data, uint32_t size)
 {
-    if (!grow_ring_to_hold(pipe, pipe->tail - pipe->head + size))
+    if (!grow_ring_to_hold_bytes(pipe, pipe->tail - pipe->head + size))
         return false;
-    copy_bytes_in(pipe, pipe->tail, data, size);
+    copy_bytes_into_ring(pipe, pipe->tail, data, size);
     pipe->tail += size;
     pipe->taken += size;
     return true;
@@ -78,7 +80,7 @@ bool domi_net_pipe_append(domi_net_pipe *pipe, const void *data, uint32_t size)
 
 void domi_net_pipe_receive(domi_net_pipe *pipe, void *data, uint32_t size)
 {
-    copy_bytes_out(pipe, pipe->head, data, size);
+    copy_bytes_out_of_ring(pipe, pipe->head, data, size);
     pipe->head += size;
     pipe->received += size;
 }

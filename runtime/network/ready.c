@@ -17,7 +17,7 @@
 
 #define INPUT_EVENTS  (POLLIN | POLLERR | POLLHUP)
 #define OUTPUT_EVENTS (POLLOUT | POLLERR | POLLHUP)
-#define PIECES_MAX    16 /* most completions of one multishot operation in one enter */
+#define PIECES_MAX    16 /* most completions that one multishot operation brings in one enter */
 
 void domi_net_complete_operation(domi_net_ring *ring, uint64_t user_data, int result,
                                  uint32_t flags, uint16_t buffer)
@@ -27,11 +27,14 @@ void domi_net_complete_operation(domi_net_ring *ring, uint64_t user_data, int re
         (domi_completion){
             .user_data = user_data, .result = result, .flags = (uint16_t)flags, .buffer = buffer});
 
-    DOMI_CHECK(was_put); /* the put fails only without memory, and then a test kit cannot go on */
+    /* the put into the queue of completions fails only without memory, and then a test kit
+     * cannot go on */
+    DOMI_CHECK(was_put);
 }
 
-/* Complete the operation that waits for input. A multishot operation goes on, unless the queue is
- * full or a fault ends it. Returns true if the operation goes on. */
+/* Complete the operation that waits at a socket for input. A multishot operation goes on after
+ * that, unless the queue of completions is full or a fault ends it. Returns true if the
+ * operation goes on. */
 static bool complete_input_operation(domi_net_ring *ring, domi_net_socket *socket, int result,
                                      uint32_t flags, uint16_t buffer)
 {
@@ -62,16 +65,18 @@ static void end_send_operation(domi_net_ring *ring, domi_net_socket *socket, int
     domi_net_complete_operation(ring, user_data, result, 0, 0);
 }
 
-/* Returns `size`, or, if the fault happens, a random number from 1 to `size`. */
-static uint32_t draw_short_size(domi_net *net, uint32_t of_a_million, uint32_t size)
+/* Returns `size`, or, if the fault of a short transfer happens, a random number from 1 to
+ * `size`. */
+static uint32_t draw_size_of_short_transfer(domi_net *net, uint32_t of_a_million, uint32_t size)
 {
     return size > 1 && domi_net_draw_fault(net, of_a_million)
                ? 1 + (uint32_t)domi_random_below(&net->random, size)
                : size;
 }
 
-/* Receive one piece of a stream. Returns true if the operation goes on and may receive more. */
-static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
+/* Receive one piece of a stream into a provided buffer. Returns true if the operation goes on
+ * and may receive more. */
+static bool receive_piece_of_stream(domi_net_ring *ring, domi_net_socket *socket)
 {
     domi_net *net = ring->net;
     char nothing;
@@ -84,7 +89,7 @@ static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
     }
     uint16_t index = ring->free[ring->free_head & ring->buffer_mask];
     const domi_net_buffer *buffer = &ring->buffers[index];
-    uint32_t size = draw_short_size(net, net->faults.short_reads, buffer->size);
+    uint32_t size = draw_size_of_short_transfer(net, net->faults.short_reads, buffer->size);
     int result = domi_net_socket_receive(socket, size != 0 ? buffer->data : &nothing, size);
     if (result == -EAGAIN)
         return false;
@@ -96,9 +101,10 @@ static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
     return complete_input_operation(ring, socket, result, DOMI_BUFFERED, index);
 }
 
-/* Write a datagram into a buffer, behind a head with its sender and size. The datagram
- * is cut if the buffer is too small. Returns how many bytes were written. */
-static int write_datagram(const domi_net_datagram *datagram, const domi_net_buffer *buffer)
+/* Write a received datagram into a provided buffer, behind a head with its sender and size. The
+ * datagram is cut if the buffer is too small. Returns how many bytes were written. */
+static int write_datagram_into_buffer(const domi_net_datagram *datagram,
+                                      const domi_net_buffer *buffer)
 {
     domi_datagram_head head = {0};
     uint32_t room = buffer->size - (uint32_t)sizeof head;
@@ -114,9 +120,9 @@ static int write_datagram(const domi_net_datagram *datagram, const domi_net_buff
     return (int)(sizeof head + head.size);
 }
 
-/* Receive one datagram. An empty datagram ends the operation by chance, as it may in an io_uring.
- * Returns true if the operation goes on and may receive more. */
-static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
+/* Receive one datagram into a provided buffer. An empty datagram ends the operation by chance,
+ * as it may in an io_uring. Returns true if the operation goes on and may receive more. */
+static bool receive_datagram_into_buffer(domi_net_ring *ring, domi_net_socket *socket)
 {
     domi_net *net = ring->net;
     bool has_some = (domi_net_socket_poll_events(socket) & POLLIN) != 0;
@@ -135,7 +141,7 @@ static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
         return false;
     }
     uint16_t index = ring->free[ring->free_head++ & ring->buffer_mask];
-    int size = write_datagram(datagram, &ring->buffers[index]);
+    int size = write_datagram_into_buffer(datagram, &ring->buffers[index]);
     bool ends = datagram->size == 0 && domi_random_below(&net->random, 2) == 0;
     domi_memory_free(datagram);
     if (!ends)
@@ -146,7 +152,7 @@ static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
     return false;
 }
 
-static bool accept_connection(domi_net_ring *ring, domi_net_socket *listener)
+static bool accept_connection_of_listener(domi_net_ring *ring, domi_net_socket *listener)
 {
     if (listener->waiting_count == 0)
         return false;
@@ -162,22 +168,22 @@ static bool accept_connection(domi_net_ring *ring, domi_net_socket *listener)
     return false;
 }
 
-static void continue_input(domi_net_ring *ring, domi_net_socket *socket)
+static void continue_input_operation(domi_net_ring *ring, domi_net_socket *socket)
 {
     int left = PIECES_MAX;
 
     switch ((domi_net_input)socket->input) {
     case DOMI_NET_ACCEPT:
-        while (left-- != 0 && accept_connection(ring, socket))
+        while (left-- != 0 && accept_connection_of_listener(ring, socket))
             continue;
         break;
     case DOMI_NET_RECEIVE:
     case DOMI_NET_RECEIVE_ONCE:
-        while (left-- != 0 && receive_piece(ring, socket))
+        while (left-- != 0 && receive_piece_of_stream(ring, socket))
             continue;
         break;
     case DOMI_NET_RECEIVE_DATAGRAMS:
-        while (left-- != 0 && receive_datagram(ring, socket))
+        while (left-- != 0 && receive_datagram_into_buffer(ring, socket))
             continue;
         break;
     case DOMI_NET_POLL:
@@ -189,9 +195,10 @@ static void continue_input(domi_net_ring *ring, domi_net_socket *socket)
     }
 }
 
-/* Send bytes by the socket. Returns how many the socket took; -EAGAIN when it is full; another
- * negative errno. */
-static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net_output *output)
+/* Send the bytes of a send operation by its socket. Returns how many the socket took; -EAGAIN
+ * when it is full; another negative errno. */
+static int try_to_send_bytes(domi_net_ring *ring, domi_net_socket *socket,
+                             const domi_net_output *output)
 {
     uint32_t limit = 0;
     int sent = 0;
@@ -199,7 +206,7 @@ static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net
 
     for (uint32_t i = 0; i < output->count; i++)
         limit += (uint32_t)output->pieces[i].iov_len;
-    limit = draw_short_size(ring->net, ring->net->faults.short_writes, limit);
+    limit = draw_size_of_short_transfer(ring->net, ring->net->faults.short_writes, limit);
     for (uint32_t i = 0; i < output->count && limit != 0; i++) {
         const struct iovec *piece = &output->pieces[i];
         uint32_t size = piece->iov_len < limit ? (uint32_t)piece->iov_len : limit;
@@ -215,18 +222,19 @@ static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net
     return sent != 0 ? sent : result;
 }
 
-/* Continue a send that has waited for room. A gathered send (send_message) ends at random with
- * -EAGAIN, as in the epoll backend, whose caller repeats it, or goes on, as in an io_uring. */
-static void continue_send(domi_net_ring *ring, domi_net_socket *socket)
+/* Continue a send operation that has waited for room. A gathered send (send_message) ends at
+ * random with -EAGAIN, as in the epoll backend, whose caller repeats it, or goes on, as in an
+ * io_uring. */
+static void continue_send_operation(domi_net_ring *ring, domi_net_socket *socket)
 {
     bool is_again = socket->output.is_gathered && domi_random_below(&ring->net->random, 2) == 0;
-    int result = is_again ? -EAGAIN : try_send(ring, socket, &socket->output);
+    int result = is_again ? -EAGAIN : try_to_send_bytes(ring, socket, &socket->output);
 
     if (is_again || result != -EAGAIN)
         end_send_operation(ring, socket, result);
 }
 
-static void complete_polls(domi_net_ring *ring, domi_net_socket *socket)
+static void complete_polls_of_socket(domi_net_ring *ring, domi_net_socket *socket)
 {
     uint32_t events = domi_net_socket_poll_events(socket);
     domi_net_poll **place = &socket->polls;
@@ -245,16 +253,16 @@ static void complete_polls(domi_net_ring *ring, domi_net_socket *socket)
     }
 }
 
-static void continue_operations(domi_net_ring *ring, domi_net_socket *socket)
+static void continue_operations_on_socket(domi_net_ring *ring, domi_net_socket *socket)
 {
     if (socket->input_data != 0)
-        continue_input(ring, socket);
+        continue_input_operation(ring, socket);
     if (socket->output_data != 0 && (domi_net_socket_poll_events(socket) & OUTPUT_EVENTS) != 0)
-        continue_send(ring, socket);
-    complete_polls(ring, socket);
+        continue_send_operation(ring, socket);
+    complete_polls_of_socket(ring, socket);
 }
 
-static bool can_continue_operations(const domi_net_socket *socket)
+static bool can_operation_on_socket_continue(const domi_net_socket *socket)
 {
     uint32_t events = domi_net_socket_poll_events(socket);
 
@@ -268,10 +276,11 @@ static bool can_continue_operations(const domi_net_socket *socket)
     return false;
 }
 
-/* Add a changed socket to the list of ready sockets if one of its operations can go on. */
+/* Add a socket that has changed to its ring's list of ready sockets, if one of the operations on
+ * it can go on. */
 static void list_socket_if_ready(domi_net_socket *socket)
 {
-    if (socket->ring == NULL || socket->is_listed || !can_continue_operations(socket))
+    if (socket->ring == NULL || socket->is_listed || !can_operation_on_socket_continue(socket))
         return;
     socket->is_listed = true;
     socket->listed_in = &socket->ring->ready;
@@ -287,7 +296,7 @@ void domi_net_continue_ready(domi_net_ring *ring)
         domi_net_socket *socket = domi_net_ready_take(&now);
 
         socket->is_listed = false;
-        continue_operations(ring, socket);
+        continue_operations_on_socket(ring, socket);
         list_socket_if_ready(socket);
     }
 }
@@ -323,7 +332,7 @@ static int begin_input_operation(domi_net_ring *ring, domi_net_socket *socket,
 static int begin_send_operation(domi_net_ring *ring, domi_net_socket *socket,
                                 const domi_net_entry *entry)
 {
-    int result = try_send(ring, socket, &entry->output);
+    int result = try_to_send_bytes(ring, socket, &entry->output);
 
     if (result != -EAGAIN)
         return result;
@@ -333,9 +342,10 @@ static int begin_send_operation(domi_net_ring *ring, domi_net_socket *socket,
     return 0;
 }
 
-/* Send a datagram and complete the operation at once, because a datagram never waits. An empty one
- * is sent, too. */
-static void send_datagram(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+/* Send the datagram of an operation and complete the operation at once, because a datagram never
+ * waits. An empty datagram is sent, too. */
+static void send_datagram_of_operation(domi_net_ring *ring, domi_net_socket *socket,
+                                       const domi_net_entry *entry)
 {
     const domi_datagram_out *datagram = &entry->datagram;
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
@@ -353,7 +363,7 @@ static void send_datagram(domi_net_ring *ring, domi_net_socket *socket, const do
                                 0, 0);
 }
 
-static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
+static int begin_poll_operation(domi_net_socket *socket, const domi_net_entry *entry)
 {
     domi_net_poll *poll = domi_memory_new(sizeof *poll);
 
@@ -364,8 +374,10 @@ static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
     return 0;
 }
 
-/* Cancel the operations on a socket whose user_data is `target`. Returns how many there were. */
-static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint64_t target)
+/* Cancel the operations on a socket whose user_data is `target`. Returns how many operations
+ * were cancelled. */
+static int cancel_operations_on_socket(domi_net_ring *ring, domi_net_socket *socket,
+                                       uint64_t target)
 {
     int count = 0;
 
@@ -392,17 +404,17 @@ static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint6
     return count;
 }
 
-/* Cancel operations. The completion of the cancel comes, at random, before or after
- * those of the cancelled operations. */
-static void carry_out_cancel(domi_net_ring *ring, domi_net_socket *socket,
-                             const domi_net_entry *entry)
+/* Carry out a cancel operation. Its own completion comes, at random, before or after those of
+ * the operations that it cancels. */
+static void carry_out_cancel_operation(domi_net_ring *ring, domi_net_socket *socket,
+                                       const domi_net_entry *entry)
 {
     bool is_first = domi_random_below(&ring->net->random, 2) == 0;
     uint32_t place = ring->queue.tail;
 
     if (is_first)
         domi_net_complete_operation(ring, entry->user_data, -ENOENT, 0, 0);
-    int count = socket != NULL ? cancel_operations(ring, socket, entry->target) : 0;
+    int count = socket != NULL ? cancel_operations_on_socket(ring, socket, entry->target) : 0;
     int result = count != 0 ? 0 : -ENOENT;
     if (is_first)
         domi_completion_queue_at(&ring->queue, place)->result = result;
@@ -416,11 +428,11 @@ void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry)
     int result = -EBADF;
 
     if (entry->op == DOMI_NET_OP_CANCEL) {
-        carry_out_cancel(ring, socket, entry);
+        carry_out_cancel_operation(ring, socket, entry);
         return;
     }
     if (entry->op == DOMI_NET_OP_SEND_DATAGRAM) {
-        send_datagram(ring, socket, entry);
+        send_datagram_of_operation(ring, socket, entry);
         return;
     }
     if (socket != NULL) {
@@ -430,7 +442,7 @@ void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry)
         if (entry->op == DOMI_NET_OP_SEND)
             result = begin_send_operation(ring, socket, entry);
         else if (entry->op == DOMI_NET_OP_POLL_ONCE)
-            result = begin_poll(socket, entry);
+            result = begin_poll_operation(socket, entry);
         else
             result = begin_input_operation(ring, socket, entry);
     }

@@ -1,4 +1,4 @@
-/* Operations on sockets of the simulated network, and their completions (ring.h). */
+/* Operations on sockets of the simulated network, and how they are completed in a ring (ring.h). */
 #ifndef DOMI_RUNTIME_NETWORK_READY_H
 #define DOMI_RUNTIME_NETWORK_READY_H
 
@@ -17,52 +17,56 @@ typedef enum domi_net_op {
     DOMI_NET_OP_CANCEL,
 } domi_net_op;
 
-/* An operation that is queued and not carried out yet. */
+/* An entry of a ring: an operation that is queued, and that the next enter carries out. */
 typedef struct domi_net_entry {
-    uint64_t user_data; /* number that comes back with the completion */
-    /* for a cancel: user_data of the operation to cancel */
+    uint64_t user_data; /* number that the completion of the operation brings back */
+    /* user_data of the operation that a cancel is to cancel */
     uint64_t target;
-    domi_net_output output;     /* for a send: the bytes to write */
-    domi_datagram_out datagram; /* for a send of a datagram: the datagram */
-    domi_net_op op;             /* kind of the operation */
-    int fd;                     /* descriptor on which the operation works */
-    uint32_t events;            /* for a one-shot poll: the events that it waits for */
+    domi_net_output output;     /* bytes that a send operation writes */
+    domi_datagram_out datagram; /* datagram that a send of a datagram sends */
+    domi_net_op op;             /* kind of the queued operation */
+    int fd;                     /* descriptor on which the queued operation works */
+    uint32_t events;            /* events of poll(2) for which a one-shot poll waits */
 } domi_net_entry;
 
 typedef struct domi_net_buffer {
-    void *data;    /* start of the memory of a provided buffer */
-    uint32_t size; /* size of the provided buffer in bytes */
+    void *data;    /* start of the buffer's memory, which the program has provided */
+    uint32_t size; /* size of the provided buffer's memory in bytes */
 } domi_net_buffer;
 
 struct domi_net_ring {
     domi_net *net;
-    domi_net_entry *entries; /* queue of operations that the next enter carries out */
-    uint32_t entry_count;    /* number of operations in the queue */
-    uint32_t entry_capacity; /* most operations in the queue: io.ringEntries */
+    domi_net_entry *entries; /* queue of the operations that the next enter carries out */
+    uint32_t entry_count;    /* number of operations in the queue `entries` */
+    uint32_t entry_capacity; /* most operations in the queue `entries`: io.ringEntries */
 
     domi_completion_queue queue;
-    uint32_t visible_max; /* most completions that one enter can show: io.completionEntries */
+    /* most completions that one enter shows to the thread: io.completionEntries */
+    uint32_t visible_max;
 
-    domi_net_buffer *buffers; /* all provided buffers, by index */
-    /* ring of indexes of the free buffers, which receives take, oldest first */
+    domi_net_buffer *buffers; /* all provided buffers of the ring, by their indices */
+    /* ring of indices of the free buffers; receives take the oldest first */
     uint16_t *free;
-    uint32_t buffer_mask; /* number of places in `free`, minus 1 */
-    uint32_t free_head;   /* position in `free` of the next buffer to take; it wraps */
-    uint32_t free_tail;   /* position in `free` behind the last published buffer; it wraps */
-    uint32_t given_tail;  /* position in `free` where the next buffer is returned; it wraps */
+    uint32_t buffer_mask; /* number of places in the ring `free`, minus 1 */
+    /* position in `free` of the next buffer that a receive takes; it wraps around */
+    uint32_t free_head;
+    /* position in `free` behind the last buffer that was published; it wraps around */
+    uint32_t free_tail;
+    /* position in `free` where the next returned buffer is put; it wraps around */
+    uint32_t given_tail;
 
-    domi_net_ready ready; /* sockets on which an operation can go on */
+    domi_net_ready ready; /* list of the sockets on which an operation of this ring can go on */
 };
 
-/* Queue a completion. `flags` has DOMI_MORE unless the operation has ended. */
+/* Queue the completion of an operation. `flags` has DOMI_MORE unless the operation has ended. */
 void domi_net_complete_operation(domi_net_ring *ring, uint64_t user_data, int result,
                                  uint32_t flags, uint16_t buffer);
 
-/* Begin the operation of an entry; an entry that cancels ends other operations. */
+/* Begin the operation of a queued entry. If it is a cancel, the operations that it names end. */
 void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry);
 
-/* Continue the operations of all sockets that are listed as ready, each with a bounded number of
- * completions. */
+/* Continue the operations on all sockets that are listed as ready; each brings a limited number
+ * of completions. */
 void domi_net_continue_ready(domi_net_ring *ring);
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of functions of the simulated backend (ring.h). The operations are carried out in
- * ready.c. */
+/* The table of functions of the simulated backend (ring.h), the simulated ring's part. ready.c
+ * carries out the operations. */
 #include "runtime/network/ring.h"
 
 #include "base/check.h"
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local domi_net *opening; /* the network for rings that this OS thread opens */
+/* network in which a ring that this OS thread opens will be */
+static _Thread_local domi_net *opening;
 
 domi_net *domi_net_open_rings_in(domi_net *net)
 {
@@ -21,7 +22,7 @@ domi_net *domi_net_open_rings_in(domi_net *net)
     return before;
 }
 
-static void ring_close(void *ring_)
+static void ring_close_simulated(void *ring_)
 {
     domi_net_ring *ring = ring_;
 
@@ -42,7 +43,8 @@ static void ring_close(void *ring_)
     domi_memory_free(ring);
 }
 
-static int ring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+static int ring_open_simulated(const domus_config *config, char *error, size_t error_size,
+                               void **ret_ring)
 {
     uint32_t buffers = config->io.buffers.count;
     domi_net_ring *ring = domi_memory_new(sizeof *ring);
@@ -61,14 +63,14 @@ static int ring_open(const domus_config *config, char *error, size_t error_size,
             *ret_ring = ring;
             return 0;
         }
-        ring_close(ring);
+        ring_close_simulated(ring);
     }
     if (error_size != 0)
         snprintf(error, error_size, "out of memory for a simulated ring");
     return -ENOMEM;
 }
 
-static int ring_start(void *ring)
+static int ring_start_simulated(void *ring)
 {
     (void)ring;
     return 0;
@@ -83,7 +85,8 @@ static void carry_out_queued_operations(domi_net_ring *ring)
     ring->entry_count = 0;
 }
 
-/* Queue an operation. If the queue is full, its operations are carried out first. */
+/* Queue an operation on a descriptor. If the queue is full, its operations are carried out
+ * first. */
 static domi_net_entry *queue_operation(void *ring_, domi_net_op op, int fd, uint64_t user_data)
 {
     domi_net_ring *ring = ring_;
@@ -96,28 +99,28 @@ static domi_net_entry *queue_operation(void *ring_, domi_net_op op, int fd, uint
     return entry;
 }
 
-static void ring_accept(void *ring, int fd, uint64_t user_data)
+static void ring_queue_accept(void *ring, int fd, uint64_t user_data)
 {
     (void)queue_operation(ring, DOMI_NET_OP_ACCEPT, fd, user_data);
 }
 
-static void ring_receive(void *ring, int fd, bool once, uint64_t user_data)
+static void ring_queue_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
     (void)queue_operation(ring, once ? DOMI_NET_OP_RECEIVE_ONCE : DOMI_NET_OP_RECEIVE, fd,
                           user_data);
 }
 
-static void ring_poll(void *ring, int fd, uint64_t user_data)
+static void ring_queue_poll(void *ring, int fd, uint64_t user_data)
 {
     (void)queue_operation(ring, DOMI_NET_OP_POLL, fd, user_data);
 }
 
-static void ring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
+static void ring_queue_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
     queue_operation(ring, DOMI_NET_OP_POLL_ONCE, fd, user_data)->events = events;
 }
 
-static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+static void ring_queue_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
     domi_net_output *output = &queue_operation(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
 
@@ -125,10 +128,12 @@ static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint6
     output->count = 1;
 }
 
-static void ring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+static void ring_queue_send_message(void *ring, int fd, const struct msghdr *message,
+                                    uint64_t user_data)
 {
     domi_net_output *output = &queue_operation(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
-    size_t count = (size_t)message->msg_iovlen; /* the type of msg_iovlen is int in musl */
+    /* msg_iovlen has the type int in musl, and size_t elsewhere */
+    size_t count = (size_t)message->msg_iovlen;
 
     DOMI_CHECK(count <= DOMI_PIECES_MAX);
     memcpy(output->pieces, message->msg_iov, count * sizeof *output->pieces);
@@ -136,18 +141,18 @@ static void ring_send_message(void *ring, int fd, const struct msghdr *message, 
     output->is_gathered = true;
 }
 
-static void ring_receive_datagrams(void *ring, int fd, uint64_t user_data)
+static void ring_queue_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
     (void)queue_operation(ring, DOMI_NET_OP_RECEIVE_DATAGRAMS, fd, user_data);
 }
 
-static void ring_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
-                               uint64_t user_data)
+static void ring_queue_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
+                                     uint64_t user_data)
 {
     queue_operation(ring, DOMI_NET_OP_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
 }
 
-static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
+static void ring_queue_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     queue_operation(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
 }
@@ -186,8 +191,8 @@ bool domi_net_ring_is_due(const void *ring_)
     return domi_completion_queue_count(&ring->queue) != 0 || ring->ready.head != NULL;
 }
 
-/* Show completions to the thread, up to the size of its queue. */
-static void show_completions(domi_net_ring *ring)
+/* Show queued completions to the thread, as many as its completion queue may hold. */
+static void show_completions_to_thread(domi_net_ring *ring)
 {
     uint32_t count = domi_completion_queue_count(&ring->queue);
 
@@ -197,12 +202,12 @@ static void show_completions(domi_net_ring *ring)
 void domi_net_ring_end_sleep(void *ring)
 {
     domi_net_continue_ready(ring);
-    show_completions(ring);
+    show_completions_to_thread(ring);
 }
 
-/* Let the network's time pass until an operation can complete, or until the time-out. Used only
- * without a test kit. */
-static void wait_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
+/* Let the network's time pass until an operation can complete or the time-out is over. Used only
+ * if no test kit drives the network. */
+static void let_time_pass_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
 {
     domi_net *net = ring->net;
     uint64_t until_ns =
@@ -215,9 +220,10 @@ static void wait_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
     }
 }
 
-/* Draw a fault of an enter: the errno with which the kernel refuses operations; 0: no fault. If
- * completions wait to be reaped, the errno may also be the one that asks for that. */
-static int draw_enter_failure(domi_net_ring *ring)
+/* Draw whether an enter fails. Returns the negative errno with which the kernel would refuse
+ * operations; 0: it does not fail. If completions wait to be reaped, the errno may also be the
+ * one that asks for a reap. */
+static int draw_whether_enter_fails(domi_net_ring *ring)
 {
     static const int errors[] = {-EAGAIN, -ENOMEM, -EBUSY};
 
@@ -226,33 +232,33 @@ static int draw_enter_failure(domi_net_ring *ring)
                : 0;
 }
 
-static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
+static int ring_enter_simulated(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 {
     domi_net_ring *ring = ring_;
-    int result = draw_enter_failure(ring);
+    int result = draw_whether_enter_fails(ring);
 
     if (result != 0)
         return result;
-    show_completions(ring);
+    show_completions_to_thread(ring);
     if (ring->queue.tail != ring->queue.shown)
-        return -EBUSY; /* the completion queue is full: the thread has to reap first */
+        return -EBUSY; /* the completion queue is full, so the thread has to reap first */
     carry_out_queued_operations(ring);
     domi_net_continue_ready(ring);
     if (ring->net->is_alone && min_complete != 0 &&
         domi_completion_queue_count(&ring->queue) == 0) {
-        wait_without_kit(ring, timeout_ns);
+        let_time_pass_without_kit(ring, timeout_ns);
         domi_net_continue_ready(ring);
     }
-    show_completions(ring);
+    show_completions_to_thread(ring);
     return 0;
 }
 
-static int ring_submit(void *ring)
+static int ring_submit_queued_operations(void *ring)
 {
-    return ring_enter(ring, 0, 0);
+    return ring_enter_simulated(ring, 0, 0);
 }
 
-static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
+static uint32_t ring_reap_completions(void *ring_, domi_completion *completions, uint32_t max)
 {
     return domi_completion_queue_reap(&((domi_net_ring *)ring_)->queue, completions, max);
 }
@@ -276,23 +282,23 @@ const domi_backend domi_backend_net = {
     .name = "simulated",
     .sockets = &domi_net_sockets,
     .is_simulated = true,
-    .open = ring_open,
-    .start = ring_start,
-    .close = ring_close,
-    .enter = ring_enter,
-    .submit = ring_submit,
-    .reap = ring_reap,
+    .open = ring_open_simulated,
+    .start = ring_start_simulated,
+    .close = ring_close_simulated,
+    .enter = ring_enter_simulated,
+    .submit = ring_submit_queued_operations,
+    .reap = ring_reap_completions,
     .ready = ring_has_completions,
     .pending = ring_has_pending_work,
-    .accept = ring_accept,
-    .receive = ring_receive,
-    .poll = ring_poll,
-    .poll_once = ring_poll_once,
-    .send = ring_send,
-    .send_message = ring_send_message,
-    .receive_datagrams = ring_receive_datagrams,
-    .send_datagram = ring_send_datagram,
-    .cancel = ring_cancel,
+    .accept = ring_queue_accept,
+    .receive = ring_queue_receive,
+    .poll = ring_queue_poll,
+    .poll_once = ring_queue_poll_once,
+    .send = ring_queue_send,
+    .send_message = ring_queue_send_message,
+    .receive_datagrams = ring_queue_receive_datagrams,
+    .send_datagram = ring_queue_send_datagram,
+    .cancel = ring_queue_cancel,
     .forget = ring_drop_operations,
     .give = ring_return_buffer,
     .publish = ring_publish_buffers,

@@ -11,15 +11,16 @@
 
 #include "runtime/network/network.h"
 
-/* Set the network for the rings that this OS thread opens from now on; with NULL an open fails.
- * Returns the network that was set before. */
+/* Set in which network the rings are that this OS thread opens from now on; with NULL an open
+ * fails. Returns the network that was set before. */
 domi_net *domi_net_open_rings_in(domi_net *net);
 
-/* True if an enter that waits would return now, because there is a completion or an operation can
- * complete. */
+/* True if an enter of this ring that waits would return now, because it has a completion or an
+ * operation can complete. */
 bool domi_net_ring_is_due(const void *ring);
 
-/* End the enter in which a thread has slept, and show the operations that can complete now. */
+/* End the enter in which a simulated thread has slept, and show the operations that can complete
+ * now. */
 void domi_net_ring_end_sleep(void *ring);
 
 extern const domi_backend domi_backend_net;

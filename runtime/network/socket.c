@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define TABLE_FIRST 64u /* number of descriptors for which the first table has room */
+#define TABLE_FIRST 64u /* number of descriptors for which the network's first table has room */
 
 domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family)
 {
@@ -29,7 +29,7 @@ domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family)
     return socket;
 }
 
-static bool grow_table(domi_net *net)
+static bool grow_table_of_descriptors(domi_net *net)
 {
     uint32_t capacity = net->socket_capacity != 0 ? net->socket_capacity * 2 : TABLE_FIRST;
     domi_net_socket **sockets = domi_memory_new(capacity * sizeof(domi_net_socket *));
@@ -49,7 +49,7 @@ int domi_net_socket_add_descriptor(domi_net_socket *socket)
     domi_net *net = socket->net;
     uint32_t at = 0;
 
-    if (net->socket_count == net->socket_capacity && !grow_table(net))
+    if (net->socket_count == net->socket_capacity && !grow_table_of_descriptors(net))
         return -ENOMEM;
     while (net->sockets[at] != NULL)
         at++;

@@ -1,5 +1,5 @@
-/* The calls on sockets that io makes. Each does what the system call of its name does, as far as io
- * relies on that. */
+/* The calls on sockets that io makes, for the simulated network. Each does what the system call
+ * of its name does, as far as io relies on that. */
 #include "runtime/network/parts.h"
 
 #include "base/check.h"
@@ -14,19 +14,21 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define TYPE_MASK 0xf /* bits of a socket's type, without flags such as SOCK_NONBLOCK */
+/* bits of the argument `type` of socket(2) that are the type itself, without flags such as
+ * SOCK_NONBLOCK */
+#define TYPE_MASK 0xf
 
 static domi_net *get_network_of_ring(void *ring)
 {
     return ((domi_net_ring *)ring)->net;
 }
 
-static domi_net_socket *find_socket(void *ring, int fd)
+static domi_net_socket *find_socket_of_ring(void *ring, int fd)
 {
     return domi_net_socket_find(get_network_of_ring(ring), fd);
 }
 
-static domus_endpoint read_endpoint(const struct sockaddr *address, socklen_t size)
+static domus_endpoint endpoint_of_sockaddr(const struct sockaddr *address, socklen_t size)
 {
     struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
     domus_endpoint endpoint;
@@ -36,7 +38,7 @@ static domus_endpoint read_endpoint(const struct sockaddr *address, socklen_t si
     return endpoint;
 }
 
-static int net_socket(void *ring, int family, int type)
+static int net_make_socket(void *ring, int family, int type)
 {
     domi_net *net = get_network_of_ring(ring);
     int result = domi_net_draw_socket_failure(net);
@@ -58,10 +60,10 @@ static int net_socket(void *ring, int family, int type)
     return result;
 }
 
-static int net_bind(void *ring, int fd, const struct sockaddr *address, socklen_t size)
+static int net_bind_socket(void *ring, int fd, const struct sockaddr *address, socklen_t size)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
-    domus_endpoint at = read_endpoint(address, size);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
+    domus_endpoint at = endpoint_of_sockaddr(address, size);
 
     if (socket == NULL)
         return -EBADF;
@@ -70,14 +72,14 @@ static int net_bind(void *ring, int fd, const struct sockaddr *address, socklen_
     return domi_net_bind(socket, &at);
 }
 
-static int net_listen(void *ring, int fd, int backlog)
+static int net_listen_on_socket(void *ring, int fd, int backlog)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
 
     return socket != NULL ? domi_net_socket_listen(socket, backlog) : -EBADF;
 }
 
-/* Reset the connection of a socket, which can then be used like a new one. */
+/* Reset the connection of a stream socket, which can then be used like a new one. */
 static int disconnect_socket(domi_net_socket *socket)
 {
     domi_net_connection *connection = socket->connection;
@@ -94,13 +96,13 @@ static int disconnect_socket(domi_net_socket *socket)
     return 0;
 }
 
-static int net_connect(void *ring, int fd, const struct sockaddr *address, socklen_t size)
+static int net_connect_socket(void *ring, int fd, const struct sockaddr *address, socklen_t size)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
-    domus_endpoint to = read_endpoint(address, size);
+    domus_endpoint to = endpoint_of_sockaddr(address, size);
     if (socket->state == DOMI_NET_DATAGRAMS)
         return domi_net_datagram_connect(socket, &to);
     if (address->sa_family == AF_UNSPEC)
@@ -109,9 +111,9 @@ static int net_connect(void *ring, int fd, const struct sockaddr *address, sockl
     return result == 0 && socket->state == DOMI_NET_CONNECTING ? -EINPROGRESS : result;
 }
 
-static int net_accept(void *ring, int listener_fd)
+static int net_accept_connection(void *ring, int listener_fd)
 {
-    domi_net_socket *listener = find_socket(ring, listener_fd);
+    domi_net_socket *listener = find_socket_of_ring(ring, listener_fd);
 
     if (listener == NULL || listener->state != DOMI_NET_LISTENING)
         return -EINVAL;
@@ -121,9 +123,9 @@ static int net_accept(void *ring, int listener_fd)
     return result == 0 ? domi_net_socket_add_descriptor(domi_net_socket_accept(listener)) : result;
 }
 
-static int net_shutdown(void *ring, int fd, int how)
+static int net_shutdown_socket(void *ring, int fd, int how)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -144,11 +146,11 @@ static int net_shutdown(void *ring, int fd, int how)
     return 0;
 }
 
-/* Close a descriptor. The check makes sure that no operation on it is in flight, or its completion
- * would reach the socket that gets the same descriptor next. */
-static int net_close(void *ring, int fd)
+/* Close a descriptor of a socket. The check makes sure that no operation on it is in flight, or its
+ * completion would reach the socket that gets the same descriptor next. */
+static int net_close_descriptor(void *ring, int fd)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -160,8 +162,8 @@ static int net_close(void *ring, int fd)
 
 /* --- socket options -------------------------------------------------------------------------- */
 
-/* Get the peer's name for SO_PEERNAME. Returns -EINVAL, as the kernel does, if more bytes are asked
- * for than the name has. */
+/* Get the name of a socket's peer, as SO_PEERNAME tells it. Returns -EINVAL, as the kernel does, if
+ * more bytes are asked for than the name has. */
 static int get_peer_name(const domi_net_socket *socket, void *value, socklen_t size)
 {
     struct sockaddr_storage address = {.ss_family = socket->local.family};
@@ -170,7 +172,8 @@ static int get_peer_name(const domi_net_socket *socket, void *value, socklen_t s
         return -ENOTCONN;
     int length = domi_endpoint_to_socket(&socket->connection->ends[!socket->side], &address);
     if (length < 0)
-        length = sizeof address.ss_family; /* a Unix socket without a name */
+        /* the name of a Unix socket without a name is only its family */
+        length = sizeof address.ss_family;
     address.ss_family = socket->local.family;
     if ((socklen_t)length < size)
         return -EINVAL;
@@ -178,8 +181,8 @@ static int get_peer_name(const domi_net_socket *socket, void *value, socklen_t s
     return 0;
 }
 
-/* For a listener `tcpi_unacked` is the number of connections that wait to be accepted, as in
- * Linux. */
+/* Fill the part of TCP_INFO that io reads. For a listener `tcpi_unacked` is the number of
+ * connections that wait to be accepted, as in Linux. */
 static int get_tcp_info(const domi_net_socket *socket, void *value, socklen_t *size)
 {
     struct tcp_info info = {.tcpi_unacked = socket->waiting_count};
@@ -192,8 +195,8 @@ static int get_tcp_info(const domi_net_socket *socket, void *value, socklen_t *s
     return 0;
 }
 
-/* Fill the figures of SO_MEMINFO; only the number of dropped datagrams is simulated. */
-static int get_so_meminfo(const domi_net_socket *socket, void *value, socklen_t *size)
+/* Fill the figures that SO_MEMINFO tells; only the number of dropped datagrams is simulated. */
+static int fill_socket_memory_info(const domi_net_socket *socket, void *value, socklen_t *size)
 {
     const uint32_t figures[SK_MEMINFO_VARS] = {[SK_MEMINFO_DROPS] = socket->mail.dropped};
 
@@ -203,9 +206,10 @@ static int get_so_meminfo(const domi_net_socket *socket, void *value, socklen_t 
     return 0;
 }
 
-static int net_get_option(void *ring, int fd, int level, int name, void *value, socklen_t *size)
+static int net_get_socket_option(void *ring, int fd, int level, int name, void *value,
+                                 socklen_t *size)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
     int number = 0;
 
     if (socket == NULL)
@@ -215,7 +219,7 @@ static int net_get_option(void *ring, int fd, int level, int name, void *value, 
     if (level == SOL_SOCKET && name == SO_PEERNAME)
         return get_peer_name(socket, value, *size);
     if (level == SOL_SOCKET && name == SO_MEMINFO)
-        return get_so_meminfo(socket, value, size);
+        return fill_socket_memory_info(socket, value, size);
     if (level == SOL_SOCKET && name == SO_ERROR)
         number = domi_net_socket_take_error(socket);
     else if (level == SOL_SOCKET && name == SO_DOMAIN)
@@ -257,11 +261,11 @@ static void set_socket_option(domi_net_socket *socket, int name, const void *val
     }
 }
 
-/* Options without an effect in the simulation are accepted. */
-static int net_set_option(void *ring, int fd, int level, int name, const void *value,
-                          socklen_t size)
+/* Set an option of a socket. Options that have no effect in the simulation are accepted. */
+static int net_set_socket_option(void *ring, int fd, int level, int name, const void *value,
+                                 socklen_t size)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -273,9 +277,9 @@ static int net_set_option(void *ring, int fd, int level, int name, const void *v
     return 0;
 }
 
-static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
+static int net_ioctl_on_socket(void *ring, int fd, unsigned long request, int *ret_value)
 {
-    const domi_net_socket *socket = find_socket(ring, fd);
+    const domi_net_socket *socket = find_socket_of_ring(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -290,7 +294,7 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
     if (request == FIONREAD) {
         *ret_value = (int)domi_net_pipe_count_readable(in);
     } else if (request == SIOCOUTQ) {
-        /* the end of the stream, while it is on its way, counts as one byte */
+        /* as in the kernel, the end of the stream counts as one byte while it is on its way */
         bool has_end = socket->local.family != AF_UNIX && out->is_finished && !out->end_arrived;
         *ret_value = socket->is_dead ? 0 : (int)(out->tail - out->arrived) + has_end;
     } else {
@@ -299,7 +303,7 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
     return 0;
 }
 
-/* Returns the address of the socket's peer; NULL: the socket is not connected. */
+/* Returns the address of the peer to which a socket is connected; NULL: it is not connected. */
 static const domus_endpoint *get_peer_endpoint(const domi_net_socket *socket)
 {
     if (socket->state == DOMI_NET_DATAGRAMS)
@@ -309,10 +313,10 @@ static const domus_endpoint *get_peer_endpoint(const domi_net_socket *socket)
     return &socket->connection->ends[!socket->side];
 }
 
-static int net_get_address(void *ring, int fd, bool is_peer, struct sockaddr *address,
-                           socklen_t *size)
+static int net_get_socket_address(void *ring, int fd, bool is_peer, struct sockaddr *address,
+                                  socklen_t *size)
 {
-    const domi_net_socket *socket = find_socket(ring, fd);
+    const domi_net_socket *socket = find_socket_of_ring(ring, fd);
     struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
 
     if (socket == NULL)
@@ -322,7 +326,8 @@ static int net_get_address(void *ring, int fd, bool is_peer, struct sockaddr *ad
         return -ENOTCONN;
     int length = domi_endpoint_to_socket(named, &storage);
     if (length < 0)
-        length = sizeof storage.ss_family; /* a Unix socket without a name */
+        /* the name of a Unix socket without a name is only its family */
+        length = sizeof storage.ss_family;
     storage.ss_family = socket->local.family;
     memcpy(address, &storage, (socklen_t)length < *size ? (socklen_t)length : *size);
     *size = (socklen_t)length;
@@ -331,7 +336,7 @@ static int net_get_address(void *ring, int fd, bool is_peer, struct sockaddr *ad
 
 /* --- waking a thread ------------------------------------------------------------------------- */
 
-static int net_open_wake(void *ring)
+static int net_open_wake_descriptor(void *ring)
 {
     domi_net_socket *socket = domi_net_socket_new(get_network_of_ring(ring), AF_UNSPEC);
 
@@ -344,40 +349,42 @@ static int net_open_wake(void *ring)
     return result;
 }
 
-static void net_wake(void *ring, int fd)
+static void net_wake_by_descriptor(void *ring, int fd)
 {
-    domi_net_socket *socket = find_socket(ring, fd);
+    domi_net_socket *socket = find_socket_of_ring(ring, fd);
 
     socket->wakes++;
     domi_net_socket_notify_change(socket);
 }
 
-/* Return at once: the test kit itself knows when a thread sleeps and when it is woken. */
+/* Does not wait for a wake-up, but returns at once: the test kit itself knows when a thread sleeps
+ * and when it is woken. */
 static void net_wait_for_wake(void *ring, int fd, uint64_t timeout_ns)
 {
     (void)ring, (void)fd, (void)timeout_ns;
 }
 
-/* Return at once: a refused enter is tried again in the next step, and waiting takes no time. */
-static void net_pause(void *ring, uint64_t ns)
+/* Does not pause, but returns at once: a refused enter is tried again in the next step, and waiting
+ * would take no simulated time. */
+static void net_pause_without_waiting(void *ring, uint64_t ns)
 {
     (void)ring, (void)ns;
 }
 
 const domi_sockets domi_net_sockets = {
-    .socket = net_socket,
-    .bind = net_bind,
-    .listen = net_listen,
-    .connect = net_connect,
-    .accept = net_accept,
-    .shutdown = net_shutdown,
-    .close = net_close,
-    .option_get = net_get_option,
-    .option_set = net_set_option,
-    .ioctl = net_ioctl,
-    .address = net_get_address,
-    .wake_open = net_open_wake,
-    .wake = net_wake,
+    .socket = net_make_socket,
+    .bind = net_bind_socket,
+    .listen = net_listen_on_socket,
+    .connect = net_connect_socket,
+    .accept = net_accept_connection,
+    .shutdown = net_shutdown_socket,
+    .close = net_close_descriptor,
+    .option_get = net_get_socket_option,
+    .option_set = net_set_socket_option,
+    .ioctl = net_ioctl_on_socket,
+    .address = net_get_socket_address,
+    .wake_open = net_open_wake_descriptor,
+    .wake = net_wake_by_descriptor,
     .wake_wait = net_wait_for_wake,
-    .pause = net_pause,
+    .pause = net_pause_without_waiting,
 };

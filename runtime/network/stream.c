@@ -1,4 +1,4 @@
-/* Calls that programs make on sockets of the network (parts.h). */
+/* The calls that programs make on stream sockets of the simulated network (parts.h). */
 #include "runtime/network/parts.h"
 
 #include "base/check.h"
@@ -11,7 +11,7 @@ static void close_and_free_socket(domi_net_socket *socket)
     if (socket->connection != NULL)
         domi_net_close_side(socket->connection, socket->side);
     socket->connection = NULL;
-    /* a closed socket gives up its name, so no connect or datagram finds it */
+    /* a closed socket gives up its name, so that no connect or datagram finds it any more */
     domi_net_unbind(socket);
     if (socket->state == DOMI_NET_DATAGRAMS)
         domi_net_datagram_notify_senders(socket);
@@ -75,8 +75,8 @@ int domi_net_socket_take_error(domi_net_socket *socket)
     return error;
 }
 
-/* Returns the pipe whose bytes go to this socket, or come from it; NULL if the socket has no
- * connection. */
+/* Returns the pipe whose bytes go to this socket; NULL if the socket has no connection. The next
+ * function returns the pipe of the bytes that come from it. */
 static domi_net_pipe *get_pipe_to_socket(const domi_net_socket *socket)
 {
     return socket->connection != NULL ? &socket->connection->pipes[socket->side] : NULL;
@@ -97,7 +97,8 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
 
         domi_net_pipe_receive(in, data, count);
         socket->net->totals.received += count;
-        /* the reader has made room, so waiting bytes can leave */
+        /* the reader has made room in the receive buffer, so bytes that wait at the sender can
+         * leave */
         domi_net_send_waiting(socket->connection, socket->side);
         return (int)count;
     }
@@ -107,12 +108,13 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
         return 0;
     if (socket->state != DOMI_NET_CONNECTED)
         return socket->state == DOMI_NET_CONNECTING ? -EAGAIN : -ENOTCONN;
-    DOMI_CHECK(in != NULL); /* a socket in the state CONNECTED has a connection */
+    /* the pipe exists, because a socket in the state CONNECTED has a connection */
+    DOMI_CHECK(in != NULL);
     return in->end_arrived ? 0 : -EAGAIN;
 }
 
-/* True if the peer of a Unix socket has stopped reading or has closed, so that nobody can read what
- * is sent. */
+/* True if the peer of a Unix socket has stopped reading or has closed, so that nobody would read
+ * what is sent. */
 static bool has_peer_stopped_reading(const domi_net_socket *socket, const domi_net_pipe *out)
 {
     return socket->local.family == AF_UNIX &&

@@ -9,14 +9,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* bytes for the crash handler, far more than it needs; untouched pages take no memory */
+/* bytes of an alternate stack for the crash handler, far more than it needs; untouched pages
+ * take no memory */
 #define HANDLER_BYTES 65536u
 
 static atomic_bool are_wanted;
 
-/* Returns the size of an alternate stack. The kernel stores the registers of the CPU there, too,
- * and AT_MINSIGSTKSZ tells how many bytes these take. */
-static size_t get_stack_size(size_t page)
+/* Returns the size of an alternate stack for signals. The kernel also stores the registers of
+ * the CPU on it, and AT_MINSIGSTKSZ tells how many bytes these take. */
+static size_t size_of_alternate_stack(size_t page)
 {
     unsigned long least = getauxval(AT_MINSIGSTKSZ);
     size_t bytes = HANDLER_BYTES + (least > 0 ? (size_t)least : (size_t)MINSIGSTKSZ);
@@ -27,7 +28,7 @@ static size_t get_stack_size(size_t page)
 void domi_alternate_stack_begin(domi_alternate_stack *stack)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t bytes = page + get_stack_size(page);
+    size_t bytes = page + size_of_alternate_stack(page);
     stack_t now;
 
     *stack = (domi_alternate_stack){NULL, 0};
@@ -47,7 +48,7 @@ void domi_alternate_stack_begin(domi_alternate_stack *stack)
 
 void domi_alternate_stacks_want(void)
 {
-    /* Relaxed: the threads that read the flag are made later. */
+    /* Relaxed: the threads that read `are_wanted` are made later. */
     atomic_store_explicit(&are_wanted, true, memory_order_relaxed);
 }
 

@@ -15,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Most bytes that are read of /proc/self/cgroup, which has one line for each controller. */
+/* Most bytes that are read of /proc/self/cgroup, which has a line for each controller. */
 #define CGROUP_FILE_BYTES 16384
 
-/* Read as much of a file as fits, and end it with a NUL. Returns false if there is
- * nothing to read. */
-static bool read_text(const char *path, char *ret_text, size_t size)
+/* Read as much of a file as fits into `ret_text`, and end the text with a NUL. Returns false if
+ * the file cannot be read or is empty. */
+static bool read_file_as_text(const char *path, char *ret_text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t length = 0;
@@ -45,7 +45,7 @@ bool domi_cgroup_read(const char *directory, const char *name, char *ret_text, s
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/%s", directory, name);
 
-    return length > 0 && (size_t)length < sizeof path && read_text(path, ret_text, size);
+    return length > 0 && (size_t)length < sizeof path && read_file_as_text(path, ret_text, size);
 }
 
 bool domi_cgroup_read_number(const char **text, char after, uint64_t *ret_value)
@@ -53,7 +53,9 @@ bool domi_cgroup_read_number(const char **text, char after, uint64_t *ret_value)
     char *end;
 
     if (**text < '0' || **text > '9')
-        return false; /* strtoull would also accept blanks and signs */
+        /* the first character must be a digit, because strtoull would accept blanks and signs in
+         * front of the number */
+        return false;
     errno = 0;
     *ret_value = strtoull(*text, &end, 10);
     if (errno != 0 || *end != after)
@@ -62,9 +64,9 @@ bool domi_cgroup_read_number(const char **text, char after, uint64_t *ret_value)
     return true;
 }
 
-/* Call `visit` for the directory `path` below the mount point, and for each directory above it up
- * to the mount point. Inside a container `path` may be a path of the host; then only the mount
- * point itself exists. */
+/* Call `visit` for the cgroup's directory `path` below the mount point, and for each directory
+ * above it up to the mount point. Inside a container `path` may be a path of the host; then only
+ * the mount point itself exists. */
 static void visit_directories_upwards(const domi_cgroup_walk *walk, int version, const char *mount,
                                       const char *path)
 {
@@ -74,8 +76,8 @@ static void visit_directories_upwards(const domi_cgroup_walk *walk, int version,
     if (formatted < 0 || (size_t)formatted >= sizeof directory)
         return;
 
-    /* A path with ".." is that of a cgroup outside our namespace. It does not exist below the mount
-     * point, so only the mount point is visited. */
+    /* A path with ".." is that of a cgroup outside of this process's cgroup namespace. It does
+     * not exist below the mount point, so only the mount point is visited. */
     size_t base = (size_t)formatted;
     size_t length = base;
     if (path[0] == '/' && strstr(path, "/..") == NULL && base + strlen(path) < sizeof directory) {
@@ -89,12 +91,13 @@ static void visit_directories_upwards(const domi_cgroup_walk *walk, int version,
             return;
         do
             length--;
-        while (directory[length] != '/'); /* the loop ends, because a '/' follows the mount point */
+        /* the loop ends at the latest at the '/' that follows the mount point */
+        while (directory[length] != '/');
         directory[length] = '\0';
     }
 }
 
-static bool is_controller_in_list(const char *controllers, const char *controller)
+static bool is_cgroup_controller_in_list(const char *controllers, const char *controller)
 {
     const char *at = controllers;
 
@@ -108,8 +111,8 @@ static bool is_controller_in_list(const char *controllers, const char *controlle
     }
 }
 
-/* Visit the directories that a line of /proc/self/cgroup may mean. The line is
- * "number:controllers:path"; that of version 2 names no controllers. */
+/* Visit the directories that a line of /proc/self/cgroup may mean. A line is
+ * "number:controllers:path"; the line of version 2 names no controllers. */
 static void visit_directories_of_line(const domi_cgroup_walk *walk, char *line)
 {
     char *controllers = strchr(line, ':');
@@ -124,7 +127,7 @@ static void visit_directories_of_line(const domi_cgroup_walk *walk, char *line)
     if (controllers[0] == '\0') {
         visit_directories_upwards(walk, 2, "", path);
         visit_directories_upwards(walk, 2, "/unified", path);
-    } else if (is_controller_in_list(controllers, walk->controller)) {
+    } else if (is_cgroup_controller_in_list(controllers, walk->controller)) {
         int length = snprintf(mount, sizeof mount, "/%s", walk->controller);
         if (length > 0 && (size_t)length < sizeof mount)
             visit_directories_upwards(walk, 1, mount, path);
@@ -143,9 +146,9 @@ void domi_cgroup_visit(const domi_cgroup_walk *walk)
 
     if (length < 0 || (size_t)length >= sizeof path)
         return;
-    /* Without /proc, the mounted cgroup is taken for that of this process, as it is in most
+    /* If /proc is missing, the mounted cgroup is taken for that of this process, as it is in most
      * containers. */
-    if (!read_text(path, text, sizeof text))
+    if (!read_file_as_text(path, text, sizeof text))
         snprintf(text, sizeof text, "0::/\n1:%s:/\n", walk->controller);
 
     char *rest = NULL;

@@ -11,23 +11,23 @@
 #include <stdint.h>
 
 typedef struct domi_cgroup_walk {
-    const char *root;       /* prefix of `/proc` and `/sys`; "" in production */
-    const char *controller; /* name of the controller in version 1: "cpu", "memory" */
-    /* Called for each directory that may be a cgroup of this process: first its own, then those
-     * above it, up to the mount point. Some of them do not exist. */
-    /* callback for each directory */
+    const char *root;       /* directory that is put before `/proc` and `/sys`; "" in production */
+    const char *controller; /* name of the cgroup controller in version 1: "cpu" or "memory" */
+    /* Called for each directory that may be a cgroup of this process: first the process's own
+     * cgroup, then the cgroups above, up to the mount point. Some of these directories do not
+     * exist. */
     void (*visit)(const char *directory, int version, void *context);
-    void *context; /* argument of `visit` */
+    void *context; /* argument that the function `visit` gets */
 } domi_cgroup_walk;
 
 void domi_cgroup_visit(const domi_cgroup_walk *walk);
 
-/* Read as much of a file in `directory` as fits, and end it with a NUL. Returns false if there is
- * nothing to read. */
+/* Read as much of the file `name` in a cgroup's directory as fits into `ret_text`, and end the
+ * text with a NUL. Returns false if the file cannot be read or is empty. */
 bool domi_cgroup_read(const char *directory, const char *name, char *ret_text, size_t size);
 
-/* Read the whole number at `*text`, which must stand before the character `after`, and move `*text`
- * behind both. Returns false if there is no such number. */
+/* Read the whole number that `*text` begins with, and that the character `after` must follow, and
+ * move `*text` behind both. Returns false if there is no such number. */
 bool domi_cgroup_read_number(const char **text, char after, uint64_t *ret_value);
 
 #endif

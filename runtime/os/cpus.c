@@ -16,12 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One more than the largest id of a CPU; no configuration of Linux has more CPUs. An id fits into
- * 16 bits. */
+/* One more than the largest id that a CPU may have; no configuration of Linux has more CPUs. An id
+ * fits into 16 bits. */
 #define CPU_IDS_MAX 8192
 
 struct cpu_mask {
-    /* bits for all CPUs that the kernel may have */
+    /* a bit for each id that a CPU may have */
     cpu_set_t sets[CPU_IDS_MAX / CPU_SETSIZE];
 };
 
@@ -30,15 +30,19 @@ static bool is_cpu_in_mask(const struct cpu_mask *mask, unsigned cpu)
     return CPU_ISSET_S(cpu, sizeof mask->sets, mask->sets);
 }
 
-/* Read the CPU number at `*list`, and move `*list` behind it. */
+/* Read the number of a CPU at `*list`, and move `*list` behind it. Returns false if there is
+ * none. */
 static bool read_cpu_number(const char **list, unsigned *ret_cpu)
 {
     char *end;
 
     if (**list < '0' || **list > '9')
-        return false; /* strtoul would also accept blanks and signs */
+        /* the first character must be a digit, because strtoul would accept blanks and signs in
+         * front of the number */
+        return false;
 
-    /* strtoul returns ULONG_MAX for a number out of range */
+    /* strtoul returns ULONG_MAX for a number that is too great, so such a number is refused as
+     * too great an id */
     unsigned long cpu = strtoul(*list, &end, 10);
     if (cpu >= CPU_IDS_MAX)
         return false;
@@ -47,8 +51,8 @@ static bool read_cpu_number(const char **list, unsigned *ret_cpu)
     return true;
 }
 
-/* Read the next "a" or "a-b" of a list, and the comma behind it. Returns false if this is
- * malformed, or if nothing follows the comma. */
+/* Read the next "a" or "a-b" of a list of CPUs, and the comma behind it. Returns false if that
+ * is malformed, or if nothing follows the comma. */
 static bool read_cpu_range(const char **list, unsigned *ret_first, unsigned *ret_last)
 {
     if (!read_cpu_number(list, ret_first))
@@ -67,9 +71,9 @@ static bool read_cpu_range(const char **list, unsigned *ret_first, unsigned *ret
     return **list != '\0';
 }
 
-/* Count the CPUs of a list, and write them to `ret_cpu` unless it is NULL. Returns -EINVAL if the
- * list is malformed or names more than `cpu_max`. */
-static int count_or_read_cpus(const char *list, uint16_t *ret_cpu, size_t cpu_max)
+/* Count the CPUs of a list, and write their ids to `ret_cpu` unless it is NULL. Returns the
+ * number; -EINVAL if the list is malformed or names more than `cpu_max` CPUs. */
+static int count_or_read_cpus_of_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
 {
     struct cpu_mask seen = {0};
     size_t count = 0;
@@ -93,16 +97,16 @@ static int count_or_read_cpus(const char *list, uint16_t *ret_cpu, size_t cpu_ma
     return (int)count;
 }
 
-/* Read the affinity mask. Returns 0; -EPERM, -EACCES or -ENOSYS if a filter refuses the system
- * call. */
-static int read_affinity(struct cpu_mask *ret_mask)
+/* Read which CPUs this process may use (its affinity mask). Returns 0; -EPERM, -EACCES or
+ * -ENOSYS if a system call filter refuses the call. */
+static int read_affinity_mask(struct cpu_mask *ret_mask)
 {
     return sched_getaffinity(0, sizeof ret_mask->sets, ret_mask->sets) < 0 ? -errno : 0;
 }
 
-/* Choose CPUs without an affinity mask. Threads are not pinned, and all CPUs of the machine are
- * counted as usable. A configured list of CPUs cannot be checked, so it is an error. Returns 0;
- * `failure`. */
+/* Choose CPUs although the kernel does not tell the affinity mask, with the errno `failure`.
+ * Threads are then not pinned, and all CPUs of the machine count as usable. A configured list of
+ * CPUs cannot be checked, so with one this returns `failure`; else 0. */
 static int choose_cpus_without_affinity(domi_cpus *cpus, bool is_list, int failure, char *error,
                                         size_t error_size)
 {
@@ -124,8 +128,8 @@ static int choose_cpus_without_affinity(domi_cpus *cpus, bool is_list, int failu
     return 0;
 }
 
-/* Add the numbers of the usable CPUs to the list. */
-static void add_usable_cpus(domi_cpus *cpus, const struct cpu_mask *usable)
+/* Append the ids of all usable CPUs to the CPUs to which threads are pinned. */
+static void append_usable_cpus(domi_cpus *cpus, const struct cpu_mask *usable)
 {
     for (unsigned cpu = 0; cpu < CPU_IDS_MAX && cpus->count < DOMI_CPUS_MAX; cpu++)
         if (is_cpu_in_mask(usable, cpu))
@@ -156,12 +160,13 @@ static int read_configured_cpus(domi_cpus *cpus, const struct cpu_mask *usable, 
     return 0;
 }
 
-/* Number of CPUs from which on a spinning thread does not hinder the kernel and other threads. */
+/* Number of CPUs of a machine from which on a spinning thread does not hinder the kernel and
+ * other threads. */
 #define FEW_CPUS 8u
 
-/* Append to an existing warning that there are more threads than the quota allows; both share the
- * only line. */
-static void warn_of_quota_too(domi_cpus *cpus)
+/* Append to a warning that exists already that there are more threads than the quota allows; the
+ * two share the only line for warnings. */
+static void append_warning_of_quota(domi_cpus *cpus)
 {
     size_t said = strlen(cpus->warning);
 
@@ -171,9 +176,9 @@ static void warn_of_quota_too(domi_cpus *cpus)
                  cpus->quota);
 }
 
-/* Choose the number of threads. `places` is the number of CPUs to which threads may be pinned, by
- * the list or by the affinity mask. */
-static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
+/* Choose how many threads there are. `places` is the number of CPUs to which threads may be
+ * pinned, by the configured list or by the affinity mask. */
+static void choose_number_of_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
 {
     uint32_t automatic = cpus->quota != 0 && cpus->quota < places ? cpus->quota : places;
 
@@ -188,7 +193,7 @@ static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t
 
     cpus->few = automatic < FEW_CPUS || cpus->threads > automatic;
     if (cpus->warning[0] != '\0')
-        warn_of_quota_too(cpus);
+        append_warning_of_quota(cpus);
     else if (cpus->threads > places)
         snprintf(cpus->warning, sizeof cpus->warning,
                  "system.threads is %u, but CPUs to run on are %u: more threads than CPUs cost "
@@ -208,19 +213,19 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
     domi_cpus cpus = {0};
     struct cpu_mask usable = {0};
     bool is_list = strcmp(list, "auto") != 0 && strcmp(list, "none") != 0;
-    int failure = read_affinity(&usable);
+    int failure = read_affinity_mask(&usable);
 
     if (failure != 0)
         failure = choose_cpus_without_affinity(&cpus, is_list, failure, error, error_size);
     else if (!is_list)
-        add_usable_cpus(&cpus, &usable);
+        append_usable_cpus(&cpus, &usable);
     else
         failure = read_configured_cpus(&cpus, &usable, list, error, error_size);
     if (failure != 0)
         return failure;
 
     cpus.quota = domi_quota_cpus(root);
-    choose_threads(&cpus, config, cpus.count);
+    choose_number_of_threads(&cpus, config, cpus.count);
     if (cpus.is_unpinned || strcmp(list, "none") == 0)
         cpus.count = 0;
     *ret_cpus = cpus;
@@ -229,7 +234,7 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
 
 int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max)
 {
-    int count = count_or_read_cpus(list, NULL, cpu_max);
+    int count = count_or_read_cpus_of_list(list, NULL, cpu_max);
 
-    return count < 0 ? count : count_or_read_cpus(list, ret_cpu, cpu_max);
+    return count < 0 ? count : count_or_read_cpus_of_list(list, ret_cpu, cpu_max);
 }

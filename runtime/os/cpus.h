@@ -13,18 +13,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most entries in a list of CPUs; the numbers in the list may be larger. */
+/* Most entries in a list of CPUs; the ids in the list may be larger. */
 #define DOMI_CPUS_MAX 1024
 
 typedef struct domi_cpus {
-    uint32_t threads; /* number of threads to start */
-    uint32_t count;   /* number of entries in `cpu`; 0: threads are not pinned */
-    uint32_t quota;   /* number of CPUs that the cgroup's quota allows, rounded up; 0: no quota */
-    /* there are so few CPUs that a spinning thread would hinder the others */
+    uint32_t threads; /* number of threads that the system starts */
+    /* number of entries in `cpu` to which threads are pinned; 0: threads are not pinned */
+    uint32_t count;
+    uint32_t quota; /* number of CPUs that the cgroup's quota allows, rounded up; 0: no quota */
+    /* true: the machine has so few CPUs that a spinning thread would hinder the others */
     bool few;
-    bool is_unpinned; /* threads are not pinned, because the kernel does not tell the usable CPUs */
-    uint16_t cpu[DOMI_CPUS_MAX]; /* ids of the CPUs; thread i is pinned to cpu[i % count] */
-    /* one line for the program to print, such as "more threads than CPUs"; "": no warning */
+    /* true: threads are not pinned, because the kernel does not tell the usable CPUs */
+    bool is_unpinned;
+    /* ids of the CPUs to which threads are pinned: thread i is pinned to cpu[i % count] */
+    uint16_t cpu[DOMI_CPUS_MAX];
+    /* warning for the program to print, one line such as "more threads than CPUs"; "": no
+     * warning */
     char warning[256];
 } domi_cpus;
 
@@ -37,8 +41,8 @@ typedef struct domi_cpus {
 int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *ret_cpus, char *error,
                      size_t error_size);
 
-/* Read a list of CPUs such as "8,0-3" into `ret_cpu`, in its order; duplicates are ignored. Returns
- * how many CPUs the list names; -EINVAL. */
+/* Read a list of CPUs such as "8,0-3" into `ret_cpu`, in the order of the list; a CPU that is
+ * named again is ignored. Returns how many CPUs the list names; -EINVAL. */
 int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max);
 
 #endif

@@ -16,7 +16,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define TRIES_MAX  16 /* most tries to look up a path while something is renamed */
+/* most tries to look up a path beneath a directory while something is renamed */
+#define TRIES_MAX  16
 #define LIST_BYTES 8192u
 
 #define NS_OF_SECOND INT64_C(1000000000)
@@ -33,8 +34,8 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how)
 {
     long fd = -1;
 
-    /* -EAGAIN: something was renamed while the kernel checked that the path stays beneath the
-     * directory */
+    /* tried again on -EAGAIN: something was renamed while the kernel checked that the path stays
+     * beneath the directory */
     for (int tries = 0; tries < TRIES_MAX && fd < 0; tries++) {
         fd = syscall(SYS_openat2, directory, path, how, sizeof *how);
         if (fd < 0 && errno == ENOSYS)
@@ -79,7 +80,8 @@ int domi_disk_stat_now(int fd, domus_file_status *ret_status)
 
 void domi_disk_close(int fd)
 {
-    (void)close(fd); /* the descriptor is closed even if close(2) fails */
+    /* an error is ignored, because close(2) closes the descriptor even if it fails */
+    (void)close(fd);
 }
 
 /* --- reading and writing ---------------------------------------------------------------------- */
@@ -160,22 +162,22 @@ int domi_disk_stat(int fd, domus_file_status *ret_status)
 
 /* --- names of files --------------------------------------------------------------------------- */
 
-/* The directory and the last part of a name. */
+/* A name of a file, split into the open directory and the last part of the path. */
 typedef struct place {
     int directory;
     const char *last;
-    bool opened; /* split_name() has opened the directory, which has to be closed */
+    bool opened; /* true: split_name_of_file() has opened the directory, so it has to be closed */
 } place;
 
-static void close_split_name(const place *left)
+static void close_directory_of_split_name(const place *left)
 {
     if (left->opened)
         domi_disk_close(left->directory);
 }
 
-/* Split a name into its directory and its last part. Returns 0; -EINVAL if the last part is no name
- * of a file; another negative errno. */
-static int split_name(domi_disk_name name, place *ret_place)
+/* Split the name of a file into its open directory and its last part. Returns 0; -EINVAL if the
+ * last part cannot be the name of a file; another negative errno. */
+static int split_name_of_file(domi_disk_name name, place *ret_place)
 {
     const struct open_how how = {
         .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -208,30 +210,31 @@ static int split_name(domi_disk_name name, place *ret_place)
 int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive)
 {
     place old, new;
-    int result = split_name(from, &old);
+    int result = split_name_of_file(from, &old);
 
     if (result != 0)
         return result;
-    result = split_name(to, &new);
+    result = split_name_of_file(to, &new);
     if (result != 0) {
-        close_split_name(&old);
+        close_directory_of_split_name(&old);
         return result;
     }
     if (renameat2(old.directory, old.last, new.directory, new.last,
                   exclusive ? RENAME_NOREPLACE : 0) != 0)
         result = -errno;
-    close_split_name(&new);
-    close_split_name(&old);
+    close_directory_of_split_name(&new);
+    close_directory_of_split_name(&old);
     return result;
 }
 
-/* Link by the descriptor's name in /proc, which needs no capability; linkat(2) with AT_EMPTY_PATH
- * needs one before Linux 6.10, and is used only where there is no /proc. */
+/* Link an open file under a name by the descriptor's name in /proc, which needs no capability.
+ * Where there is no /proc, linkat(2) with AT_EMPTY_PATH is used, which needs one before Linux
+ * 6.10. */
 int domi_disk_link(int fd, domi_disk_name to)
 {
     char link[sizeof "/proc/self/fd/" + 10];
     place new;
-    int result = split_name(to, &new);
+    int result = split_name_of_file(to, &new);
 
     if (result != 0)
         return result;
@@ -240,42 +243,42 @@ int domi_disk_link(int fd, domi_disk_name to)
         result = -errno;
     if (result == -ENOENT && access("/proc/self/fd", F_OK) != 0)
         result = linkat(fd, "", new.directory, new.last, AT_EMPTY_PATH) == 0 ? 0 : -errno;
-    close_split_name(&new);
+    close_directory_of_split_name(&new);
     return result;
 }
 
 int domi_disk_remove(domi_disk_name name, bool is_directory)
 {
     place old;
-    int result = split_name(name, &old);
+    int result = split_name_of_file(name, &old);
 
     if (result != 0)
         return result;
     if (unlinkat(old.directory, old.last, is_directory ? AT_REMOVEDIR : 0) != 0)
         result = -errno;
-    close_split_name(&old);
+    close_directory_of_split_name(&old);
     return result;
 }
 
 int domi_disk_make_directory(domi_disk_name name, uint32_t mode)
 {
     place new;
-    int result = split_name(name, &new);
+    int result = split_name_of_file(name, &new);
 
     if (result != 0)
         return result;
     if (mkdirat(new.directory, new.last, mode) != 0)
         result = -errno;
-    close_split_name(&new);
+    close_directory_of_split_name(&new);
     return result;
 }
 
 /* --- listing directories ---------------------------------------------------------------------- */
 
-/* A directory entry as getdents64(2) writes it. */
+/* A directory entry, as getdents64(2) writes it. */
 typedef struct entry {
     uint64_t inode;
-    int64_t next; /* position in the directory behind this entry */
+    int64_t next; /* position in the directory behind this entry, where a listing goes on */
     uint16_t size;
     uint8_t type;
     char name[];
@@ -297,8 +300,8 @@ static domus_file_kind get_kind_of_entry(uint8_t type)
     }
 }
 
-/* Add a directory entry to the list. Returns false if the list has no room for it. */
-static bool add_entry(domi_disk_list *list, const entry *one)
+/* Add a directory entry to a list. Returns false if the list has no room for it. */
+static bool add_entry_to_list(domi_disk_list *list, const entry *one)
 {
     uint32_t length = (uint32_t)strlen(one->name) + 1;
     char *to = list->bytes + list->size;
@@ -315,9 +318,9 @@ static bool add_entry(domi_disk_list *list, const entry *one)
     return true;
 }
 
-/* Add the next entries of a directory to the list. Returns 1 if the list has room for more; 0 if it
- * has none; a negative errno. */
-static int list_entries(int fd, domi_disk_list *list)
+/* Add the next entries of a directory to a list. Returns 1 if the list has room for more; 0 if
+ * it has none; a negative errno. */
+static int add_next_entries_to_list(int fd, domi_disk_list *list)
 {
     alignas(entry) char bytes[LIST_BYTES];
     long size = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
@@ -327,7 +330,7 @@ static int list_entries(int fd, domi_disk_list *list)
     list->last = size == 0;
     for (long at = 0; at < size;) {
         const entry *one = (const entry *)(const void *)(bytes + at);
-        if (!add_entry(list, one))
+        if (!add_entry_to_list(list, one))
             return 0;
         list->position = (uint64_t)one->next;
         at += one->size;
@@ -345,7 +348,7 @@ int domi_disk_list_some(int fd, domi_disk_list *list)
     if (list->position != 0 && lseek(own, (off_t)list->position, SEEK_SET) < 0)
         result = -errno;
     while (result > 0)
-        result = list_entries(own, list);
+        result = add_next_entries_to_list(own, list);
     domi_disk_close(own);
     return result;
 }

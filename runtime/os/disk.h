@@ -11,9 +11,9 @@
 #include <linux/openat2.h>
 #include <stddef.h>
 
-/* Open a file. Returns its descriptor; with RESOLVE_CACHED -EAGAIN if the open would wait; another
- * negative errno. `how` is as for openat2(2). On a kernel without this call openat(2) is used, or,
- * if `how->resolve` is not 0, -EOPNOTSUPP is returned. */
+/* Open a file. Returns its descriptor; with RESOLVE_CACHED -EAGAIN if the open would wait for a
+ * disk; another negative errno. `how` is as for openat2(2). On a kernel without this call openat(2)
+ * is used, or, if `how->resolve` is not 0, -EOPNOTSUPP is returned. */
 int domi_disk_open(int directory, const char *path, const struct open_how *how);
 
 /* Set `ret_is_directory` to whether the descriptor is of a directory, without waiting for a disk.
@@ -26,12 +26,12 @@ int domi_disk_stat_now(int fd, domus_file_status *ret_status);
 
 void domi_disk_close(int fd);
 
-/* Read or write up to `size` bytes at a position. domi_disk_read() returns fewer only at the end of
- * the file. domi_disk_write() returns how many bytes were written, and sets `ret_error` if these
- * are not all. */
+/* Read or write up to `size` bytes of a file at a position. domi_disk_read() returns fewer only
+ * at the end of the file. domi_disk_write() returns how many bytes were written, and sets
+ * `ret_error` if these are not all. */
 int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position);
-/* Read bytes that the kernel has in memory. Returns how many were read; -EAGAIN if the kernel has
- * none. */
+/* Read the bytes of a file that the kernel has in memory. Returns how many were read; -EAGAIN if
+ * the kernel has none of them in memory. */
 int domi_disk_read_now(int fd, void *data, uint32_t size, uint64_t position);
 uint32_t domi_disk_write(int fd, const void *data, uint32_t size, uint64_t position,
                          int *ret_error);
@@ -42,13 +42,14 @@ int domi_disk_stat(int fd, domus_file_status *ret_status);
 
 /* A name of a file: a path and the directory from which it is looked up. */
 typedef struct domi_disk_name {
-    int directory; /* descriptor of the directory, or AT_FDCWD */
+    int directory; /* descriptor of the directory from which the path is looked up, or AT_FDCWD */
     const char *path;
-    bool beneath; /* the path must not lead out of the directory */
+    bool beneath; /* true: the path must not lead out of the directory */
 } domi_disk_name;
 
 int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive);
-/* Link an open file, also one without a name, under the name `to`, which must not exist yet. */
+/* Give an open file, also one without a name, the name `to`, which must not exist yet. Returns
+ * 0; a negative errno. */
 int domi_disk_link(int fd, domi_disk_name to);
 int domi_disk_remove(domi_disk_name name, bool is_directory);
 int domi_disk_make_directory(domi_disk_name name, uint32_t mode);
@@ -57,19 +58,20 @@ int domi_disk_make_directory(domi_disk_name name, uint32_t mode);
  * byte). The name with a NUL follows. */
 #define DOMI_DISK_ENTRY_HEAD 9u
 
-/* A buffer into which a part of a directory is listed, and the result of the listing. */
+/* A buffer into which a part of a directory is listed, with what the listing has found. */
 typedef struct domi_disk_list {
-    char *bytes;        /* memory for the entries */
-    uint32_t room;      /* size of `bytes`, at least DOMI_DISK_ENTRY_HEAD + NAME_MAX + 1 */
-    uint32_t count_max; /* most entries to be listed */
-    uint32_t size;      /* number of bytes that were written */
-    uint32_t count;     /* number of entries that were written */
-    uint64_t position;  /* position at which the listing begins; afterwards that of the next part */
-    bool last;          /* the listing has reached the end of the directory */
+    char *bytes;        /* memory for the listed entries */
+    uint32_t room;      /* size of `bytes` in bytes, at least DOMI_DISK_ENTRY_HEAD + NAME_MAX + 1 */
+    uint32_t count_max; /* most entries that the listing may write */
+    uint32_t size;      /* number of bytes that the listing has written */
+    uint32_t count;     /* number of entries that the listing has written */
+    /* position in the directory at which the listing begins; afterwards that of the next part */
+    uint64_t position;
+    bool last; /* true: the listing has reached the end of the directory */
 } domi_disk_list;
 
-/* List a part of a directory. The position of `fd` itself does not change, because the directory is
- * opened anew; so several listings of it may run at a time. */
+/* List a part of a directory into `list`. The directory is opened anew, so the position of `fd`
+ * itself does not change, and several listings of it may run at a time. */
 int domi_disk_list_some(int fd, domi_disk_list *list);
 
 #endif

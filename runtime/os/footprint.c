@@ -11,13 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NUMBER_BYTES 64             /* most bytes of a file that holds one number */
-#define STAT_BYTES   8192           /* room for memory.stat, which has some 50 lines */
-#define KIB          UINT64_C(1024) /* bytes of a KiB */
-/* limits from here on mean "no limit": version 1 shows 2^63 minus a page for it */
+#define NUMBER_BYTES 64 /* most bytes that are read of a file which holds one number */
+/* size of the buffer for memory.stat, which has some 50 lines */
+#define STAT_BYTES 8192
+#define KIB        UINT64_C(1024) /* bytes in a KiB */
+/* a limit from this number of bytes on means "no limit": version 1 of cgroups shows 2^63 minus a
+ * page for it */
 #define UNLIMITED (UINT64_C(1) << 60)
 
-/* Open a file of a directory for reading. Returns its descriptor; -1. */
+/* Open the file `name` in a directory for reading. Returns its descriptor; -1 if that fails. */
 static int open_file_of_directory(const char *directory, const char *name)
 {
     char path[PATH_MAX];
@@ -28,14 +30,14 @@ static int open_file_of_directory(const char *directory, const char *name)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static void close_fd(int fd)
+static void close_if_open(int fd)
 {
     if (fd >= 0)
         (void)close(fd);
 }
 
-/* Read the file from its start, and end the text with a NUL. Returns false if there is nothing to
- * read. */
+/* Read an open file from its start, and end the text with a NUL. Returns false if it cannot be
+ * read or is empty. */
 static bool read_open_file(int fd, char *ret_text, size_t size)
 {
     ssize_t length;
@@ -49,7 +51,7 @@ static bool read_open_file(int fd, char *ret_text, size_t size)
     return true;
 }
 
-static bool read_number(int fd, uint64_t *ret_value)
+static bool read_number_of_file(int fd, uint64_t *ret_value)
 {
     char text[NUMBER_BYTES];
     const char *at = text;
@@ -57,8 +59,9 @@ static bool read_number(int fd, uint64_t *ret_value)
     return read_open_file(fd, text, sizeof text) && domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
-/* Returns the number behind `name` in the line that begins with it; 0: there is no such line. */
-static uint64_t find_number(const char *text, const char *name)
+/* Returns the number behind `name` in the line of `text` that begins with this name; 0: there is
+ * no such line. */
+static uint64_t find_number_in_line(const char *text, const char *name)
 {
     size_t length = strlen(name);
     uint64_t value;
@@ -72,35 +75,36 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
-/* Two parts of the used memory, as memory.stat shows them. */
+/* Two parts of the memory that a cgroup uses, as memory.stat shows them. */
 typedef struct parts {
-    uint64_t file_cache;   /* bytes of file pages that the kernel can take back */
-    uint64_t socket_bytes; /* bytes of the kernel's socket buffers */
+    uint64_t file_cache;   /* bytes of cached files that the kernel can take back */
+    uint64_t socket_bytes; /* bytes of the kernel's socket buffers, as memory.stat shows them */
 } parts;
 
-/* Read the parts from memory.stat. Version 1 has lines for the cgroup alone, and lines that begin
- * with "total_" for the cgroup and all cgroups below it, which its limit counts. Version 2 has only
- * lines for all of them, without "total_". Socket buffers count against the limit in version 2
- * only, and only version 2 has a line for them. */
-static parts read_memory_stat(int stat_fd)
+/* Read the two parts of a cgroup's memory from its memory.stat. In version 1 the lines that
+ * begin with "total_" count the cgroup with all cgroups below it, as its limit does; in version
+ * 2 all lines do so. Socket buffers count against the limit in version 2 only, and only version
+ * 2 has a line for them. */
+static parts read_parts_of_memory_stat(int stat_fd)
 {
     char text[STAT_BYTES];
 
     if (!read_open_file(stat_fd, text, sizeof text))
         return (parts){0};
-    uint64_t total =
-        find_number(text, "total_inactive_file ") + find_number(text, "total_active_file ");
+    uint64_t total = find_number_in_line(text, "total_inactive_file ") +
+                     find_number_in_line(text, "total_active_file ");
     if (total != 0 || strstr(text, "\ntotal_") != NULL)
         return (parts){.file_cache = total};
     return (parts){
-        .file_cache = find_number(text, "inactive_file ") + find_number(text, "active_file "),
-        .socket_bytes = find_number(text, "sock "),
+        .file_cache =
+            find_number_in_line(text, "inactive_file ") + find_number_in_line(text, "active_file "),
+        .socket_bytes = find_number_in_line(text, "sock "),
     };
 }
 
-/* Read the resident set from /proc/self/statm, which has "size resident shared" and further
- * numbers, in pages. */
-static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret_bytes)
+/* Read the process's resident set from /proc/self/statm, which has "size resident shared" and
+ * further numbers, in pages. */
+static bool read_resident_set(const domi_footprint *footprint, int fd, uint64_t *ret_bytes)
 {
     char text[NUMBER_BYTES * 4];
     const char *at = text;
@@ -113,8 +117,8 @@ static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret
     return true;
 }
 
-/* True if the number is a limit and does not mean "no limit". */
-static bool is_real_limit(uint64_t limit)
+/* True if the number is a limit of memory and does not mean "no limit". */
+static bool is_limit_of_memory_set(uint64_t limit)
 {
     return limit != 0 && limit < UNLIMITED;
 }
@@ -125,22 +129,23 @@ static void add_gauge_of_limit(domi_footprint *footprint, const char *directory,
     domi_gauge gauge = {.usage_fd = -1, .stat_fd = -1};
     uint64_t used;
 
-    /* the last gauge is reserved for the process alone */
+    /* the last place for a gauge is kept for the gauge of the process alone */
     if (footprint->count == DOMI_GAUGES_MAX - 1)
         return;
     gauge.limit_fd = open_file_of_directory(directory, limit_name);
-    if (gauge.limit_fd >= 0 && read_number(gauge.limit_fd, &gauge.limit) &&
-        is_real_limit(gauge.limit)) {
+    if (gauge.limit_fd >= 0 && read_number_of_file(gauge.limit_fd, &gauge.limit) &&
+        is_limit_of_memory_set(gauge.limit)) {
         gauge.usage_fd = open_file_of_directory(directory, usage_name);
         gauge.stat_fd = open_file_of_directory(directory, "memory.stat");
-        if (gauge.usage_fd >= 0 && gauge.stat_fd >= 0 && read_number(gauge.usage_fd, &used)) {
+        if (gauge.usage_fd >= 0 && gauge.stat_fd >= 0 &&
+            read_number_of_file(gauge.usage_fd, &used)) {
             footprint->gauges[footprint->count++] = gauge;
             return;
         }
     }
-    close_fd(gauge.limit_fd);
-    close_fd(gauge.usage_fd);
-    close_fd(gauge.stat_fd);
+    close_if_open(gauge.limit_fd);
+    close_if_open(gauge.usage_fd);
+    close_if_open(gauge.stat_fd);
 }
 
 static void add_gauges_of_cgroup(const char *directory, int version, void *footprint)
@@ -153,7 +158,7 @@ static void add_gauges_of_cgroup(const char *directory, int version, void *footp
     }
 }
 
-/* Returns the memory of the machine in bytes, from the line "MemTotal: 24683648 kB" of
+/* Returns how many bytes of memory the machine has, from the line "MemTotal: 24683648 kB" of
  * /proc/meminfo, but at most SIZE_MAX; 0: unknown. */
 static uint64_t read_memory_of_machine(const char *root)
 {
@@ -182,10 +187,10 @@ static void add_gauge_of_process(domi_footprint *footprint, const char *root, ui
         return;
     domi_gauge gauge = {.limit_fd = -1, .stat_fd = -1, .limit = limit};
     gauge.usage_fd = open_file_of_directory(directory, "statm");
-    if (gauge.usage_fd >= 0 && read_resident(footprint, gauge.usage_fd, &used))
+    if (gauge.usage_fd >= 0 && read_resident_set(footprint, gauge.usage_fd, &used))
         footprint->gauges[footprint->count++] = gauge;
     else
-        close_fd(gauge.usage_fd);
+        close_if_open(gauge.usage_fd);
 }
 
 void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t limit)
@@ -201,9 +206,9 @@ void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t l
 void domi_footprint_close(domi_footprint *footprint)
 {
     for (uint32_t i = 0; i < footprint->count; i++) {
-        close_fd(footprint->gauges[i].usage_fd);
-        close_fd(footprint->gauges[i].limit_fd);
-        close_fd(footprint->gauges[i].stat_fd);
+        close_if_open(footprint->gauges[i].usage_fd);
+        close_if_open(footprint->gauges[i].limit_fd);
+        close_if_open(footprint->gauges[i].stat_fd);
     }
     footprint->count = 0;
 }
@@ -216,25 +221,27 @@ void domi_footprint_refresh(domi_footprint *footprint)
 
         if (gauge->limit_fd < 0)
             continue;
-        /* The file may hold "max" now, or the large number of version 1; both mean "no limit". */
-        gauge->limit =
-            read_number(gauge->limit_fd, &limit) && is_real_limit(limit) ? limit : UNLIMITED;
+        /* The file of a limit may hold "max" by now, or the large number of version 1; both mean
+         * "no limit". */
+        gauge->limit = read_number_of_file(gauge->limit_fd, &limit) && is_limit_of_memory_set(limit)
+                           ? limit
+                           : UNLIMITED;
     }
 }
 
-static bool read_gauge(const domi_footprint *footprint, const domi_gauge *gauge, uint32_t percent,
-                       domi_usage *ret_usage)
+static bool read_usage_of_gauge(const domi_footprint *footprint, const domi_gauge *gauge,
+                                uint32_t percent, domi_usage *ret_usage)
 {
     domi_usage usage = {.limit = gauge->limit};
 
     if (gauge->stat_fd < 0) {
-        if (!read_resident(footprint, gauge->usage_fd, &usage.used))
+        if (!read_resident_set(footprint, gauge->usage_fd, &usage.used))
             return false;
     } else {
-        if (!read_number(gauge->usage_fd, &usage.used))
+        if (!read_number_of_file(gauge->usage_fd, &usage.used))
             return false;
         if (usage.used >= gauge->limit / 100 * percent) {
-            parts within = read_memory_stat(gauge->stat_fd);
+            parts within = read_parts_of_memory_stat(gauge->stat_fd);
             usage.used -= within.file_cache < usage.used ? within.file_cache : usage.used;
             usage.socket_bytes = within.socket_bytes;
         }
@@ -250,7 +257,7 @@ bool domi_footprint_read(const domi_footprint *footprint, uint32_t percent, domi
     for (uint32_t i = 0; i < footprint->count; i++) {
         domi_usage usage;
 
-        if (!read_gauge(footprint, &footprint->gauges[i], percent, &usage))
+        if (!read_usage_of_gauge(footprint, &footprint->gauges[i], percent, &usage))
             continue;
         if (fullest.limit == 0 ||
             (double)usage.used * (double)fullest.limit > (double)fullest.used * (double)usage.limit)

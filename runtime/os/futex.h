@@ -32,15 +32,15 @@ static inline void domi_futex_call(_Atomic uint32_t *word, int operation, uint32
 #endif
 }
 
-/* Sleep while `word` is `value`, at the latest until the time `until` of CLOCK_MONOTONIC; NULL: no
- * end. The function may return early. */
+/* Sleep on `word` while it has the value `value`, at the latest until the time `until` of
+ * CLOCK_MONOTONIC; NULL: without end. The function may return early. */
 static inline void domi_futex_wait(_Atomic uint32_t *word, uint32_t value,
                                    const struct timespec *until)
 {
     domi_futex_call(word, FUTEX_WAIT_BITSET_PRIVATE, value, until);
 }
 
-/* Wake one thread that sleeps on the word. */
+/* Wake one of the threads that sleep on the word. */
 static inline void domi_futex_wake(_Atomic uint32_t *word)
 {
     domi_futex_call(word, FUTEX_WAKE_BITSET_PRIVATE, 1, NULL);

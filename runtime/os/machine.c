@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #define CPU_STAT_BYTES 2048
-#define FILES_COUNTED  UINT64_C(1048576) /* most entries of a directory that are counted */
+/* most entries of the directory of descriptors that are counted */
+#define FILES_COUNTED UINT64_C(1048576)
 
 /* --- the cgroup ------------------------------------------------------------------------------- */
 
-/* Returns a quota per period as thousandths of a CPU; 0: no quota. */
+/* Returns the share of CPUs that a quota per period allows, in thousandths of a CPU; 0: no
+ * quota. */
 static uint64_t get_thousandths_of_cpu(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0 || quota > UINT64_MAX / 1000)
@@ -26,7 +28,7 @@ static uint64_t get_thousandths_of_cpu(uint64_t quota, uint64_t period)
     return share != 0 ? share : 1;
 }
 
-static bool read_number(const char *directory, const char *name, uint64_t *ret_value)
+static bool read_number_of_file(const char *directory, const char *name, uint64_t *ret_value)
 {
     char text[32];
     const char *at = text;
@@ -35,15 +37,15 @@ static bool read_number(const char *directory, const char *name, uint64_t *ret_v
            domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
-static uint64_t read_quota(const char *directory, int version)
+static uint64_t read_quota_of_cgroup(const char *directory, int version)
 {
     uint64_t quota, period;
     char text[64];
     const char *at = text;
 
     if (version != 2)
-        return read_number(directory, "cpu.cfs_quota_us", &quota) &&
-                       read_number(directory, "cpu.cfs_period_us", &period)
+        return read_number_of_file(directory, "cpu.cfs_quota_us", &quota) &&
+                       read_number_of_file(directory, "cpu.cfs_period_us", &period)
                    ? get_thousandths_of_cpu(quota, period)
                    : 0;
     if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
@@ -52,8 +54,9 @@ static uint64_t read_quota(const char *directory, int version)
     return get_thousandths_of_cpu(quota, period);
 }
 
-/* Returns the number of the line "name number" in `text`; 0: there is no such line. */
-static uint64_t find_number(const char *text, const char *name)
+/* Returns the number behind `name` in the line "name number" of `text`; 0: there is no such
+ * line. */
+static uint64_t find_number_in_line(const char *text, const char *name)
 {
     size_t length = strlen(name);
     uint64_t value = 0;
@@ -68,45 +71,47 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
-/* Read from cpu.stat how long the cgroup was stopped. Version 2 counts microseconds, and version 1
- * nanoseconds. */
-static void read_throttling(const char *directory, domi_cgroup_cpu *cpu)
+/* Read from a cgroup's cpu.stat how often and how long the kernel stopped the cgroup. Version 2
+ * counts microseconds, and version 1 nanoseconds. */
+static void read_throttling_of_cgroup(const char *directory, domi_cgroup_cpu *cpu)
 {
     char text[CPU_STAT_BYTES];
 
     if (!domi_cgroup_read(directory, "cpu.stat", text, sizeof text))
         text[0] = '\0';
-    uint64_t us = find_number(text, "throttled_usec");
+    uint64_t us = find_number_in_line(text, "throttled_usec");
     uint64_t ns = us < UINT64_MAX / 1000 ? us * 1000 : 0;
-    cpu->throttled_ns = ns != 0 ? ns : find_number(text, "throttled_time");
-    cpu->throttles = find_number(text, "nr_throttled");
-    cpu->periods = find_number(text, "nr_periods");
+    cpu->throttled_ns = ns != 0 ? ns : find_number_in_line(text, "throttled_time");
+    cpu->throttles = find_number_in_line(text, "nr_throttled");
+    cpu->periods = find_number_in_line(text, "nr_periods");
 }
 
-/* Store the quota and the throttling of a cgroup if its quota is the smallest so far, because that
- * cgroup is the one which stops the process. */
-static void keep_smallest_quota(const char *directory, int version, void *cpu_)
+/* If the quota of a cgroup is the smallest so far, store it with the cgroup's throttling,
+ * because this cgroup is the one that stops the process. */
+static void keep_cgroup_with_smallest_quota(const char *directory, int version, void *cpu_)
 {
     domi_cgroup_cpu *cpu = cpu_;
-    uint64_t quota = read_quota(directory, version);
+    uint64_t quota = read_quota_of_cgroup(directory, version);
 
     if (quota == 0 || (cpu->quota != 0 && quota >= cpu->quota))
         return;
     cpu->quota = quota;
-    read_throttling(directory, cpu);
+    read_throttling_of_cgroup(directory, cpu);
 }
 
 void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
 {
     *ret_cpu = (domi_cgroup_cpu){0};
-    domi_cgroup_visit(&(domi_cgroup_walk){
-        .root = root, .controller = "cpu", .visit = keep_smallest_quota, .context = ret_cpu});
+    domi_cgroup_visit(&(domi_cgroup_walk){.root = root,
+                                          .controller = "cpu",
+                                          .visit = keep_cgroup_with_smallest_quota,
+                                          .context = ret_cpu});
 }
 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
-/* Read the number at an index of a line; the first number has index 0. Returns false if the line
- * has fewer numbers. */
+/* Read the number at index `place` of a line, whose first number has index 0. Returns false if
+ * the line has fewer numbers. */
 static bool read_number_at_index(const char *line, unsigned place, uint64_t *ret_number)
 {
     static const char digits[] = "0123456789";
@@ -122,8 +127,8 @@ static bool read_number_at_index(const char *line, unsigned place, uint64_t *ret
     return true;
 }
 
-/* Read /proc/stat, whose first line is "cpu  user nice system idle iowait irq softirq steal ...",
- * in ticks. */
+/* Read how long all CPUs were idle and stolen, from the first line of /proc/stat, "cpu user nice
+ * system idle iowait irq softirq steal ...", in ticks. */
 void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
 {
     char directory[PATH_MAX], text[512];
@@ -140,7 +145,8 @@ void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
     *ret_cpus = (domi_machine_cpus){stolen * tick_ns, (idle + waiting) * tick_ns};
 }
 
-/* Read the second number of schedstat, which is "running waiting slices", in nanoseconds. */
+/* Read how long a thread has waited for a CPU, from its schedstat, which is "running waiting
+ * slices" in nanoseconds. */
 uint64_t domi_machine_waiting_ns(const char *root, int tid)
 {
     char directory[PATH_MAX], text[96];
@@ -153,9 +159,9 @@ uint64_t domi_machine_waiting_ns(const char *root, int tid)
     return waiting;
 }
 
-/* Count the entries of a directory. Older kernels show no size of /proc/self/fd, so its entries are
- * counted, except that of the descriptor by which it is read. */
-static uint64_t count_entries(const char *path)
+/* Count the entries of the directory /proc/self/fd, except that of the descriptor by which it is
+ * read, for older kernels, which do not show the number as the directory's size. */
+static uint64_t count_entries_of_directory(const char *path)
 {
     DIR *directory = opendir(path);
     uint64_t count = 0;
@@ -175,6 +181,7 @@ uint64_t domi_machine_files_open(const char *root)
 
     snprintf(path, sizeof path, "%s/proc/self/fd", root);
     if (stat(path, &fds) == 0 && fds.st_size > 0 && root[0] == '\0')
-        return (uint64_t)fds.st_size; /* the number of descriptors, in Linux 6.2 and newer */
-    return count_entries(path);
+        /* in Linux 6.2 and newer the size of /proc/self/fd is the number of descriptors */
+        return (uint64_t)fds.st_size;
+    return count_entries_of_directory(path);
 }

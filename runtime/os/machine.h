@@ -7,24 +7,24 @@
 
 #include <stdint.h>
 
-/* The share of the CPUs that the process's cgroup has, and how often the kernel stopped it for
- * that. */
+/* The CPU quota of the process's cgroup, and how often the kernel stopped the process for it. */
 typedef struct domi_cgroup_cpu {
-    /* quota in thousandths of a CPU, the smallest on the way to the root; 0: no quota */
+    /* CPU quota in thousandths of a CPU, the smallest on the way to the root; 0: no quota */
     uint64_t quota;
-    uint64_t throttled_ns; /* time for which the cgroup was stopped, summed over all CPUs */
-    uint64_t throttles;    /* number of periods in which the cgroup was stopped */
-    uint64_t periods;      /* number of periods in which the cgroup wanted a CPU */
+    /* nanoseconds for which the cgroup was stopped by its quota, summed over all CPUs */
+    uint64_t throttled_ns;
+    uint64_t throttles; /* number of quota periods in which the cgroup was stopped */
+    uint64_t periods;   /* number of quota periods in which the cgroup wanted a CPU */
 } domi_cgroup_cpu;
 
-/* Read the quota and the throttling of the process's cgroup. In all functions here `root` is put
- * before `/proc` and `/sys`; it is "" in production. */
+/* Read the quota and the throttling of the process's cgroup. In all functions of this file
+ * `root` is put before `/proc` and `/sys`; it is "" in production. */
 void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu);
 
-/* Times summed over all CPUs since the machine was started. */
+/* Times of the machine's CPUs since it was started, summed over all CPUs. */
 typedef struct domi_machine_cpus {
-    uint64_t stolen_ns; /* time that a hypervisor gave to other machines */
-    uint64_t idle_ns;   /* time in which the CPUs were idle */
+    uint64_t stolen_ns; /* nanoseconds that a hypervisor gave to other machines */
+    uint64_t idle_ns;   /* nanoseconds in which the CPUs were idle */
 } domi_machine_cpus;
 
 void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus);
@@ -32,7 +32,7 @@ void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus);
 /* Returns for how many nanoseconds the thread `tid` of this process has waited for a CPU. */
 uint64_t domi_machine_waiting_ns(const char *root, int tid);
 
-/* Returns how many descriptors this process has open. */
+/* Returns how many descriptors of files this process has open. */
 uint64_t domi_machine_files_open(const char *root);
 
 #endif

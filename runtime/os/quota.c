@@ -1,13 +1,15 @@
-/* This file reads the CPU quota of each cgroup from the process's own up to the root
- * (runtime/os/cgroup.h visits them), and keeps the smallest. */
+/* This file reads the CPU quota of each cgroup from the process's own cgroup up to the root
+ * (runtime/os/cgroup.h visits them), and keeps the smallest quota. */
 #include "runtime/os/quota.h"
 
 #include "runtime/os/cgroup.h"
 
-/* Most bytes of a file with a quota, which has at most two numbers of 20 digits. */
+/* Most bytes that are read of a file with a CPU quota, which has at most two numbers of 20
+ * digits. */
 #define QUOTA_FILE_BYTES 64
 
-/* Returns `quota` divided by `period`, in CPUs, rounded up; 0 (no quota) if one of them is 0. */
+/* Returns `quota` divided by `period`, which is a number of CPUs, rounded up; 0 (no quota) if
+ * one of the two is 0. */
 static uint32_t round_up_to_cpus(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0)
@@ -17,9 +19,9 @@ static uint32_t round_up_to_cpus(uint64_t quota, uint64_t period)
     return cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
 }
 
-/* Read a quota of version 2. One file holds quota and period: "50000 100000", or "max 100000" if
- * there is no quota. */
-static uint32_t read_quota_v2(const char *directory)
+/* Read the CPU quota of a cgroup of version 2. Its file holds quota and period: "50000 100000",
+ * or "max 100000" if there is no quota. */
+static uint32_t read_quota_of_cgroup_v2(const char *directory)
 {
     char text[QUOTA_FILE_BYTES];
     const char *at = text;
@@ -40,9 +42,9 @@ static bool read_number_from_file(const char *directory, const char *name, uint6
            domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
-/* Read a quota of version 1. Quota and period have a file each; a quota of -1 means that there is
- * none. */
-static uint32_t read_quota_v1(const char *directory)
+/* Read the CPU quota of a cgroup of version 1. Quota and period have a file each; a quota of -1
+ * means that there is none. */
+static uint32_t read_quota_of_cgroup_v1(const char *directory)
 {
     uint64_t quota, period;
 
@@ -52,11 +54,12 @@ static uint32_t read_quota_v1(const char *directory)
     return round_up_to_cpus(quota, period);
 }
 
-/* Keep the smallest CPU quota of the directories visited so far. */
+/* Keep the smallest CPU quota of the cgroups' directories that were visited so far. */
 static void keep_smallest_quota(const char *directory, int version, void *quota_)
 {
     uint32_t *quota = quota_;
-    uint32_t found = version == 2 ? read_quota_v2(directory) : read_quota_v1(directory);
+    uint32_t found =
+        version == 2 ? read_quota_of_cgroup_v2(directory) : read_quota_of_cgroup_v1(directory);
 
     if (found != 0 && (*quota == 0 || found < *quota))
         *quota = found;

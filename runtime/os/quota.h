@@ -7,8 +7,9 @@
 
 #include <stdint.h>
 
-/* Returns the smallest quota of all cgroups from the process's own up to the root, rounded up to
- * whole CPUs; 0: no quota. `root` is put before `/proc` and `/sys`; it is "" in production. */
+/* Returns the smallest CPU quota of all cgroups from the process's own up to the root, rounded
+ * up to whole CPUs; 0: no quota. `root` is put before `/proc` and `/sys`; it is "" in
+ * production. */
 uint32_t domi_quota_cpus(const char *root);
 
 #endif

@@ -1,4 +1,4 @@
-/* Files and descriptors by system calls alone, so that the handler of a signal may use these
+/* Files and descriptors by system calls alone, so that the handler of a signal may call these
  * functions, too. */
 #include "runtime/os/raw_files.h"
 
@@ -9,12 +9,13 @@
 
 /* ---- own_file ---------------------------------------------------------------------------------*/
 
-/* A file is emptied only after it was checked, so the file of somebody else stays as it is. */
+/* The file of a trace is emptied only after it was checked, so that a file of somebody else
+ * stays as it is. */
 
 int domi_own_file_open(const char *path)
 {
     struct stat about;
-    /* With O_NONBLOCK the open of a FIFO without a reader does not block. */
+    /* O_NONBLOCK keeps the open of a FIFO without a reader from blocking */
     int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 
     if (fd < 0)
@@ -37,7 +38,8 @@ void domi_own_file_close(int fd)
 
 /* ---- write_all --------------------------------------------------------------------------------*/
 
-/* write(2) may write only a part, and a signal may interrupt it before it has written anything. */
+/* write(2) may write only a part of the bytes, and a signal may interrupt it before it has
+ * written any. */
 
 int domi_write_all(int fd, const void *bytes, size_t length)
 {

@@ -17,21 +17,27 @@
 #include <string.h>
 #include <unistd.h>
 
-/* most sections; in a file with more the number stands elsewhere, and the file is not read */
+/* most sections of an ELF file; in a file with more, their number stands elsewhere, and such a
+ * file is not read */
 #define SECTIONS_MAX 65280u
 
 typedef struct function {
-    uintptr_t begin; /* address of the function in the file, without the module's bias */
-    size_t size;     /* bytes of the function; 0: unknown, it ends where the next function begins */
-    size_t name;     /* offset of the function's name in `names` */
+    /* address at which the function begins in the file, without the module's bias */
+    uintptr_t begin;
+    /* bytes of the function's code; 0: unknown, the function ends where the next one begins */
+    size_t size;
+    size_t name; /* offset of the function's name in the module's `names` */
 } function;
 
 typedef struct module {
-    const void *base; /* address at which the module lies in memory */
-    uintptr_t bias;   /* difference between addresses in memory and addresses in the file */
+    const void *base; /* address in memory at which the module was loaded */
+    /* difference between the module's addresses in memory and those in its file */
+    uintptr_t bias;
     function *functions;
-    size_t count; /* number of functions, which are sorted by address; 0: the module has no table */
-    char *names;  /* names of the functions, each NUL-terminated */
+    /* number of functions in the module's table, which are sorted by address; 0: the module has
+     * no table */
+    size_t count;
+    char *names; /* names of the module's functions, each NUL-terminated */
 } module;
 
 struct domi_symbols {
@@ -41,8 +47,9 @@ struct domi_symbols {
 
 /* --- reading a file --------------------------------------------------------------------------- */
 
-/* Read exactly `size` bytes at the offset `from` of a file. Returns false if the file has fewer. */
-static bool read_exactly(int fd, void *to, size_t size, uint64_t from)
+/* Read exactly `size` bytes of a file, beginning at the offset `from`. Returns false if the file
+ * has fewer. */
+static bool read_exact_bytes_of_file(int fd, void *to, size_t size, uint64_t from)
 {
     size_t length = 0;
 
@@ -57,34 +64,35 @@ static bool read_exactly(int fd, void *to, size_t size, uint64_t from)
     return true;
 }
 
-/* Read a part of a file into new memory, which the caller frees. Returns NULL if that is not
- * possible. */
-static void *read_part(int fd, uint64_t size, uint64_t from)
+/* Read `size` bytes of a file at the offset `from` into new memory, which the caller frees.
+ * Returns NULL if that is not possible. */
+static void *read_part_of_file(int fd, uint64_t size, uint64_t from)
 {
     if (size == 0 || size > DOMI_SYMBOLS_BYTES_MAX || from > INT64_MAX - DOMI_SYMBOLS_BYTES_MAX)
         return NULL;
     void *part = domi_memory_new_bytes((size_t)size);
-    if (part != NULL && read_exactly(fd, part, (size_t)size, from))
+    if (part != NULL && read_exact_bytes_of_file(fd, part, (size_t)size, from))
         return part;
     domi_memory_free(part);
     return NULL;
 }
 
-/* Read the section headers of a file. Returns NULL if the module at `base` was not loaded from this
- * file. */
-static ElfW(Shdr) * read_sections(int fd, const void *base, uint32_t *ret_count)
+/* Read the section headers of an ELF file. Returns NULL if the module that lies at `base` in
+ * memory was not loaded from this file. */
+static ElfW(Shdr) * read_section_headers(int fd, const void *base, uint32_t *ret_count)
 {
     ElfW(Ehdr) head;
 
-    if (!read_exactly(fd, &head, sizeof head, 0) || memcmp(&head, base, sizeof head) != 0)
+    if (!read_exact_bytes_of_file(fd, &head, sizeof head, 0) ||
+        memcmp(&head, base, sizeof head) != 0)
         return NULL;
     if (head.e_shentsize != sizeof(ElfW(Shdr)) || head.e_shnum > SECTIONS_MAX)
         return NULL;
     *ret_count = head.e_shnum;
-    return read_part(fd, head.e_shnum * sizeof(ElfW(Shdr)), head.e_shoff);
+    return read_part_of_file(fd, head.e_shnum * sizeof(ElfW(Shdr)), head.e_shoff);
 }
 
-static bool is_function(const ElfW(Sym) * symbol, size_t names)
+static bool is_symbol_a_named_function(const ElfW(Sym) * symbol, size_t names)
 {
     unsigned type = symbol->st_info & 0xfu;
 
@@ -102,26 +110,28 @@ static int compare_function_begins(const void *left_, const void *right_)
     return left->name < right->name ? -1 : left->name > right->name;
 }
 
-/* Store the functions among `count` symbols in the module's table, sorted by address. */
-static void keep_functions(module *made, const ElfW(Sym) * symbols, size_t count, size_t names)
+/* Store the functions among `count` symbols of an ELF file in the module's table, sorted by
+ * address. */
+static void store_functions_in_table(module *made, const ElfW(Sym) * symbols, size_t count,
+                                     size_t names)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++)
-        kept += is_function(&symbols[i], names);
+        kept += is_symbol_a_named_function(&symbols[i], names);
     made->functions = kept != 0 ? domi_memory_new_bytes(kept * sizeof *made->functions) : NULL;
     if (made->functions == NULL)
         return;
     for (size_t i = 0; i < count; i++) {
-        if (is_function(&symbols[i], names))
+        if (is_symbol_a_named_function(&symbols[i], names))
             made->functions[made->count++] =
                 (function){symbols[i].st_value, symbols[i].st_size, symbols[i].st_name};
     }
     qsort(made->functions, made->count, sizeof *made->functions, compare_function_begins);
 }
 
-/* Read a file's symbol table and the names of its symbols. */
-static void read_table(module *made, int fd, const ElfW(Shdr) * sections, uint32_t count)
+/* Read the symbol table of an ELF file, with the names of its symbols, into the module's table. */
+static void read_table_of_module(module *made, int fd, const ElfW(Shdr) * sections, uint32_t count)
 {
     const ElfW(Shdr) *table = NULL;
 
@@ -132,35 +142,35 @@ static void read_table(module *made, int fd, const ElfW(Shdr) * sections, uint32
     if (table == NULL || table->sh_entsize != sizeof(ElfW(Sym)) || table->sh_link >= count)
         return;
     size_t size = sections[table->sh_link].sh_size;
-    made->names = read_part(fd, size, sections[table->sh_link].sh_offset);
-    ElfW(Sym) *symbols = read_part(fd, table->sh_size, table->sh_offset);
+    made->names = read_part_of_file(fd, size, sections[table->sh_link].sh_offset);
+    ElfW(Sym) *symbols = read_part_of_file(fd, table->sh_size, table->sh_offset);
     if (made->names != NULL && symbols != NULL) {
         made->names[size - 1] = '\0';
-        keep_functions(made, symbols, table->sh_size / sizeof(ElfW(Sym)), size);
+        store_functions_in_table(made, symbols, table->sh_size / sizeof(ElfW(Sym)), size);
     }
     domi_memory_free(symbols);
 }
 
-static void load_symbols(module *made, const char *path)
+static void load_symbols_of_module(module *made, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     uint32_t count = 0;
 
     if (fd < 0)
         return;
-    ElfW(Shdr) *sections = read_sections(fd, made->base, &count);
+    ElfW(Shdr) *sections = read_section_headers(fd, made->base, &count);
     if (sections != NULL)
-        read_table(made, fd, sections, count);
+        read_table_of_module(made, fd, sections, count);
     domi_memory_free(sections);
     close(fd);
 }
 
 /* --- finding a name --------------------------------------------------------------------------- */
 
-/* Find the table of a module; it is read from the file at the first call. Returns NULL if
- * DOMI_SYMBOLS_MODULES_MAX modules have tables already. */
-static const module *find_module(domi_symbols *symbols, const Dl_info *info,
-                                 const struct link_map *map)
+/* Find the table of a module; it is read from the module's file at the first call. Returns NULL
+ * if DOMI_SYMBOLS_MODULES_MAX modules have tables already. */
+static const module *find_or_load_module(domi_symbols *symbols, const Dl_info *info,
+                                         const struct link_map *map)
 {
     for (uint32_t i = 0; i < symbols->count; i++) {
         if (symbols->modules[i].base == info->dli_fbase)
@@ -170,14 +180,15 @@ static const module *find_module(domi_symbols *symbols, const Dl_info *info,
         return NULL;
     module *made = &symbols->modules[symbols->count++];
     *made = (module){.base = info->dli_fbase, .bias = map->l_addr};
-    /* The program itself has no name here, and its path on the command line may be a relative
-     * one. */
-    load_symbols(made, map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe");
+    /* The dynamic loader gives the program itself no name, and the path on the command line may
+     * be a relative one. */
+    load_symbols_of_module(made, map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe");
     return made;
 }
 
-/* Find the function whose code holds the byte at `at`. Returns NULL if there is none. */
-static const function *find_function(const module *where, uintptr_t at)
+/* Find the function of a module whose code holds the byte at the address `at`. Returns NULL if
+ * there is none. */
+static const function *find_function_at_address(const module *where, uintptr_t at)
 {
     size_t from = 0;
     size_t to = where->count;
@@ -205,8 +216,9 @@ uintptr_t domi_symbols_find(domi_symbols *symbols, uintptr_t at, char *text, siz
         snprintf(text, size, "code without a module");
         return 0;
     }
-    const module *where = find_module(symbols, &info, map);
-    const function *found = where != NULL ? find_function(where, at - map->l_addr) : NULL;
+    const module *where = find_or_load_module(symbols, &info, map);
+    const function *found =
+        where != NULL ? find_function_at_address(where, at - map->l_addr) : NULL;
     if (found != NULL) {
         snprintf(text, size, "%s", where->names + found->name);
         return found->begin + where->bias;

@@ -36,23 +36,24 @@ static inline void domi_signals_block(sigset_t *ret_before)
  * an overflow of the thread's own stack. */
 
 typedef struct domi_alternate_stack {
-    void *memory; /* mapped memory of the stack; NULL: the library gave the thread none */
+    void *memory; /* mapped memory of the alternate stack; NULL: the library gave the thread none */
     size_t bytes;
 } domi_alternate_stack;
 
-/* Give the calling thread an alternate stack, unless it has one already, for instance from a
- * sanitizer. If there is no memory, it gets none. */
+/* Give the calling thread an alternate stack for its signal handlers, unless it has one already,
+ * for instance from a sanitizer. If there is no memory, it gets none. */
 void domi_alternate_stack_begin(domi_alternate_stack *stack);
 
-/* Give an alternate stack to all threads that the library makes from now on. */
+/* Let all threads that the library makes from now on have an alternate stack for their signal
+ * handlers. */
 void domi_alternate_stacks_want(void);
 
-/* Do the same as domi_alternate_stack_begin(), but only if domi_alternate_stacks_want() was called
- * before. */
+/* Give the calling thread an alternate stack, as domi_alternate_stack_begin() does, but only if
+ * domi_alternate_stacks_want() was called before. */
 void domi_alternate_stack_begin_wanted(domi_alternate_stack *stack);
 
-/* Remove and free the alternate stack that the calling thread was given. Nothing happens if it was
- * given none. */
+/* Remove and free the alternate stack that domi_alternate_stack_begin() has given to the calling
+ * thread. Nothing happens if the thread was given none. */
 void domi_alternate_stack_end(domi_alternate_stack *stack);
 
 /* ---- unpinned ---------------------------------------------------------------------------------*/
@@ -60,9 +61,9 @@ void domi_alternate_stack_end(domi_alternate_stack *stack);
 /* Threads of the library that are not pinned: they run on any CPU of the process, with signals
  * blocked. */
 
-/* Make a thread that runs `run(argument)`. Its name is `name` (at most 15 bytes). It may run on the
- * CPUs `cpus`; otherwise it would inherit the affinity mask of its maker, which may be one CPU.
- * Returns 0; a negative errno. */
+/* Make a thread that is not pinned and runs `run(argument)`. Its name is `name` (at most 15 bytes).
+ * It may run on the CPUs `cpus`; otherwise it would inherit the affinity mask of its maker, which
+ * may be one CPU. Returns 0; a negative errno. */
 static inline int domi_unpinned_start(pthread_t *ret_thread, void *(*run)(void *argument),
                                       void *argument, const char *name, const cpu_set_t *cpus)
 {

@@ -22,30 +22,32 @@
 const domus_type domus_blocking_type = {.name = "blocking", .size = sizeof(int)};
 
 typedef struct work {
-    int result;              /* the answer's payload; must be the first field */
-    domus_address asker;     /* the actor that waits for the result */
-    domus_system *system;    /* the system whose pool runs the job */
-    domi_envelope *envelope; /* envelope that becomes the answer */
-    domi_job job;            /* the job that the helper threads run */
+    /* result of the work, which is the answer's payload; must be the first field */
+    int result;
+    domus_address asker;     /* address of the actor that waits for the result */
+    domus_system *system;    /* system whose helper threads run the job */
+    domi_envelope *envelope; /* envelope of the work, which becomes the answer */
+    domi_job job;            /* job by which a helper thread does the work */
 } work;
 
-/* Returns the work that is the payload of the envelope. */
+/* Returns the blocking work that is the payload of the envelope. */
 static work *get_work_of_envelope(domi_envelope *envelope)
 {
     return (work *)(void *)((char *)envelope + DOMI_ASK_HEAD);
 }
 
-/* Send the answer of a job that has ended or was cancelled. Called on a helper thread, or on the
- * thread that stops the pool. */
-static void send_answer(domi_job *job)
+/* Send the answer to a conversation whose blocking work has ended or was cancelled. Called on a
+ * helper thread, or on the thread that stops the helpers. */
+static void send_answer_of_blocking_work(domi_job *job)
 {
     work *ended = (work *)(void *)((char *)job - offsetof(work, job));
     domus_system *system = ended->system;
     domi_envelope *envelope = ended->envelope;
     uint32_t kind = DOMI_REPLY;
 
-    domi_system_check_not_forked(
-        system); /* the user's function may have forked and returned in the child */
+    /* the process is checked, because the user's function may have forked and have returned in the
+     * child */
+    domi_system_check_not_forked(system);
     ended->result = job->result;
     if (job->result < 0) {
         envelope->type = NULL;
@@ -62,7 +64,8 @@ static void send_answer(domi_job *job)
     (void)domi_memory_set_allocator(before);
 }
 
-static domi_envelope *work_new(domus_stack *stack, int (*function)(void *argument), void *argument)
+static domi_envelope *make_blocking_work(domus_stack *stack, int (*function)(void *argument),
+                                         void *argument)
 {
     domi_house *house = domi_stack_house(stack);
     domi_envelope *envelope = domi_envelope_new(stack->manager, DOMI_ASK_HEAD + sizeof(work));
@@ -74,7 +77,7 @@ static domi_envelope *work_new(domus_stack *stack, int (*function)(void *argumen
         .asker = domi_house_address(house),
         .system = stack->manager->system,
         .envelope = envelope,
-        .job = {.function = function, .argument = argument, .done = send_answer},
+        .job = {.function = function, .argument = argument, .done = send_answer_of_blocking_work},
     };
     return envelope;
 }
@@ -92,7 +95,7 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
     domi_promise_stop_counting(promise);
     promise->work = NULL;
     domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
-    domi_envelope *envelope = work_new(stack, function, argument);
+    domi_envelope *envelope = make_blocking_work(stack, function, argument);
     if (envelope == NULL) {
         domi_promise_fail(manager, promise, -ENOMEM);
         return DOMUS_PARKED;
@@ -119,7 +122,9 @@ bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
     domi_envelope *envelope = promise->work;
 
     if (envelope == NULL)
-        return true; /* the work has never begun, and its promise ends with another error */
+        /* there is no work to withdraw: no helper took it, and its promise ends with another
+         * error */
+        return true;
     if (!domi_workers_withdraw(system->workers, &get_work_of_envelope(envelope)->job))
         return false;
     promise->work = NULL;

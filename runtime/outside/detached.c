@@ -36,30 +36,31 @@
 
 /* --- orders and sleep ------------------------------------------------------------------------- */
 
-static void update_manager_time(domi_detached *detached)
+static void update_time_of_manager(domi_detached *detached)
 {
     detached->manager.now_ns = domi_clock_now(&detached->system->clock);
 }
 
-/* seq_cst: this load pairs with the store in domi_system_set_stop_step(). */
-static uint32_t read_orders(const domi_detached *detached)
+/* Returns the system's orders. seq_cst: this load, in the second look of a park, pairs with the
+ * store in domi_system_set_stop_step(). */
+static uint32_t read_orders_of_system(const domi_detached *detached)
 {
     return atomic_load_explicit(&detached->system->orders, memory_order_seq_cst);
 }
 
-/* Follow the system's new orders, if there are any. Returns true if the thread has to leave its
- * loop. */
+/* Follow the system's orders, if there are new ones. Returns true if they want the thread to
+ * leave its loop. */
 static bool follow_new_orders(domi_detached *detached)
 {
-    uint32_t orders = read_orders(detached);
+    uint32_t orders = read_orders_of_system(detached);
 
     if (orders != detached->orders)
         domi_outside_follow_orders(detached->system, &detached->manager, orders, &detached->orders);
     return orders >= domi_orders_of(DOMI_STOP_END);
 }
 
-/* Sleep until another thread puts something, a timer is due, or `until_ns` has come, by the steps
- * of base/park.h. */
+/* Sleep, by the steps of base/park.h, until another thread puts something for the detached
+ * actor, a timer is due, or `until_ns` has come. */
 static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
 {
     domi_manager *manager = &detached->manager;
@@ -73,15 +74,15 @@ static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
             until_ns = due_ns[i];
     }
     domi_park_begin(&manager->park);
-    update_manager_time(detached);
-    if (!domi_manager_has_work(manager) && read_orders(detached) == detached->orders &&
+    update_time_of_manager(detached);
+    if (!domi_manager_has_work(manager) && read_orders_of_system(detached) == detached->orders &&
         until_ns > manager->now_ns)
         domi_futex_park_sleep(manager, until_ns - manager->now_ns);
     (void)domi_park_end(&manager->park);
-    update_manager_time(detached);
+    update_time_of_manager(detached);
 }
 
-static void handle_memory_pressure(domi_detached *detached)
+static void look_at_memory_and_trim(domi_detached *detached)
 {
     domi_manager *manager = &detached->manager;
 
@@ -92,46 +93,48 @@ static void handle_memory_pressure(domi_detached *detached)
         (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
-/* Receive what other threads have put, and fire timers that are due. */
-static void receive_arrivals(domi_detached *detached)
+/* Receive what other threads have put for the detached actor, and fire timers that are due. */
+static void receive_arrivals_and_fire_timers(domi_detached *detached)
 {
     domi_system_check_not_forked(detached->system);
-    update_manager_time(detached);
-    handle_memory_pressure(detached);
+    update_time_of_manager(detached);
+    look_at_memory_and_trim(detached);
     (void)domi_manager_take_arrivals(&detached->manager);
     (void)domi_manager_fire_timers(&detached->manager);
-    if (detached->manager.pool.chained >=
-        DOMI_CHAINED_MAX) /* a busy thread may never call sleep_until_due() */
+    /* freed objects are sent home in this place, too, because a thread that is always busy never
+     * calls sleep_until_due() */
+    if (detached->manager.pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush_returns(&detached->manager);
 }
 
 /* --- the loop of a detached thread ------------------------------------------------------------ */
 
-static void set_busy(domi_detached *detached, bool busy)
+static void set_thread_busy(domi_detached *detached, bool busy)
 {
     pthread_mutex_lock(&detached->system->mutex);
     detached->busy = busy;
     pthread_mutex_unlock(&detached->system->mutex);
 }
 
-/* Publish how many actors this thread has mounted; a stop of the system reads the number. */
+/* Publish how many actors this detached thread has mounted; a stop of the system reads the
+ * number. */
 static void publish_mount_count(domi_detached *detached)
 {
     uint32_t mounts = (uint32_t)domi_counter_read(&detached->manager.counters.spawns);
 
-    /* release: a thread that reads the number also sees what on_mount has done, such as entries in
-     * the list of processes. */
+    /* release: a thread that reads the number also sees what on_mount has written, such as
+     * entries in the list of processes. */
     if (atomic_load_explicit(&detached->mounted, memory_order_relaxed) != mounts)
         atomic_store_explicit(&detached->mounted, mounts, memory_order_release);
 }
 
-static void run_loop(domi_detached *detached)
+static void run_loop_of_detached_actor(domi_detached *detached)
 {
     domi_manager *manager = &detached->manager;
     bool had_one = false;
 
     while (!follow_new_orders(detached)) {
-        receive_arrivals(detached);
+        receive_arrivals_and_fire_timers(detached);
         (void)domi_manager_mount_actors(manager);
         publish_mount_count(detached);
         had_one = had_one || domi_counter_read(&manager->births.houses) != 0;
@@ -140,7 +143,7 @@ static void run_loop(domi_detached *detached)
             (void)domi_house_run(manager, house);
         if (had_one && domi_counter_read(&manager->births.houses) == 0) {
             had_one = false;
-            set_busy(detached, false);
+            set_thread_busy(detached, false);
         }
         if (!domi_manager_has_work(manager) &&
             !domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
@@ -148,7 +151,7 @@ static void run_loop(domi_detached *detached)
     }
 }
 
-static void *run_detached(void *detached_)
+static void *run_detached_thread(void *detached_)
 {
     domi_detached *detached = detached_;
     domus_system *system = detached->system;
@@ -158,7 +161,7 @@ static void *run_detached(void *detached_)
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
     domi_crash_enter(NULL);
-    run_loop(detached);
+    run_loop_of_detached_actor(detached);
     domi_crash_leave();
     (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);
@@ -171,20 +174,20 @@ static void *run_detached(void *detached_)
 
 /* --- making detached threads ------------------------------------------------------------------ */
 
-static int start_thread(domi_detached *detached)
+static int start_detached_thread(domi_detached *detached)
 {
     char name[16];
 
     snprintf(name, sizeof name, "domus-own-%u",
              (detached->manager.index - detached->system->count - 1) % 10000);
-    return domi_unpinned_start(&detached->pthread, run_detached, detached, name,
+    return domi_unpinned_start(&detached->pthread, run_detached_thread, detached, name,
                                &detached->system->all_cpus);
 }
 
-/* Lock the system's mutex for a spawn. Returns false, and locks nothing, once detached actors are
- * closed: the stop does not wait for the handler of a detached actor, and such a handler must not
+/* Lock the system's mutex for a spawn by a detached actor. Returns false, and locks nothing,
+ * once detached actors are closed: the stop does not wait for their handlers, and these must not
  * spawn on a thread whose slots are being walked or which has ended. */
-static bool begin_spawn(domi_manager *manager)
+static bool lock_system_for_spawn(domi_manager *manager)
 {
     domus_system *system = manager->system;
 
@@ -195,7 +198,7 @@ static bool begin_spawn(domi_manager *manager)
     return false;
 }
 
-static void end_spawn(domi_manager *manager)
+static void unlock_system_after_spawn(domi_manager *manager)
 {
     domus_system *system = manager->system;
 
@@ -207,14 +210,14 @@ const domi_runtime_hooks domi_hooks_of_detached = {
     .log = domi_log_happening,
     .warn = domi_log_mistake,
     .spawn_detached = domi_detached_spawn,
-    .begin_spawn = begin_spawn,
-    .end_spawn = end_spawn,
+    .begin_spawn = lock_system_for_spawn,
+    .end_spawn = unlock_system_after_spawn,
     .withdraw = domi_blocking_withdraw,
     .block = domus_blocking,
     .read_memory = domi_pressure_read,
 };
 
-static int make_detached(domus_system *system, uint32_t place, domi_detached **ret_detached)
+static int make_detached_thread(domus_system *system, uint32_t place, domi_detached **ret_detached)
 {
     domi_detached *detached = domi_memory_map(sizeof *detached);
 
@@ -230,7 +233,7 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
     }
     detached->system = system;
     detached->bytes = sizeof *detached;
-    result = start_thread(detached);
+    result = start_detached_thread(detached);
     if (result != 0) {
         domi_manager_fini(&detached->manager);
         domi_memory_unmap(detached, sizeof *detached);
@@ -240,9 +243,9 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
     return 0;
 }
 
-/* Find a detached thread without an actor, or make one, and mark it busy. Called under the system's
- * mutex. */
-static int reserve_thread(domus_system *system, domi_detached **ret_detached)
+/* Find a detached thread that has no actor, or make one, and mark it busy. Called under the
+ * system's mutex. */
+static int reserve_detached_thread(domus_system *system, domi_detached **ret_detached)
 {
     domi_detached *detached = NULL;
     int result = 0;
@@ -255,7 +258,7 @@ static int reserve_thread(domus_system *system, domi_detached **ret_detached)
         uint32_t place = system->detached_count;
         if (system->detached_closed || place == system->config.detached.threads_max)
             return system->detached_closed ? -ESHUTDOWN : -EAGAIN;
-        result = make_detached(system, place, &detached);
+        result = make_detached_thread(system, place, &detached);
         if (result != 0)
             return result;
         system->managers[system->count + 1 + place] = &detached->manager;
@@ -268,7 +271,7 @@ static int reserve_thread(domus_system *system, domi_detached **ret_detached)
     return 0;
 }
 
-/* Make a reserved thread free again, because the spawn of its actor has failed. */
+/* Make a reserved detached thread free again, because the spawn of its actor has failed. */
 static void release_reserved_thread(domi_detached *detached)
 {
     pthread_mutex_lock(&detached->system->mutex);
@@ -289,7 +292,7 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
     if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
         return -EINVAL;
     pthread_mutex_lock(&system->mutex);
-    int result = reserve_thread(system, &detached);
+    int result = reserve_detached_thread(system, &detached);
     pthread_mutex_unlock(&system->mutex);
     if (result != 0)
         return result;
@@ -302,16 +305,16 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
 
 /* --- receiving messages ----------------------------------------------------------------------- */
 
-/* True if the actor was asked to stop or to restart. A restart begins only when the running handler
- * has ended. */
+/* True if the detached actor was asked to stop or to restart, so that its receive has to end: a
+ * restart begins only after the running handler. */
 static bool has_actor_to_stop_or_restart(const domi_house *house)
 {
     return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
 }
 
-/* Clear the life bit FULL, as the end of a run does, because a received message has made room in
- * the mailbox. */
-static void clear_full_mark(domi_manager *manager, domi_house *house)
+/* If the mailbox was full, clear the life bit FULL and tell waiting senders, because a received
+ * message has made room. The end of a run does the same. */
+static void clear_full_mark_and_tell_senders(domi_manager *manager, domi_house *house)
 {
     uint64_t life = domi_house_life(house);
 
@@ -319,8 +322,8 @@ static void clear_full_mark(domi_manager *manager, domi_house *house)
         domi_watch_fire_room(manager, house);
 }
 
-static void describe_message(domi_detached *detached, domus_stack *stack, domi_envelope *message,
-                             domus_received *ret_received)
+static void describe_received_message(domi_detached *detached, domus_stack *stack,
+                                      domi_envelope *message, domus_received *ret_received)
 {
     bool is_ask = message->node.kind == DOMI_ASK;
 
@@ -341,36 +344,39 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     domi_house *house = domi_stack_house(stack);
     domi_node *seen[2] = {NULL, NULL};
 
-    /* In a stop of the system a pool's home, which has no thread, is the manager of its actors. */
+    /* Only a detached actor may receive. During a stop a pool's home has no thread and is the
+     * manager of the pool's actors, so that case is refused, too. */
     if (stack->manager->index <= stack->manager->threads || house->home != stack->manager ||
         stack->manager->pooled != NULL || ((domi_detached *)(void *)stack->manager)->foreign)
         return -EOPNOTSUPP;
-    /* the stack has to be a pooled one, because its end releases the received message */
+    /* the conversation needs a pooled stack (house/conversation/stack.h), because only the end of
+     * such a stack releases the received message */
     if (domi_stack_make_pooled(stack) == NULL)
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
-    domi_stack_end_received(stack, -ENOMSG); /* release the message that was received before */
-    receive_arrivals(detached);
+    /* the message that was received before ends: an unanswered ask fails with -ENOMSG */
+    domi_stack_end_received(stack, -ENOMSG);
+    receive_arrivals_and_fire_timers(detached);
     uint64_t until_ns = detached->manager.now_ns + within_ns;
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
         if (domi_ask_handle_waiting_cancels(&detached->manager, house))
-            seen[0] = NULL; /* `seen[0]` may be a node that the cancel dropped */
+            seen[0] = NULL; /* the cancel may have dropped the node that `seen[0]` points to */
         if (follow_new_orders(detached) || has_actor_to_stop_or_restart(house) ||
             domi_receive_stop_if_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =
             domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
-        clear_full_mark(&detached->manager, house);
+        clear_full_mark_and_tell_senders(&detached->manager, house);
         if (message != NULL) {
-            describe_message(detached, stack, message, ret_received);
+            describe_received_message(detached, stack, message, ret_received);
             return 0;
         }
         if (detached->manager.now_ns >= until_ns)
             return -ETIMEDOUT;
         sleep_until_due(detached, until_ns);
-        receive_arrivals(detached);
+        receive_arrivals_and_fire_timers(detached);
     }
 }
 
@@ -393,7 +399,8 @@ bool domi_detached_have_all_mounted(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         const domi_detached *detached = system->detached[i];
-        /* acquire: pairs with publish_mount_count(). */
+        /* acquire: pairs with the release in publish_mount_count(), so what on_mount has written
+         * is seen. */
         if (!detached->foreign &&
             atomic_load_explicit(&detached->mounted, memory_order_acquire) != detached->chosen)
             return false;

@@ -12,33 +12,37 @@
 #include <domus/spawn.h>
 
 typedef struct domi_detached {
-    domi_manager manager; /* the manager of this thread */
-    domus_system *system; /* the system that the thread belongs to */
-    /* the orders (orders.h) that this thread has followed; only this thread uses them */
+    domi_manager manager; /* manager of the detached thread */
+    domus_system *system; /* system to which the detached thread belongs */
+    /* orders of the system (orders.h) that this thread has followed; only this thread uses the
+     * field */
     uint32_t orders;
-    bool busy;   /* the thread has an actor, or is reserved for one; under the system's mutex */
-    bool joined; /* pthread_join() was done for the thread */
-    /* number of actors for which the thread was reserved so far; under the system's mutex */
+    /* true: the thread has an actor, or is reserved for one; under the system's mutex */
+    bool busy;
+    bool joined; /* true: pthread_join() was done for the thread */
+    /* number of actors for which the thread was reserved so far; read and written under the
+     * system's mutex */
     uint32_t chosen;
-    /* number of actors that the thread has mounted so far; only this thread writes it */
+    /* number of actors that the detached thread has mounted so far; only that thread writes it */
     _Atomic uint32_t mounted;
-    /* The object is part of a seat (seat.h): a foreign thread uses the manager, and the library has
-     * made no thread for it. */
+    /* True if the object is part of a seat (seat.h): a foreign thread uses the manager, and the
+     * library has made no thread. */
     bool foreign;
-    size_t bytes;      /* bytes of the whole object, which is larger for a seat */
-    pthread_t pthread; /* handle of the thread */
+    size_t bytes;      /* size of the whole object in bytes, which is larger for a seat */
+    pthread_t pthread; /* handle of the detached thread */
 } domi_detached;
 
-/* The hooks of the managers of detached actors. */
+/* The functions of runtime that managers of detached actors call. */
 extern const domi_runtime_hooks domi_hooks_of_detached;
 
-/* Spawn an actor on a thread of its own. `parent` is NULL for an actor without a parent. This
- * function is domi_runtime_hooks.spawn_detached. */
+/* Spawn an actor on a thread of its own. `parent` is NULL for an actor without a parent. It is
+ * called as domi_runtime_hooks.spawn_detached. */
 int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
                         const void *state, const domus_spawn_options *options,
                         domus_address *ret_address);
 
-/* Close detached actors: from now on they spawn nothing, and no new one is made. Any thread. */
+/* Close detached actors for spawns: from now on they spawn nothing, and no new one is made. Any
+ * thread. */
 void domi_detached_close(domus_system *system);
 
 /* Wake all detached threads, so that they follow a new step of the system's stop. Called under
@@ -54,9 +58,9 @@ bool domi_detached_have_all_mounted(const domus_system *system);
 uint64_t domi_detached_houses(const domus_system *system);
 bool domi_detached_have_all_ended(const domus_system *system);
 
-/* End all detached threads. The system calls these functions in this order: the first tells the
- * threads to leave their loops, the second joins them, and the third ends their managers and frees
- * everything. */
+/* End all detached threads. The system calls these three functions in this order:
+ * domi_detached_end() tells the threads to leave their loops, domi_detached_join() joins them, and
+ * domi_detached_fini() ends their managers and frees everything. */
 void domi_detached_end(domus_system *system);
 void domi_detached_join(domus_system *system);
 void domi_detached_fini(domus_system *system);

@@ -1,5 +1,6 @@
-/* Entry points of a system (domus/entry.h). They are a plain list, because a program has few, and a
- * spawn costs more than a search of the list. */
+/* The entry points of a system (domus/entry.h): names under which foreign threads spawn
+ * processes. They are a plain list, because a program has few, and a spawn costs more than a
+ * search of the list. */
 #include "base/memory.h"
 #include "house/family/processes.h"
 #include "runtime/outside/visit.h"
@@ -8,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const domus_entry *find_entry(const domus_system *system, const char *name)
+static const domus_entry *find_entry_point(const domus_system *system, const char *name)
 {
     for (uint32_t i = 0; i < system->entries_count; i++) {
         if (strcmp(system->entries[i].name, name) == 0)
@@ -17,7 +18,7 @@ static const domus_entry *find_entry(const domus_system *system, const char *nam
     return NULL;
 }
 
-/* Make room for one more entry point. Returns 0; -ENOMEM. */
+/* Make room for one more entry point in the system's list. Returns 0; -ENOMEM. */
 static int make_room_for_entry(domus_system *system)
 {
     if (system->entries != NULL)
@@ -39,7 +40,7 @@ int domus_entry_add(domus_system *system, const domus_entry *entry)
     int result = domi_process_check(entry->process, entry->method, entry->input);
     if (result != 0)
         return result;
-    if (find_entry(system, entry->name) != NULL)
+    if (find_entry_point(system, entry->name) != NULL)
         return -EEXIST;
     if (system->entries_count == DOMUS_ENTRIES_MAX)
         return -ENOSPC;
@@ -49,14 +50,14 @@ int domus_entry_add(domus_system *system, const domus_entry *entry)
     return result;
 }
 
-/* The arguments with which an actor for an entry point is spawned. */
+/* The arguments with which a process is spawned under an entry point. */
 typedef struct order {
     domus_system *system;
     const domus_spawn_options *options;
 } order;
 
-static int spawn_from_outside(void *context, const domus_behaviour *behaviour, const void *state,
-                              domus_address *ret_address)
+static int spawn_process_from_outside(void *context, const domus_behaviour *behaviour,
+                                      const void *state, domus_address *ret_address)
 {
     const order *given = context;
 
@@ -71,17 +72,18 @@ int domus_outside_process_spawn(domus_system *system, const char *name, const do
     order given = {system, options != NULL ? options->spawn : NULL};
     domi_visit visit;
 
-    /* Entry points can be added only until the system has started. */
+    /* The list of entry points does not change any more, because the system has started, so it
+     * is read without a lock. */
     int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
     if (result != 0)
         return result;
     domi_outside_leave(system, &visit);
-    const domus_entry *entry = name != NULL ? find_entry(system, name) : NULL;
+    const domus_entry *entry = name != NULL ? find_entry_point(system, name) : NULL;
     if (entry == NULL)
         return -ENOENT;
     if (type != entry->input)
         return -EINVAL;
     return domi_process_spawn(entry->process, entry->method != NULL ? entry->method : entry->name,
                               type, input, options != NULL ? options->result_to : nobody,
-                              spawn_from_outside, &given, ret_address);
+                              spawn_process_from_outside, &given, ret_address);
 }

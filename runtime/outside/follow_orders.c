@@ -1,5 +1,5 @@
-/* This file lets a manager without a thread of the loop follow the orders of the system: the
- * manager of a detached actor, or of a seat (seat.h). */
+/* This file lets a manager whose thread does not run the loop follow the orders of the system:
+ * the manager of a detached actor, or of a seat (seat.h). */
 #include "runtime/outside/follow_orders.h"
 
 #include "house/dispatch/manage.h"

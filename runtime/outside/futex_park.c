@@ -1,5 +1,5 @@
-/* Sleep and wake-up on a park word. The kernel compares the word with SLEEPING before it lets the
- * thread sleep, so a wake-up that comes before the sleep also ends it. */
+/* Sleep and wake-up on a park word (base/park.h). The kernel compares the word with SLEEPING
+ * before it lets the thread sleep, so a wake-up that comes just before the sleep also ends it. */
 #include "runtime/outside/futex_park.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* The verbs of domus/grain.h for foreign threads. */
+/* The verbs of domus/grain.h that foreign threads call. */
 #include "house/directory/grain.h"
 
 #include "runtime/outside/outside_ask.h"

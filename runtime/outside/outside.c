@@ -34,7 +34,8 @@
 static const domus_behaviour asker = {.name = "outside"};
 
 const domi_runtime_hooks domi_hooks_of_outside = {
-    /* its owner sleeps as the leader of the asking threads (outside_ask.c) */
+    /* the owner of this manager sleeps on the park word, as the leader of the asking threads
+     * (outside_ask.c) */
     .wake = domi_futex_park_wake,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
@@ -141,7 +142,8 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
 
     if (result != 0) {
         if (type->release != NULL)
-            /* domus_publish() consumes the payload also when it fails */
+            /* the payload is released although the publication failed, because domus_publish()
+             * consumes it in every case */
             type->release((void *)(uintptr_t)payload);
         return result;
     }
@@ -151,10 +153,10 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
     return result;
 }
 
-/* Send a notice from a thread that has entered the outside. With `passes` the notice is put even
- * into a full mailbox. */
-static int send_notice(domi_manager *outside, domus_address to, const domus_type *type,
-                       const void *payload, bool passes)
+/* Send a notice from a foreign thread that has entered the outside. With `passes` the notice is
+ * put even into a full mailbox. */
+static int send_notice_from_outside(domi_manager *outside, domus_address to, const domus_type *type,
+                                    const void *payload, bool passes)
 {
     domi_envelope *envelope = domi_message_new(outside, DOMI_ENVELOPE_HEAD + type->size);
 
@@ -182,7 +184,7 @@ int domus_outside_notice(domus_system *system, domus_address to, const domus_typ
     int result = domi_outside_enter_to_send(system, &visit);
     if (result != 0)
         return result;
-    result = send_notice(&system->outside, to, type, payload, false);
+    result = send_notice_from_outside(&system->outside, to, type, payload, false);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -206,7 +208,7 @@ int domus_outside_stop_after_mail(domus_system *system, domus_address address)
 
     if (result != 0)
         return result;
-    result = send_notice(&system->outside, address, &domi_last_type, "", true);
+    result = send_notice_from_outside(&system->outside, address, &domi_last_type, "", true);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -230,7 +232,8 @@ int domus_outside_letters(domus_system *system, domus_address subscriber, uint32
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
-static int find_listener(domus_system *system, const char *name, size_t *ret_index)
+static int find_listener_that_is_not_served(domus_system *system, const char *name,
+                                            size_t *ret_index)
 {
     for (size_t i = 0; i < system->config.listener_count; i++) {
         if (strcmp(system->listeners[i].name, name) != 0)
@@ -241,9 +244,11 @@ static int find_listener(domus_system *system, const char *name, size_t *ret_ind
     return -ENOENT;
 }
 
-/* Spawn one channels actor on each thread, and the acceptor that hands connections to them. */
-static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t listener,
-                         const domus_behaviour *behaviour, const void *state)
+/* Serve a listener: spawn one channels actor on each thread, and the acceptor that hands
+ * connections to them. */
+static int spawn_servers_and_acceptor(domus_system *system, domi_acceptor *acceptor,
+                                      size_t listener, const domus_behaviour *behaviour,
+                                      const void *state)
 {
     domus_address address;
     int result = 0;
@@ -267,8 +272,9 @@ static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t l
     return result;
 }
 
-/* Make the acceptor of a listener; it has no socket yet. Returns NULL if there is no memory. */
-static domi_acceptor *make_acceptor(domus_system *system, size_t index)
+/* Make the acceptor of a listener, which gets its socket later. Returns NULL if there is no
+ * memory. */
+static domi_acceptor *make_acceptor_of_listener(domus_system *system, size_t index)
 {
     const domus_listener_config *listener = &system->listeners[index];
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
@@ -281,16 +287,17 @@ static domi_acceptor *make_acceptor(domus_system *system, size_t index)
     acceptor->name = listener->name;
     acceptor->settings = &system->listener_settings[index];
     int result = domi_networks_parse(listener->proxy_from, &acceptor->proxies, NULL, 0);
-    DOMI_CHECK(result == 0); /* the networks were checked with the configuration */
+    /* the networks are valid, because they were checked with the configuration */
+    DOMI_CHECK(result == 0);
     acceptor->targets[0].io = &system->threads[0].io;
     return acceptor;
 }
 
-/* Returns the reason why a listener's settings, its behaviour and the stages in front of it do not
- * fit together; NULL: they fit. */
-static const char *find_reason_not_to_serve(const domus_listener_config *listener,
-                                            const domus_behaviour *behaviour,
-                                            const domus_pipeline_stage *front)
+/* Returns why a listener cannot be served, because its settings, its behaviour and the stages in
+ * front of it do not fit together; NULL: they fit. */
+static const char *find_reason_against_serving(const domus_listener_config *listener,
+                                               const domus_behaviour *behaviour,
+                                               const domus_pipeline_stage *front)
 {
     const domus_behaviour *channel = behaviour->channel != NULL ? behaviour->channel : behaviour;
     bool has_front = domi_front_count(front) != 0;
@@ -306,8 +313,9 @@ static const char *find_reason_not_to_serve(const domus_listener_config *listene
 
 /* Check that a listener can be served with this behaviour and these stages. Returns 0; -EINVAL; the
  * errno of a stage's `check`. On failure `ret_why` is set to the reason. */
-static int check_serving(const domus_listener_config *listener, const domus_behaviour *behaviour,
-                         const domus_pipeline_stage *front, const char **ret_why)
+static int check_listener_can_be_served(const domus_listener_config *listener,
+                                        const domus_behaviour *behaviour,
+                                        const domus_pipeline_stage *front, const char **ret_why)
 {
     int result = domi_behaviour_check(behaviour);
 
@@ -315,7 +323,7 @@ static int check_serving(const domus_listener_config *listener, const domus_beha
         *ret_why = domi_behaviour_fault(behaviour);
         return result;
     }
-    const char *why = find_reason_not_to_serve(listener, behaviour, front);
+    const char *why = find_reason_against_serving(listener, behaviour, front);
     if (why != NULL) {
         *ret_why = why;
         return -EINVAL;
@@ -326,8 +334,8 @@ static int check_serving(const domus_listener_config *listener, const domus_beha
     return result;
 }
 
-/* Store the address of a listening socket that the program has passed, for queries about the
- * listener. */
+/* Store the address of a listening socket that the program has passed, so that the profile of
+ * the listener can show it. */
 static int store_passed_address(domus_system *system, size_t index, const domus_endpoint *at)
 {
     size_t size = domus_endpoint_text(at, NULL, 0) + 1;
@@ -342,8 +350,8 @@ static int store_passed_address(domus_system *system, size_t index, const domus_
     return 0;
 }
 
-/* Give the acceptor its socket: the descriptor `listening`, or a new socket if `listening` is 0.
- * Returns 0; a negative errno. */
+/* Give an acceptor its listening socket: the descriptor `listening` that the program has passed,
+ * or a new socket if that is 0. Returns 0; a negative errno. */
 static int give_acceptor_its_socket(domus_system *system, domi_acceptor *acceptor, size_t index,
                                     int listening, uint16_t *ret_port)
 {
@@ -352,7 +360,8 @@ static int give_acceptor_its_socket(domus_system *system, domi_acceptor *accepto
     domi_io *io = acceptor->targets[0].io;
     domus_endpoint at;
 
-    domi_memory_free(system->passed_at[index]); /* a text that an earlier failed call has left */
+    /* an earlier call that failed may have left a text */
+    domi_memory_free(system->passed_at[index]);
     system->passed_at[index] = NULL;
     if (listening == 0) {
         acceptor->fd = domi_acceptor_listen(io, listener->address, &plan, ret_port);
@@ -369,7 +378,7 @@ static int give_acceptor_its_socket(domus_system *system, domi_acceptor *accepto
     return 0;
 }
 
-/* Write to the system's error which socket could not be used, and why. */
+/* Write into the system's error text which listening socket could not be used, and why. */
 static void write_socket_error(domus_system *system, size_t index, int listening, int error)
 {
     const domus_listener_config *listener = &system->listeners[index];
@@ -405,10 +414,12 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
     int listening = options != NULL ? options->listening : 0;
     uint16_t port = 0;
     size_t index;
-    int result = domi_system_is_forked(system) ? -ECHILD : find_listener(system, name, &index);
+    int result = domi_system_is_forked(system)
+                     ? -ECHILD
+                     : find_listener_that_is_not_served(system, name, &index);
 
     if (result == 0 && system->stage == DOMI_STAGE_NEW)
-        /* sockets are made by the rings of the threads, which do not exist yet */
+        /* the system must have started: sockets are made by the rings of its threads */
         result = -ESHUTDOWN;
     const char *why = result != -ENOENT ? NULL
                       : system->config.listener_count != 0
@@ -416,16 +427,17 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
                           : "the configuration has no key listeners, which domus_main() reads from "
                             "--config FILE";
     if (result == 0)
-        result = check_serving(&system->listeners[index], behaviour, front, &why);
+        result = check_listener_can_be_served(&system->listeners[index], behaviour, front, &why);
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "listener %s: %s", name,
                  why != NULL ? why : strerror(-result));
         return result;
     }
-    domi_acceptor *acceptor = make_acceptor(system, index);
+    domi_acceptor *acceptor = make_acceptor_of_listener(system, index);
     if (acceptor == NULL)
         return -ENOMEM;
-    acceptor->settings->front = front; /* no other thread reads these settings yet */
+    /* the settings may be written, because no other thread reads them yet */
+    acceptor->settings->front = front;
     result = give_acceptor_its_socket(system, acceptor, index, listening, &port);
     if (result != 0) {
         write_socket_error(system, index, listening, result);
@@ -433,9 +445,9 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
         return result;
     }
     acceptor->held = &system->unmounted[index];
-    /* the pointer is set before the spawn, because afterwards the acceptor's thread writes it */
+    /* the pointer is set before the spawn, because after that the acceptor's thread writes it */
     system->unmounted[index] = acceptor;
-    result = spawn_servers(system, acceptor, index, behaviour, state);
+    result = spawn_servers_and_acceptor(system, acceptor, index, behaviour, state);
     if (result != 0) {
         system->unmounted[index] = NULL;
         if (listening == 0)
@@ -444,7 +456,8 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
         snprintf(system->error, sizeof system->error, "listener %s: %s", name, strerror(-result));
         return result;
     }
-    /* release: pairs with the acquire in domus_system_listener(). */
+    /* release: pairs with the acquire in domus_system_listener(), so `passed_at` is seen with
+     * the port. */
     atomic_store_explicit(&system->listening[index], DOMI_LISTENING | port, memory_order_release);
     if (ret_port != NULL)
         *ret_port = port;

@@ -31,7 +31,7 @@
 
 /* --- completing asks -------------------------------------------------------------------------- */
 
-static void wake_asker(domus_system *system, domi_asking *asking)
+static void wake_asking_thread(domus_system *system, domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
 
@@ -43,13 +43,15 @@ static void wake_asker(domus_system *system, domi_asking *asking)
         domi_futex_park_wake(outside);
 }
 
-/* Copy the reply into the buffer of the asking thread. That thread gets
- * what the payload owns only if the payload was copied. */
-static int copy_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
+/* Copy the reply into the buffer of the thread that asks. That thread gets what the payload owns
+ * only if the payload was copied. */
+static int copy_reply_to_asking_thread(domus_stack *stack, const domus_answer *answer,
+                                       domus_outside_reply *reply)
 {
     uint32_t size = answer->type->size;
 
-    if (reply == NULL) /* a caller without a buffer only wants to know that the ask was answered */
+    /* the caller has passed no buffer, because it only wants to know that the ask was answered */
+    if (reply == NULL)
         return 0;
     reply->type = answer->type;
     reply->length = size;
@@ -60,15 +62,16 @@ static int copy_reply(domus_stack *stack, const domus_answer *answer, domus_outs
     return domus_take(stack);
 }
 
-/* Complete an ask whose answer has come. The asking actor is resumed by this function, on any
- * foreign thread that has entered the outside. */
-static int complete_ask(domus_stack *stack, void *self, const domus_answer *answer)
+/* Complete the ask of a foreign thread, because its answer has come, and wake that thread. Any
+ * foreign thread that is inside the outside runs this function for the asking actor. */
+static int on_answer_complete_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_system *system = stack->manager->system;
     domi_asking *asking = *(domi_asking **)domus_frame(stack);
 
     (void)self;
-    asking->result = answer->error != 0 ? answer->error : copy_reply(stack, answer, asking->reply);
+    asking->result = answer->error != 0 ? answer->error
+                                        : copy_reply_to_asking_thread(stack, answer, asking->reply);
     asking->done = true;
     if (asking->next != NULL)
         asking->next->previous = asking->previous;
@@ -76,13 +79,13 @@ static int complete_ask(domus_stack *stack, void *self, const domus_answer *answ
         asking->previous->next = asking->next;
     else
         system->askings = asking->next;
-    wake_asker(system, asking);
+    wake_asking_thread(system, asking);
     return 0;
 }
 
 /* --- sending asks ----------------------------------------------------------------------------- */
 
-static void add_to_waiting_asks(domus_system *system, domi_asking *asking)
+static void add_ask_to_asks_under_way(domus_system *system, domi_asking *asking)
 {
     asking->previous = NULL;
     asking->next = system->askings;
@@ -92,7 +95,7 @@ static void add_to_waiting_asks(domus_system *system, domi_asking *asking)
     system->askings_count++;
 }
 
-static void release_payload(const domus_type *type, const void *payload)
+static void release_payload_of_ask(const domus_type *type, const void *payload)
 {
     if (type->release != NULL)
         type->release((void *)(uintptr_t)payload);
@@ -107,13 +110,15 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     return domi_asking_begin_to(system, asking, &asked, type, payload, timeout_ns, reply);
 }
 
-static int send_ask(domus_stack *stack, const domi_asked *asked, const domus_type *type,
-                    const void *payload, uint64_t timeout_ns)
+static int send_ask_to_actor_or_grain(domus_stack *stack, const domi_asked *asked,
+                                      const domus_type *type, const void *payload,
+                                      uint64_t timeout_ns)
 {
     if (asked->is_grain)
         return domus_grain_ask_within(stack, asked->grains, asked->key, type, payload, timeout_ns,
-                                      complete_ask);
-    return domus_ask_within(stack, asked->address, type, payload, timeout_ns, complete_ask);
+                                      on_answer_complete_ask);
+    return domus_ask_within(stack, asked->address, type, payload, timeout_ns,
+                            on_answer_complete_ask);
 }
 
 int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_asked *asked,
@@ -129,17 +134,18 @@ int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_a
         timeout_ns = DOMUS_OUTSIDE_ASK_MAX_NS;
     domus_stack *stack = domi_stack_new(outside, system->asker.house, sizeof(domi_asking *));
     if (stack == NULL) {
-        release_payload(type, payload);
+        release_payload_of_ask(type, payload);
         return -ENOMEM;
     }
     *asking = (domi_asking){.reply = reply};
     memcpy(domus_frame(stack), &asking, sizeof(domi_asking *));
     outside->now_ns = domi_clock_now(&system->clock);
-    /* one tick more, so that the waiting thread never gives up before the ask's own time-out */
+    /* one tick longer than the ask's own time-out, so that the waiting thread does not give up
+     * before it */
     asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS;
-    int result = send_ask(stack, asked, type, payload, timeout_ns);
+    int result = send_ask_to_actor_or_grain(stack, asked, type, payload, timeout_ns);
     if (result != DOMUS_PARKED) {
-        release_payload(type, payload);
+        release_payload_of_ask(type, payload);
         domi_stack_park_or_end(stack, 0);
         return result;
     }
@@ -148,31 +154,32 @@ int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_a
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&asking->woken, &attributes);
     pthread_condattr_destroy(&attributes);
-    add_to_waiting_asks(system, asking);
+    add_ask_to_asks_under_way(system, asking);
     domi_stack_park_or_end(stack, DOMUS_PARKED);
     return 0;
 }
 
 /* --- waiting for answers ---------------------------------------------------------------------- */
 
-/* Returns how long the asking thread may still wait, in nanoseconds. */
-static uint64_t get_time_left(const domus_system *system, const domi_asking *asking)
+/* Returns how many nanoseconds the asking thread may still wait. */
+static uint64_t time_left_to_wait(const domus_system *system, const domi_asking *asking)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
 
-    /* After the end of the wait the timer wheel may need one more tick to complete the ask. */
+    /* When the time is over, the timer wheel may need one more tick to complete the ask. */
     return asking->until_ns > now_ns ? asking->until_ns - now_ns : DOMI_WHEEL_TICK_NS;
 }
 
-/* Let the leader sleep on the park word until something is put, or its time is over. */
-static void park_leader(domus_system *system, const domi_asking *asking)
+/* Let the leader of the asking threads sleep on the park word until something is put for the
+ * outside, or its time is over. */
+static void let_leader_sleep(domus_system *system, const domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
 
     domi_pool_flush_returns(outside);
     domi_park_begin(&outside->park);
     if (!domi_manager_has_work(outside)) {
-        uint64_t left_ns = get_time_left(system, asking);
+        uint64_t left_ns = time_left_to_wait(system, asking);
         domi_outside_unlock(system);
         domi_futex_park_sleep(outside, left_ns);
         domi_outside_lock(system);
@@ -180,11 +187,11 @@ static void park_leader(domus_system *system, const domi_asking *asking)
     (void)domi_park_end(&outside->park);
 }
 
-/* Let a thread that does not lead sleep until its ask is complete, the lead is free, or its time is
- * over. */
-static void wait_for_lead(domus_system *system, domi_asking *asking)
+/* Let an asking thread that does not lead sleep until its ask is complete, no thread leads any
+ * more, or its time is over. */
+static void sleep_until_lead_or_answer(domus_system *system, domi_asking *asking)
 {
-    const struct timespec until = domi_clock_deadline_after(get_time_left(system, asking));
+    const struct timespec until = domi_clock_deadline_after(time_left_to_wait(system, asking));
 
     asking->sleeps = true;
     (void)pthread_cond_timedwait(&asking->woken, &system->outside_mutex, &until);
@@ -192,14 +199,15 @@ static void wait_for_lead(domus_system *system, domi_asking *asking)
     asking->sleeps = false;
 }
 
-/* Give up the lead, and wake a waiting thread that can take it. */
-static void hand_lead_on(domus_system *system, const domi_asking *asking)
+/* Give up the lead of the asking threads, if this thread has it, and wake one that can take it. */
+static void give_lead_to_next_thread(domus_system *system, const domi_asking *asking)
 {
     if (system->leader == asking)
         system->leader = NULL;
     if (system->leader != NULL)
         return;
-    /* A waiting thread that is awake takes the free lead itself before it sleeps. */
+    /* only sleeping threads are woken: one that is awake takes the free lead itself before it
+     * sleeps */
     for (domi_asking *next = system->askings; next != NULL; next = next->next) {
         if (next->sleeps) {
             pthread_cond_signal(&next->woken);
@@ -215,11 +223,11 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
         if (system->leader == NULL)
             system->leader = asking;
         if (system->leader == asking)
-            park_leader(system, asking);
+            let_leader_sleep(system, asking);
         else
-            wait_for_lead(system, asking);
+            sleep_until_lead_or_answer(system, asking);
     }
-    hand_lead_on(system, asking);
+    give_lead_to_next_thread(system, asking);
     pthread_cond_destroy(&asking->woken);
     if (--system->askings_count == 0)
         pthread_cond_broadcast(&system->nobody_asks);
@@ -229,7 +237,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
 void domi_outside_close(domus_system *system)
 {
     for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
-        /* a promise that does not wait any more completes anyway */
+        /* a promise that does not wait any more is about to complete without this */
         if (asking->promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
     }
@@ -248,14 +256,16 @@ int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_
 
     if (type->size > DOMUS_PAYLOAD_MAX)
         result = -EMSGSIZE;
+    /* a thread of the system would wait for ever, because it could not handle the ask meanwhile */
     else if (domi_thread_manager != NULL && domi_thread_manager->system == system)
-        result = -EDEADLK; /* a thread of the system that waits here could never handle the ask */
+        result = -EDEADLK;
+    /* in a simulation nobody would answer, because no step is taken while the caller waits */
     else if (system->simulator != NULL)
-        result = -EOPNOTSUPP; /* in a test kit no step is taken while the caller waits */
+        result = -EOPNOTSUPP;
     else
         result = domi_outside_enter_to_send(system, &visit);
     if (result != 0) {
-        release_payload(type, payload);
+        release_payload_of_ask(type, payload);
         return result;
     }
     result = domi_asking_begin_to(system, &asking, asked, type, payload, timeout_ns, reply);

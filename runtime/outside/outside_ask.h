@@ -1,25 +1,28 @@
-/* Asks of foreign threads, which wait for their answers. */
+/* Asks of foreign threads, which wait until their asks are answered. */
 #ifndef DOMI_RUNTIME_OUTSIDE_OUTSIDE_ASK_H
 #define DOMI_RUNTIME_OUTSIDE_OUTSIDE_ASK_H
 
 #include "house/conversation/promise.h"
 #include "runtime/system/system.h"
 
-/* An ask under way, on the stack of the foreign thread that asks. Protected by outside_mutex. */
+/* An ask of a foreign thread that is under way; it lies on that thread's stack. Protected by
+ * outside_mutex. */
 struct domi_asking {
-    domi_asking *next;     /* next ask in the list of waiting asks */
-    domi_asking *previous; /* previous ask in the list of waiting asks */
-    domi_promise *promise; /* promise that the answer completes */
-    /* signalled when the answer has come, or the thread has to become the leader */
+    domi_asking *next;     /* next ask in the outside's list of asks under way */
+    domi_asking *previous; /* previous ask in the outside's list of asks under way */
+    domi_promise *promise; /* promise that the answer of the ask completes */
+    /* signalled when the answer has come, or the asking thread has to become the leader */
     pthread_cond_t woken;
-    domus_outside_reply *reply; /* buffer of the caller for the answer */
-    uint64_t until_ns;          /* time at which the thread stops waiting */
-    int result;                 /* result of the ask: 0, or a negative errno */
-    bool sleeps; /* the asking thread sleeps on `woken`, so it may become the leader */
-    bool done;   /* the answer has come, or the ask has failed */
+    domus_outside_reply *reply; /* buffer in which the asking thread wants the answer; NULL: none */
+    uint64_t until_ns;          /* time at which the asking thread stops waiting, in nanoseconds */
+    /* result of the ask for the asking thread: 0, or a negative errno */
+    int result;
+    /* true: the asking thread sleeps on `woken`, so it may be woken to become the leader */
+    bool sleeps;
+    bool done; /* true: the answer has come, or the ask has failed */
 };
 
-/* Receiver of a foreign thread's ask: the actor at `address`, or a grain. */
+/* The receiver of a foreign thread's ask: the actor at `address`, or a grain. */
 typedef struct domi_asked {
     domus_address address;
     bool is_grain;
@@ -27,25 +30,25 @@ typedef struct domi_asked {
     const char *key;
 } domi_asked;
 
-/* Send an ask and return at once. Called between domi_outside_enter() and domi_outside_leave().
- * The call consumes
- * what the payload owns in every case. After a return of 0 the caller has to call
- * domi_asking_wait(). */
+/* Send an ask of a foreign thread and return at once. Called between domi_outside_enter() and
+ * domi_outside_leave(). The call consumes what the payload owns in every case. After a return of 0
+ * the caller has to call domi_asking_wait(). */
 int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply);
 
-/* Do the same as domi_asking_begin(), also for grains. */
+/* Send an ask and return at once, as domi_asking_begin() does, but to an actor or a grain. */
 int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_asked *asked,
                          const domus_type *type, const void *payload, uint64_t timeout_ns,
                          domus_outside_reply *reply);
 
-/* Do the same as domus_outside_ask(), also for grains. Any thread. */
+/* Ask and wait for the answer, as domus_outside_ask() does, but an actor or a grain. Any thread. */
 int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_type *type,
                      const void *payload, uint64_t timeout_ns, domus_outside_reply *reply);
 
-/* Wait for the answer of an ask. Called between domi_outside_enter() and domi_outside_leave();
- * other foreign threads can enter meanwhile. Returns the result of the ask. */
+/* Wait for the answer of an ask that was sent. Called between domi_outside_enter() and
+ * domi_outside_leave(); other foreign threads can enter meanwhile. Returns the result of the
+ * ask. */
 int domi_asking_wait(domus_system *system, domi_asking *asking);
 
 /* Fail all asks of foreign threads with -ESHUTDOWN, and wait until all asking threads have left. */

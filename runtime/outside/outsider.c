@@ -28,20 +28,22 @@
 static const domus_type *const no_types[] = {NULL};
 static const domus_pattern nothing = {.types = no_types};
 
-/* Handle the end of the receive that accepts nothing, which comes only with the actor's end. */
-static int on_end(domus_stack *stack, void *self, const domus_answer *answer)
+/* Handle the end of the outsider's receive that takes nothing, which comes only when the actor
+ * ends. */
+static int on_end_of_receive_do_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self, (void)answer;
     return 0;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_receive_nothing(domus_stack *stack, void *self)
 {
     (void)self;
-    return domus_receive(stack, &nothing, on_end);
+    return domus_receive(stack, &nothing, on_end_of_receive_do_nothing);
 }
 
-/* Returns the place for an event that was allocated when `watch` was made; NULL: there is none. */
+/* Returns the place for an event that was allocated together with the watch `watch`; NULL: there
+ * is none. */
 domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const void *watch)
 {
     domi_outside_mail *mail = seat->spares.first;
@@ -51,8 +53,8 @@ domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const vo
     return mail;
 }
 
-/* Allocate a place for an event for which no watch has allocated one. Returns 0; -ENOBUFS;
- * -ENOMEM. */
+/* Allocate a place in the seat for an event that does not come from a watch, as long as the
+ * limit on such events allows. Returns 0; -ENOBUFS; -ENOMEM. */
 static int make_place_for_event(domus_outsider *seat, uint32_t bytes, domi_outside_mail **ret_mail)
 {
     uint32_t own_max = domi_house_mail_max(seat->address.house);
@@ -68,8 +70,9 @@ static int make_place_for_event(domus_outsider *seat, uint32_t bytes, domi_outsi
     return 0;
 }
 
-/* Store an event that the actor has got in the seat's list, until the owner receives it. */
-static int store_event(domus_stack *stack, void *self, const void *payload)
+/* Handle an event of the outsider's actor: keep it in the seat's list until the owner receives
+ * it. */
+static int on_event_store_it_in_seat(domus_stack *stack, void *self, const void *payload)
 {
     domus_outsider *seat = domi_outsider_of_stack(stack);
     const domus_type *type = stack->message->type;
@@ -105,23 +108,26 @@ static const domus_behaviour behaviour = {
     .name = "outsider",
     .kind = DOMUS_STATE,
     .state_size = sizeof(void *),
-    .on_mount = on_mount,
-    /* a link (domus/family.h) needs a row with the type of its event */
-    .on = (const domus_on[]){{&domus_down_type, store_event, 0}, {NULL, store_event, 0}},
+    .on_mount = on_mount_receive_nothing,
+    /* the first row is needed, because a link (domus/family.h) asks for a row with the type of
+     * its event */
+    .on = (const domus_on[]){{&domus_down_type, on_event_store_it_in_seat, 0},
+                             {NULL, on_event_store_it_in_seat, 0}},
 };
 
 /* --- entering a seat -------------------------------------------------------------------------- */
 
-/* Enter the seat. Returns 0; -ECHILD; -EPERM; -EDEADLK; -ESHUTDOWN. On failure nothing is locked,
- * and domi_outsider_leave() must not be called. */
+/* Enter a seat: lock it for the calling thread, which must be its owner. Returns 0; -ECHILD;
+ * -EPERM; -EDEADLK; -ESHUTDOWN. On failure nothing is locked, and domi_outsider_leave() must not
+ * be called. */
 int domi_outsider_enter(domus_outsider *seat, domi_visit *ret_visit)
 {
     domus_system *system = seat->detached.system;
 
     if (domi_system_is_forked(system))
         return -ECHILD;
-    /* Relaxed: only the thread that sits here has written this mark, so no other thread finds its
-     * own. */
+    /* Relaxed: only the thread that sits on the seat writes its own mark, so no other thread
+     * finds its mark here. */
     if (atomic_load_explicit(&seat->owner, memory_order_relaxed) != &domi_here)
         return -EPERM;
     if (seat->acting)
@@ -149,7 +155,7 @@ void domi_outsider_leave(domus_outsider *seat, const domi_visit *visit)
     domi_outsider_leave_unlocked(visit);
 }
 
-/* Do the same as domi_outsider_enter(), but return -ESTALE if the actor was stopped. */
+/* Enter a seat as domi_outsider_enter() does, but return -ESTALE if its actor was stopped. */
 int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
 {
     int result = domi_outsider_enter(seat, ret_visit);
@@ -161,8 +167,8 @@ int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
     return result;
 }
 
-/* Do the same as domi_outsider_enter_alive(), for a function that sends: while memory is short it
- * returns -EBUSY, as for all foreign threads. */
+/* Enter a seat as domi_outsider_enter_alive() does, for a function that sends: while memory is
+ * short it returns -EBUSY, as for all foreign threads. */
 int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
 {
     domi_pressure *pressure = &seat->detached.system->pressure;
@@ -179,8 +185,9 @@ int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
     return -EBUSY;
 }
 
-/* Make a stack in the caller's frame, for a function that does not wait. The stack gets the message
- * that was received last; domi_outsider_end_verb() gives the message back to the seat. */
+/* Make a stack in the caller's frame, for a verb that does not wait. The stack gets the message
+ * that the outsider has received last; domi_outsider_end_verb() gives the message back to the
+ * seat. */
 void domi_outsider_begin_verb(domus_outsider *seat, domus_stack *stack)
 {
     domi_stack_begin(stack, &seat->detached.manager, seat->address.house);
@@ -195,8 +202,8 @@ void domi_outsider_end_verb(domus_outsider *seat, domus_stack *stack)
     stack->received = NULL;
 }
 
-/* End the message that was received last: an unanswered ask fails with -ENOMSG. The caller has
- * locked the seat. */
+/* End the message that the outsider has received last: an ask that was not answered fails with
+ * -ENOMSG. The caller has locked the seat. */
 void domi_outsider_end_last_message(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
@@ -216,15 +223,17 @@ void domi_outsider_end_last_message(domus_outsider *seat)
 
 /* --- attaching and detaching ------------------------------------------------------------------ */
 
-/* Returns 0 if the calling thread may attach. */
-static int check_may_attach(domus_system *system, const domus_outsider_options *options)
+/* Check whether the calling thread may attach itself as an outsider. Returns 0; a negative errno
+ * of domus_outside_attach(). */
+static int check_thread_may_attach(domus_system *system, const domus_outsider_options *options)
 {
     domi_visit visit;
 
     if (options != NULL && options->mailbox_max > UINT16_MAX)
         return -EINVAL;
     if (system->simulator != NULL)
-        return -EOPNOTSUPP; /* in a test kit no step is taken while the caller waits */
+        /* in a simulation nobody would serve the thread, because no step is taken while it waits */
+        return -EOPNOTSUPP;
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
     int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
@@ -233,8 +242,8 @@ static int check_may_attach(domus_system *system, const domus_outsider_options *
     return result;
 }
 
-/* Spawn the outsider's actor on its seat. The caller has locked the seat. */
-static int spawn_outsider(domus_outsider *seat, const domus_outsider_options *options)
+/* Spawn the outsider's actor on the seat, which the caller has locked. */
+static int spawn_actor_of_outsider(domus_outsider *seat, const domus_outsider_options *options)
 {
     domi_manager *manager = &seat->detached.manager;
     const domus_spawn_options spawn = {
@@ -247,7 +256,8 @@ static int spawn_outsider(domus_outsider *seat, const domus_outsider_options *op
                                         &seat->address);
     if (result != 0)
         return result;
-    /* The slot may hold late mail, and the actor is mounted only behind it. */
+    /* Late mail of an earlier life may be in the slot, and the new actor is mounted only behind
+     * that, so the seat is served until it is. */
     const domi_house *house = seat->address.house;
     do
         domi_seat_serve(seat, NULL);
@@ -259,7 +269,7 @@ static int spawn_outsider(domus_outsider *seat, const domus_outsider_options *op
 int domus_outside_attach(domus_system *system, const domus_outsider_options *options,
                          domus_outsider **ret_outsider)
 {
-    int result = check_may_attach(system, options);
+    int result = check_thread_may_attach(system, options);
     domus_outsider *seat;
 
     if (result != 0)
@@ -271,7 +281,7 @@ int domus_outside_attach(domus_system *system, const domus_outsider_options *opt
         domi_outsider_leave_unlocked(&visit);
         return result;
     }
-    result = spawn_outsider(seat, options);
+    result = spawn_actor_of_outsider(seat, options);
     if (result == 0)
         *ret_outsider = seat;
     else
@@ -288,7 +298,8 @@ int domus_outside_detach(domus_outsider *outsider)
         return 0;
     int result = domi_outsider_enter(outsider, &visit);
     if (result == -ESHUTDOWN) {
-        /* the seat is closed, and domi_seats_fini() ends the last received message */
+        /* the seat is closed already, so domi_seats_fini() ends the message that was received
+         * last */
         atomic_store_explicit(&outsider->owner, NULL, memory_order_relaxed);
         return 0;
     }
@@ -308,7 +319,8 @@ domus_address domus_outsider_address(const domus_outsider *outsider)
 void domi_outsiders_detach_own(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
-    uint32_t count = system->detached_count; /* the list of detached actors and seats only grows */
+    /* the number is read only once, because the list of detached actors and seats only grows */
+    uint32_t count = system->detached_count;
     pthread_mutex_unlock(&system->mutex);
 
     for (uint32_t i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
-/* Outsiders watch other actors, and run functions that may do all that an actor's handler may
- * (domus_outsider_act()). */
+/* Outsiders watch other actors, and run functions that may do all that the handler of an actor
+ * may (domus_outsider_act()). */
 #include "runtime/outside/outsider.h"
 
 #include "base/memory.h"
@@ -9,7 +9,8 @@
 
 /* --- watching actors -------------------------------------------------------------------------- */
 
-/* Watch an actor, and allocate a place for the watch's event. The caller has locked the seat. */
+/* Watch an actor, and allocate the place in the seat for the watch's event. The caller has
+ * locked the seat. */
 static int watch_in_locked_seat(domus_outsider *seat, domus_address address, domus_watch *ret_watch)
 {
     domi_outside_mail *spare = domi_memory_new(sizeof *spare + sizeof(domus_down));

@@ -1,4 +1,5 @@
-/* Outsiders receive messages, and answer, fail or take the message that they have received last. */
+/* Outsiders receive messages, and reply to, fail or take the message that they have received
+ * last. */
 #include "runtime/outside/outsider.h"
 
 #include "house/conversation/receive.h"
@@ -11,8 +12,8 @@ static const domus_pattern anything = {.types = NULL};
 
 /* --- receiving messages ----------------------------------------------------------------------- */
 
-static bool does_pattern_accept(const domus_outsider *seat, const domus_pattern *pattern,
-                                const domi_outside_mail *mail)
+static bool does_pattern_accept_message(const domus_outsider *seat, const domus_pattern *pattern,
+                                        const domi_outside_mail *mail)
 {
     const domus_type *const *type = pattern->types;
 
@@ -24,13 +25,15 @@ static bool does_pattern_accept(const domus_outsider *seat, const domus_pattern 
                                                         mail->message.type, mail->message.payload);
 }
 
-/* Receive the first message of a list that the pattern accepts. Returns false if there is none. */
-static bool receive_from_list(domus_outsider *seat, domi_outside_mails *list,
-                              const domus_pattern *pattern, domus_outside_message *ret_message)
+/* Receive the oldest answer or event of a list that the pattern accepts. Returns false if there
+ * is none. */
+static bool receive_answer_or_event_of_list(domus_outsider *seat, domi_outside_mails *list,
+                                            const domus_pattern *pattern,
+                                            domus_outside_message *ret_message)
 {
     domi_outside_mail *mail = list->first;
 
-    while (mail != NULL && !does_pattern_accept(seat, pattern, mail))
+    while (mail != NULL && !does_pattern_accept_message(seat, pattern, mail))
         mail = mail->next;
     if (mail == NULL)
         return false;
@@ -40,26 +43,26 @@ static bool receive_from_list(domus_outsider *seat, domi_outside_mails *list,
     return true;
 }
 
-static bool receive_answer(domus_outsider *seat, const domus_pattern *pattern,
-                           domus_outside_message *ret_message)
+static bool receive_answer_of_seat(domus_outsider *seat, const domus_pattern *pattern,
+                                   domus_outside_message *ret_message)
 {
-    if (!receive_from_list(seat, &seat->answers, pattern, ret_message))
+    if (!receive_answer_or_event_of_list(seat, &seat->answers, pattern, ret_message))
         return false;
     seat->asked_count--;
     return true;
 }
 
-static bool receive_event(domus_outsider *seat, const domus_pattern *pattern,
-                          domus_outside_message *ret_message)
+static bool receive_event_of_seat(domus_outsider *seat, const domus_pattern *pattern,
+                                  domus_outside_message *ret_message)
 {
-    if (!receive_from_list(seat, &seat->events, pattern, ret_message))
+    if (!receive_answer_or_event_of_list(seat, &seat->events, pattern, ret_message))
         return false;
     seat->events_count -= seat->shown->counted;
     return true;
 }
 
-/* Receive the first ask, or else the first notice, that the pattern accepts. Returns false if there
- * is none. */
+/* Receive the first ask that the pattern accepts, or else the first such notice. Returns false
+ * if there is none. */
 static bool receive_ask_or_notice(domus_outsider *seat, const domus_pattern *pattern,
                                   domi_node *seen[2], domus_outside_message *ret_message)
 {
@@ -67,7 +70,8 @@ static bool receive_ask_or_notice(domus_outsider *seat, const domus_pattern *pat
     domi_house *house = seat->address.house;
     domi_envelope *envelope = domi_receive_find(manager, house, pattern, NULL, seen);
 
-    /* A message that was received or has expired has made room in the mailbox. */
+    /* Tell senders that wait for room in the mailbox, because a message was received or has
+     * expired. */
     if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
         domi_watch_fire_room(manager, house);
     if (envelope == NULL)
@@ -85,7 +89,7 @@ static bool receive_ask_or_notice(domus_outsider *seat, const domus_pattern *pat
 }
 
 /* Check whether the outsider may go on receiving. Returns 0; -ESHUTDOWN if the system stops;
- * -ECANCELED if the actor has to stop. */
+ * -ECANCELED if the outsider's actor has to stop. */
 static int check_may_receive(domus_outsider *seat)
 {
     if (domi_seat_has_to_stop(seat))
@@ -96,10 +100,11 @@ static int check_may_receive(domus_outsider *seat)
     return 0;
 }
 
-/* Receive a message in a locked seat. If the seat was closed meanwhile, this returns -ESHUTDOWN
- * with `*ret_closed` true, and nothing is locked. */
-static int receive_inside(domus_outsider *seat, const domus_pattern *pattern, uint64_t within_ns,
-                          domus_outside_message *ret_message, bool *ret_closed)
+/* Wait for a message and receive it, in a locked seat. If the seat was closed meanwhile, this
+ * returns -ESHUTDOWN with `*ret_closed` true, and nothing is locked. */
+static int receive_in_locked_seat(domus_outsider *seat, const domus_pattern *pattern,
+                                  uint64_t within_ns, domus_outside_message *ret_message,
+                                  bool *ret_closed)
 {
     domi_node *seen[2] = {NULL, NULL};
 
@@ -114,9 +119,9 @@ static int receive_inside(domus_outsider *seat, const domus_pattern *pattern, ui
             domi_seat_serve_until_idle(seat);
             return result;
         }
-        if (receive_answer(seat, pattern, ret_message) ||
+        if (receive_answer_of_seat(seat, pattern, ret_message) ||
             receive_ask_or_notice(seat, pattern, seen, ret_message) ||
-            receive_event(seat, pattern, ret_message))
+            receive_event_of_seat(seat, pattern, ret_message))
             return 0;
         if (seat->detached.manager.now_ns >= until_ns)
             return -ETIMEDOUT;
@@ -137,8 +142,8 @@ int domus_outside_receive(domus_outsider *outsider, const domus_pattern *pattern
 
     if (result != 0)
         return result;
-    result = receive_inside(outsider, pattern != NULL ? pattern : &anything, within_ns, ret_message,
-                            &closed);
+    result = receive_in_locked_seat(outsider, pattern != NULL ? pattern : &anything, within_ns,
+                                    ret_message, &closed);
     if (closed)
         domi_outsider_leave_unlocked(&visit);
     else
@@ -178,9 +183,9 @@ int domus_outsider_fail(domus_outsider *outsider, int error)
     return result;
 }
 
-/* Give the caller what a received answer or event owns. Returns 0; -EINVAL for a failed
- * ask; -EALREADY if it was taken before. */
-static int take_from_last_message(domi_outside_mail *shown)
+/* Give the caller what the answer or event owns that was received last. Returns 0; -EINVAL for a
+ * failed ask; -EALREADY if it was taken before. */
+static int take_payload_of_last_message(domi_outside_mail *shown)
 {
     if (shown->envelope != NULL)
         return domi_envelope_take(shown->envelope);
@@ -202,7 +207,7 @@ int domus_outsider_take(domus_outsider *outsider)
     if (outsider->received != NULL)
         result = domi_envelope_take(outsider->received);
     else
-        result = outsider->shown != NULL ? take_from_last_message(outsider->shown) : -EINVAL;
+        result = outsider->shown != NULL ? take_payload_of_last_message(outsider->shown) : -EINVAL;
     domi_outsider_leave(outsider, &visit);
     return result;
 }

@@ -1,4 +1,5 @@
-/* Outsiders send notices and asks. After an ask they wait for the answer, or receive it later. */
+/* Outsiders send notices and asks. An outsider waits for the answer to its ask, or receives it
+ * later. */
 #include "runtime/outside/outsider.h"
 
 #include "base/memory.h"
@@ -27,22 +28,22 @@ int domus_outsider_notice(domus_outsider *outsider, domus_address to, const domu
     return result;
 }
 
-static void release_payload(const domus_type *type, const void *payload)
+static void release_payload_of_ask(const domus_type *type, const void *payload)
 {
     if (type->release != NULL)
         type->release((void *)(uintptr_t)payload);
 }
 
-static uint64_t limit_timeout(uint64_t timeout_ns)
+static uint64_t limit_timeout_of_ask(uint64_t timeout_ns)
 {
     if (timeout_ns == 0)
         return DOMUS_OUTSIDE_ASK_NS;
     return timeout_ns < DOMUS_OUTSIDE_ASK_MAX_NS ? timeout_ns : DOMUS_OUTSIDE_ASK_MAX_NS;
 }
 
-/* Enter the seat for an ask. If this fails, what the payload owns is released. */
-static int enter_to_ask(domus_outsider *seat, const domus_type *type, const void *payload,
-                        domi_visit *ret_visit)
+/* Enter the seat for an ask. If this fails, what the ask's payload owns is released. */
+static int enter_seat_to_ask(domus_outsider *seat, const domus_type *type, const void *payload,
+                             domi_visit *ret_visit)
 {
     int result =
         type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE : domi_outsider_enter_to_send(seat, ret_visit);
@@ -50,17 +51,18 @@ static int enter_to_ask(domus_outsider *seat, const domus_type *type, const void
     if (result == -ESTALE)
         result = -ECANCELED;
     if (result != 0)
-        release_payload(type, payload);
+        release_payload_of_ask(type, payload);
     return result;
 }
 
-/* Begin a conversation that sends an ask and is resumed with the answer; its frame holds `pointer`.
- * With `alone` the conversation raises a barrier, so an ask to this outsider that would wait for
- * the same answer fails with -EDEADLK. Returns 0; a negative errno, and then the payload is
- * released. */
-static int begin_ask(domus_outsider *seat, domus_address to, const domus_type *type,
-                     const void *payload, uint64_t timeout_ns, void *pointer, bool alone,
-                     domus_resumed *then)
+/* Begin a conversation of the outsider that sends an ask, and in which `then` is called with the
+ * answer; its frame holds `pointer`. With `alone` the conversation raises a barrier, so an ask
+ * to this outsider that would wait for the same answer fails with -EDEADLK. Returns 0; a
+ * negative errno, and then the payload is released. */
+static int begin_conversation_that_asks(domus_outsider *seat, domus_address to,
+                                        const domus_type *type, const void *payload,
+                                        uint64_t timeout_ns, void *pointer, bool alone,
+                                        domus_resumed *then)
 {
     domus_stack *stack =
         domi_stack_new(&seat->detached.manager, seat->address.house, sizeof pointer);
@@ -70,23 +72,24 @@ static int begin_ask(domus_outsider *seat, domus_address to, const domus_type *t
         memcpy(domus_frame(stack), &pointer, sizeof pointer);
         if (alone)
             (void)domus_barrier(stack);
-        result = domus_ask_within(stack, to, type, payload, limit_timeout(timeout_ns), then);
+        result = domus_ask_within(stack, to, type, payload, limit_timeout_of_ask(timeout_ns), then);
     }
     if (result != DOMUS_PARKED)
-        release_payload(type, payload);
+        release_payload_of_ask(type, payload);
     if (stack != NULL)
         domi_stack_park_or_end(stack, result == DOMUS_PARKED ? result : 0);
     return result == DOMUS_PARKED ? 0 : result;
 }
 
-/* An ask whose sender waits for the answer; it lies on the sender's stack. */
+/* An ask of an outsider that waits for the answer; it lies on the stack of the outsider's
+ * thread. */
 typedef struct waiting {
-    domus_outside_reply *reply; /* buffer of the caller for the answer */
+    domus_outside_reply *reply; /* buffer in which the caller wants the answer; NULL: none */
     int result;
     bool done;
 } waiting;
 
-static int copy_reply(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_copy_it_to_buffer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     waiting *ask = *(waiting **)domus_frame(stack);
     domus_outside_reply *reply = ask->reply;
@@ -108,9 +111,9 @@ static int copy_reply(domus_stack *stack, void *self, const domus_answer *answer
     return 0;
 }
 
-/* Wait for the answer of an ask. Returns false if the seat was closed meanwhile; then nothing is
- * locked. */
-static bool wait_for_reply(domus_outsider *seat, waiting *ask)
+/* Serve the outsider's seat until the answer of an ask has come. Returns false if the seat was
+ * closed meanwhile; then nothing is locked. */
+static bool serve_seat_until_reply(domus_outsider *seat, waiting *ask)
 {
     for (;;) {
         domi_seat_serve(seat, NULL);
@@ -126,12 +129,13 @@ int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_t
 {
     waiting ask = {.reply = reply, .result = -ECANCELED};
     domi_visit visit;
-    int result = enter_to_ask(outsider, type, payload, &visit);
+    int result = enter_seat_to_ask(outsider, type, payload, &visit);
 
     if (result != 0)
         return result;
-    result = begin_ask(outsider, to, type, payload, timeout_ns, &ask, true, copy_reply);
-    if (result == 0 && !wait_for_reply(outsider, &ask)) {
+    result = begin_conversation_that_asks(outsider, to, type, payload, timeout_ns, &ask, true,
+                                          on_answer_copy_it_to_buffer);
+    if (result == 0 && !serve_seat_until_reply(outsider, &ask)) {
         domi_outsider_leave_unlocked(&visit);
         return -ESHUTDOWN;
     }
@@ -143,9 +147,9 @@ int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_t
     return result;
 }
 
-/* Store the answer to an ask of domus_outsider_ask_add() in the seat's list. The answer's envelope
- * is kept, so no memory is needed. */
-static int store_answer(domus_stack *stack, void *self, const domus_answer *answer)
+/* Handle the answer to an ask of domus_outsider_ask_add(): keep it in the seat's list until the
+ * owner receives it. The answer's envelope is kept, so no memory is needed. */
+static int on_answer_store_it_in_seat(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_outsider *seat = domi_outsider_of_stack(stack);
     domi_outside_mail *mail = *(domi_outside_mail **)domus_frame(stack);
@@ -173,7 +177,7 @@ int domus_outsider_ask_add(domus_outsider *outsider, domus_address to, const dom
 {
     domi_visit visit;
     domi_outside_mail *mail = NULL;
-    int result = enter_to_ask(outsider, type, payload, &visit);
+    int result = enter_seat_to_ask(outsider, type, payload, &visit);
 
     if (result != 0)
         return result;
@@ -182,11 +186,12 @@ int domus_outsider_ask_add(domus_outsider *outsider, domus_address to, const dom
     else if ((mail = domi_memory_new(sizeof *mail)) == NULL)
         result = -ENOMEM;
     if (result != 0) {
-        release_payload(type, payload);
+        release_payload_of_ask(type, payload);
     } else {
         mail->message.kind = DOMUS_OUTSIDE_ANSWER;
         mail->message.tag = tag;
-        result = begin_ask(outsider, to, type, payload, timeout_ns, mail, false, store_answer);
+        result = begin_conversation_that_asks(outsider, to, type, payload, timeout_ns, mail, false,
+                                              on_answer_store_it_in_seat);
     }
     if (result == 0) {
         domi_outside_mail_add(&outsider->asked, mail);

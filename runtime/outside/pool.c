@@ -1,4 +1,4 @@
-/* Pools of runners that foreign threads open (domus/system.h). */
+/* Pools of connections (domus/pool.h) that foreign threads open. */
 #include "io/connectors/pool.h"
 
 #include <domus/router.h>

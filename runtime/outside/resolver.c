@@ -21,7 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define UNKNOWN_SHARE 5u /* a name without addresses is remembered for 1/5 of cacheTime */
+#define UNKNOWN_SHARE 5u /* that a name has no address is remembered for cacheTime / 5 */
 
 typedef enum record_state {
     QUEUED,
@@ -30,13 +30,13 @@ typedef enum record_state {
 } record_state;
 
 typedef struct record {
-    struct record *next; /* next record, in the order in which they were made */
+    struct record *next; /* next record of a name, in the order in which the records were made */
     record_state state;
-    domi_lookup *lookups; /* list of the lookups of actors that wait for this name */
-    uint64_t expires_ns;  /* time at which a KNOWN record is forgotten */
-    int result;           /* number of entries in `found`, or a negative errno, if KNOWN */
+    domi_lookup *lookups; /* lookups of the actors that wait for the record's name */
+    uint64_t expires_ns;  /* time at which a KNOWN record is forgotten, in nanoseconds */
+    int result;           /* when KNOWN: number of entries in `found`, or a negative errno */
     char name[DOMI_HOST_MAX + 1];
-    domus_endpoint found[DOMI_FOUND_MAX]; /* addresses, which the RUNNING thread writes */
+    domus_endpoint found[DOMI_FOUND_MAX]; /* name's addresses, which its lookup thread writes */
 } record;
 
 struct domi_resolver {
@@ -44,8 +44,8 @@ struct domi_resolver {
     domus_system *system; /* system of the resolver; NULL: the resolver is closed */
     uint32_t users;       /* number of users: the system, and each thread that looks up names */
     uint32_t running;     /* number of threads that look up names now */
-    uint32_t queued;      /* number of QUEUED records */
-    uint32_t known;       /* number of KNOWN records */
+    uint32_t queued;      /* number of records that are QUEUED */
+    uint32_t known;       /* number of records that are KNOWN */
     record *records;
     domi_look_up *look_up;
     void *context;
@@ -54,7 +54,7 @@ struct domi_resolver {
 
 /* --- lookups by the C library ----------------------------------------------------------------- */
 
-static int map_getaddrinfo_error(int error, int number)
+static int errno_of_getaddrinfo_error(int error, int number)
 {
     switch (error) {
     case EAI_AGAIN:
@@ -82,7 +82,7 @@ static int look_up_by_libc(void *context, const char *name, domus_endpoint *ret_
     errno = 0;
     int error = getaddrinfo(name, NULL, &hints, &list);
     if (error != 0)
-        return map_getaddrinfo_error(error, errno);
+        return errno_of_getaddrinfo_error(error, errno);
     for (const struct addrinfo *one = list; one != NULL && count < max; one = one->ai_next) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)one->ai_addr;
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)one->ai_addr;
@@ -102,7 +102,7 @@ static int look_up_by_libc(void *context, const char *name, domus_endpoint *ret_
     return count != 0 ? (int)count : -ENODATA;
 }
 
-/* Fail a lookup in a simulation whose test has set no function for it (domi_resolver_use()). */
+/* Fail the lookup of a name in a simulation whose test has set no function for lookups. */
 static int fail_lookup_of_simulation(void *context, const char *name, domus_endpoint *ret_found,
                                      uint32_t max)
 {
@@ -112,7 +112,7 @@ static int fail_lookup_of_simulation(void *context, const char *name, domus_endp
 
 /* --- records, under the mutex ----------------------------------------------------------------- */
 
-static void unlink_lookup(domi_lookup *lookup)
+static void unlink_lookup_of_actor(domi_lookup *lookup)
 {
     DOMI_CHECK(lookup->place != NULL);
     *lookup->place = lookup->next;
@@ -121,13 +121,13 @@ static void unlink_lookup(domi_lookup *lookup)
     lookup->place = NULL;
 }
 
-static void unlink_all_lookups(const record *of)
+static void unlink_all_lookups_of_record(const record *of)
 {
     while (of->lookups != NULL)
-        unlink_lookup(of->lookups);
+        unlink_lookup_of_actor(of->lookups);
 }
 
-static void link_lookup(record *of, domi_lookup *lookup)
+static void link_lookup_to_record(record *of, domi_lookup *lookup)
 {
     lookup->next = of->lookups;
     lookup->place = &of->lookups;
@@ -136,7 +136,7 @@ static void link_lookup(record *of, domi_lookup *lookup)
     of->lookups = lookup;
 }
 
-static void remove_record(domi_resolver *resolver, record *old)
+static void remove_record_of_name(domi_resolver *resolver, record *old)
 {
     record **place = &resolver->records;
 
@@ -145,13 +145,13 @@ static void remove_record(domi_resolver *resolver, record *old)
     *place = old->next;
     resolver->queued -= old->state == QUEUED;
     resolver->known -= old->state == KNOWN;
-    /* the calling thread may be one of the system, whose meter does not count records */
+    /* no meter counts records, but the calling thread may be one of the system, which has one */
     domi_meter *counted = domi_memory_set_meter(NULL);
     domi_memory_free(old);
     (void)domi_memory_set_meter(counted);
 }
 
-/* Returns the record of a name that has not expired; NULL: there is none. */
+/* Returns the record of a name, and removes expired records on the way; NULL: there is none. */
 static record *find_fresh_record(domi_resolver *resolver, const char *name, uint64_t now_ns)
 {
     record *next;
@@ -159,14 +159,14 @@ static record *find_fresh_record(domi_resolver *resolver, const char *name, uint
     for (record *one = resolver->records; one != NULL; one = next) {
         next = one->next;
         if (one->state == KNOWN && one->expires_ns <= now_ns)
-            remove_record(resolver, one);
+            remove_record_of_name(resolver, one);
         else if (strcmp(one->name, name) == 0)
             return one;
     }
     return NULL;
 }
 
-/* Returns the oldest record in the given state; NULL: there is none. */
+/* Returns the oldest record of a name in the given state; NULL: there is none. */
 static record *find_oldest_record(const domi_resolver *resolver, record_state state)
 {
     record *one = resolver->records;
@@ -176,7 +176,7 @@ static record *find_oldest_record(const domi_resolver *resolver, record_state st
     return one;
 }
 
-static record *add_record(domi_resolver *resolver, const char *name)
+static record *add_record_of_name(domi_resolver *resolver, const char *name)
 {
     record **place = &resolver->records;
     record *one = domi_memory_new(sizeof *one);
@@ -191,21 +191,21 @@ static record *add_record(domi_resolver *resolver, const char *name)
     return one;
 }
 
-/* Remove the QUEUED records for which no actor waits any more. */
-static void remove_unwanted_names(domi_resolver *resolver)
+/* Remove the QUEUED records of names for which no actor waits any more. */
+static void remove_names_nobody_waits_for(domi_resolver *resolver)
 {
     record *next;
 
     for (record *one = resolver->records; one != NULL; one = next) {
         next = one->next;
         if (one->state == QUEUED && one->lookups == NULL)
-            remove_record(resolver, one);
+            remove_record_of_name(resolver, one);
     }
 }
 
 /* --- results, under the mutex ----------------------------------------------------------------- */
 
-/* Copy the result of a record into a lookup; the copy is memory of the system. */
+/* Copy the result of a name's record into an actor's lookup, to memory of the system. */
 static void copy_result_to_lookup(domi_lookup *lookup, const record *known)
 {
     uint32_t count = known->result > 0 ? (uint32_t)known->result : 0;
@@ -222,15 +222,15 @@ static void copy_result_to_lookup(domi_lookup *lookup, const record *known)
     lookup->count = count;
 }
 
-/* Send the result to every actor that waits for the name. If there is no memory for an actor's
- * event, the actor waits until its time-out. */
+/* Send the result of a lookup to every actor that waits for the name. If there is no memory for
+ * an actor's event, that actor waits until its time-out. */
 static void send_result_to_actors(domi_resolver *resolver, record *known)
 {
     domi_manager *outside = &resolver->system->outside;
     domi_visit visit;
 
     if (domi_outside_enter(resolver->system, DOMI_LAST_TO_SEND, &visit) != 0) {
-        unlink_all_lookups(known); /* the waiting actors end together with the system */
+        unlink_all_lookups_of_record(known); /* the waiting actors end with the system */
         return;
     }
     while (known->lookups != NULL) {
@@ -238,24 +238,24 @@ static void send_result_to_actors(domi_resolver *resolver, record *known)
         domus_address asker = lookup->asker;
         domi_envelope *envelope = domi_envelope_new(outside, sizeof *envelope);
 
-        unlink_lookup(lookup);
+        unlink_lookup_of_actor(lookup);
         copy_result_to_lookup(lookup, known);
         if (envelope == NULL)
             continue;
         envelope->type = &domi_resolved_type;
         envelope->sender = NULL;
         envelope->sender_lease = 0;
-        /* from here on the lookup belongs to the actor that gets the event */
+        /* after this put the lookup belongs to the actor that gets the event */
         if (domi_mailbox_put(outside, asker, &envelope->node, DOMI_EVENT) != 0)
             domi_pool_free(outside, &envelope->node);
     }
     domi_outside_leave(resolver->system, &visit);
 }
 
-static void finish_lookup(domi_resolver *resolver, record *done, int result)
+static void finish_lookup_of_name(domi_resolver *resolver, record *done, int result)
 {
     if (resolver->system == NULL) {
-        remove_record(resolver, done);
+        remove_record_of_name(resolver, done);
         return;
     }
     uint64_t keep_ns = DOMI_LIVE(resolver->system, connect.resolve.cache_time_ns);
@@ -266,16 +266,16 @@ static void finish_lookup(domi_resolver *resolver, record *done, int result)
     resolver->known++;
     send_result_to_actors(resolver, done);
     if (result < 0 && result != -ENODATA)
-        remove_record(resolver, done); /* failures are not remembered: the next connect retries */
+        /* failures are not remembered: the next connect retries */
+        remove_record_of_name(resolver, done);
     else if (resolver->known > DOMI_LIVE(resolver->system, connect.resolve.cache_max))
-        remove_record(resolver, find_oldest_record(resolver, KNOWN));
+        remove_record_of_name(resolver, find_oldest_record(resolver, KNOWN));
 }
 
 /* --- lookup threads --------------------------------------------------------------------------- */
 
-/* Remove a user of the resolver; the last user frees it. The caller has locked the mutex, and this
- * function unlocks it. */
-static void release_use(domi_resolver *resolver)
+/* Release one use of the resolver, whose last user frees it, and unlock its locked mutex. */
+static void release_use_of_resolver(domi_resolver *resolver)
 {
     bool is_last = --resolver->users == 0;
 
@@ -286,7 +286,7 @@ static void release_use(domi_resolver *resolver)
     domi_memory_free(resolver);
 }
 
-static void *run_look_ups(void *argument)
+static void *run_thread_that_looks_up_names(void *argument)
 {
     domi_resolver *resolver = argument;
 
@@ -294,7 +294,7 @@ static void *run_look_ups(void *argument)
     for (record *one = find_oldest_record(resolver, QUEUED); one != NULL;
          one = find_oldest_record(resolver, QUEUED)) {
         if (one->lookups == NULL) { /* the actors that waited for this name have given up */
-            remove_record(resolver, one);
+            remove_record_of_name(resolver, one);
             continue;
         }
         one->state = RUNNING;
@@ -302,15 +302,15 @@ static void *run_look_ups(void *argument)
         pthread_mutex_unlock(&resolver->mutex);
         int result = resolver->look_up(resolver->context, one->name, one->found, DOMI_FOUND_MAX);
         pthread_mutex_lock(&resolver->mutex);
-        finish_lookup(resolver, one, result);
+        finish_lookup_of_name(resolver, one, result);
     }
     resolver->running--;
-    release_use(resolver);
+    release_use_of_resolver(resolver);
     return NULL;
 }
 
 /* Start one more thread that looks up names. Returns 0; -EAGAIN if the kernel makes none. */
-static int start_lookup_thread(domi_resolver *resolver)
+static int start_thread_that_looks_up(domi_resolver *resolver)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -319,7 +319,7 @@ static int start_lookup_thread(domi_resolver *resolver)
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     domi_signals_block(&before);
-    int result = pthread_create(&thread, &attributes, run_look_ups, resolver);
+    int result = pthread_create(&thread, &attributes, run_thread_that_looks_up_names, resolver);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (result != 0)
@@ -345,7 +345,7 @@ static bool is_localhost_name(const char *name)
 }
 
 /* Answer a lookup of a localhost name, with IPv6 first as getaddrinfo(3) does (RFC 6724). */
-static int resolve_local(domi_lookup *lookup)
+static int answer_lookup_of_localhost(domi_lookup *lookup)
 {
     const record loopback = {.state = KNOWN,
                              .result = 2,
@@ -358,26 +358,26 @@ static int resolve_local(domi_lookup *lookup)
 
 /* --- lookups for actors ----------------------------------------------------------------------- */
 
-/* Queue a name for a lookup. Returns its record; NULL with the negative errno in `ret_error`. */
+/* Queue a name for a lookup thread. Returns its record; NULL with the errno in `ret_error`. */
 static record *add_queued_record(domi_resolver *resolver, const char *name, int *ret_error)
 {
     record *one = NULL;
 
     if (resolver->queued >= DOMI_LIVE(resolver->system, connect.resolve.queue_max))
-        remove_unwanted_names(resolver);
+        remove_names_nobody_waits_for(resolver);
     if (resolver->queued >= DOMI_LIVE(resolver->system, connect.resolve.queue_max)) {
         *ret_error = -ENOBUFS;
         return NULL;
     }
-    /* records may outlive the system, so its allocator and meter are not used for them */
+    /* records may outlive the system, so they do not use its allocator and meter */
     const domus_allocator *before = domi_memory_set_allocator(NULL);
     domi_meter *counted = domi_memory_set_meter(NULL);
-    one = add_record(resolver, name);
+    one = add_record_of_name(resolver, name);
     *ret_error = one != NULL ? 0 : -ENOMEM;
     if (one != NULL && resolver->running < DOMI_LIVE(resolver->system, connect.resolve.threads_max))
-        *ret_error = start_lookup_thread(resolver);
+        *ret_error = start_thread_that_looks_up(resolver);
     if (*ret_error != 0 && one != NULL && resolver->running == 0) {
-        remove_record(resolver, one);
+        remove_record_of_name(resolver, one);
         one = NULL;
     }
     (void)domi_memory_set_meter(counted);
@@ -403,7 +403,7 @@ int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, con
     if (resolver == NULL)
         return -EOPNOTSUPP;
     if (is_localhost_name(name))
-        return resolve_local(lookup);
+        return answer_lookup_of_localhost(lookup);
     if (resolver->at_once)
         return resolve_in_this_thread(resolver, lookup, name);
     pthread_mutex_lock(&resolver->mutex);
@@ -416,7 +416,7 @@ int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, con
         copy_result_to_lookup(lookup, one);
         result = lookup->error;
     } else if (one != NULL) {
-        link_lookup(one, lookup);
+        link_lookup_to_record(one, lookup);
         result = -EINPROGRESS;
     }
     pthread_mutex_unlock(&resolver->mutex);
@@ -432,7 +432,7 @@ void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup)
         return;
     pthread_mutex_lock(&resolver->mutex);
     if (lookup->place != NULL)
-        unlink_lookup(lookup);
+        unlink_lookup_of_actor(lookup);
     pthread_mutex_unlock(&resolver->mutex);
 }
 
@@ -445,7 +445,7 @@ void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_
 
 /* --- life of the resolver --------------------------------------------------------------------- */
 
-static domi_look_up *choose_default_look_up(const domi_resolver *resolver)
+static domi_look_up *choose_default_look_up_function(const domi_resolver *resolver)
 {
     return resolver->at_once ? fail_lookup_of_simulation : look_up_by_libc;
 }
@@ -462,7 +462,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
     resolver->system = system;
     resolver->users = 1;
     resolver->at_once = system->simulator != NULL;
-    resolver->look_up = choose_default_look_up(resolver);
+    resolver->look_up = choose_default_look_up_function(resolver);
     *ret_resolver = resolver;
     return 0;
 }
@@ -470,7 +470,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
 void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context)
 {
     pthread_mutex_lock(&resolver->mutex);
-    resolver->look_up = look_up != NULL ? look_up : choose_default_look_up(resolver);
+    resolver->look_up = look_up != NULL ? look_up : choose_default_look_up_function(resolver);
     resolver->context = context;
     pthread_mutex_unlock(&resolver->mutex);
 }
@@ -482,9 +482,9 @@ void domi_resolver_close(domi_resolver *resolver)
     pthread_mutex_lock(&resolver->mutex);
     for (record *one = resolver->records; one != NULL; one = next) {
         next = one->next;
-        unlink_all_lookups(one);
+        unlink_all_lookups_of_record(one);
         if (one->state != RUNNING)
-            remove_record(resolver, one);
+            remove_record_of_name(resolver, one);
     }
     resolver->system = NULL;
     pthread_mutex_unlock(&resolver->mutex);
@@ -496,5 +496,5 @@ void domi_resolver_free(domi_resolver *resolver)
         return;
     domi_resolver_close(resolver);
     pthread_mutex_lock(&resolver->mutex);
-    release_use(resolver);
+    release_use_of_resolver(resolver);
 }

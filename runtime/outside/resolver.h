@@ -18,31 +18,31 @@
 
 typedef struct domi_resolver domi_resolver;
 
-/* Look a name up. Returns how many addresses were written to `ret_found`, at most `max`; -ENODATA
- * if the name has none; another negative errno if the lookup has failed. */
+/* A function that looks a name up. Returns how many addresses it has written to `ret_found`, at
+ * most `max`; -ENODATA if the name has none; another negative errno if the lookup has failed. */
 typedef int domi_look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max);
 
-/* Make the resolver of a system. Returns 0; -ENOMEM. */
+/* Make the resolver of a system, which looks up no name yet. Returns 0; -ENOMEM. */
 int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver);
 
-/* Set the function by which names are looked up from now on. NULL: by the C library, or in a
- * simulation not at all. In a simulation the thread that asks calls the function. Call this before
- * the first lookup. */
+/* Set the function by which the resolver looks names up from now on. NULL: by the C library, or in
+ * a simulation not at all. In a simulation the thread that asks calls the function. Call this
+ * before the first lookup. */
 void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context);
 
-/* Close the resolver, because the system stops: all lookups are given up, and the resolver does not
- * use the system any more. */
+/* Close the resolver, because the system stops: all lookups are given up, and from then on the
+ * resolver does not use the system. */
 void domi_resolver_close(domi_resolver *resolver);
 
-/* Release the system's use of the resolver; threads that still look names up free the resolver
- * after them. NULL is allowed. */
+/* Release the system's use of the resolver. If threads still look names up, the last of them
+ * frees the resolver. NULL is allowed. */
 void domi_resolver_free(domi_resolver *resolver);
 
-/* Count the names that are looked up now, and the names that wait to be looked up. Thread-safety:
- * any thread. */
+/* Count the names that threads look up now, and the names that wait for such a thread.
+ * Thread-safety: any thread. */
 void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued);
 
-/* Begin and withdraw a lookup. These functions are domi_runtime_hooks.resolve and
+/* Begin the lookup of a name, or withdraw it. They are called as domi_runtime_hooks.resolve and
  * domi_runtime_hooks.unresolve. */
 int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, const char *name);
 void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup);

@@ -1,4 +1,4 @@
-/* Seats of outsiders, and the caretaker of vacant seats (seat.h). */
+/* The seats of outsiders, and the caretaker of vacant seats (seat.h). */
 #include "runtime/outside/seat.h"
 
 #include "base/check.h"
@@ -23,12 +23,13 @@
 
 #include <errno.h>
 
-#define CARE_ROUNDS 16u /* most rounds at one seat before the caretaker goes on to the next */
+/* most rounds for which the caretaker serves one vacant seat before it goes on to the next */
+#define CARE_ROUNDS 16u
 
 /* --- lists of answers and events -------------------------------------------------------------- */
 
-/* Free all entries of a seat's lists, after the actor has ended and none of its conversations uses
- * them. */
+/* Free all answers and events in a seat's lists, after the actor has ended and none of its
+ * conversations uses them. */
 static void free_mail_of_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
@@ -42,13 +43,13 @@ static void free_mail_of_seat(domus_outsider *seat)
 
 /* --- use of the manager ----------------------------------------------------------------------- */
 
-static domus_outsider *get_seat_or_null(domi_detached *detached)
+static domus_outsider *seat_of_detached_or_null(domi_detached *detached)
 {
     return detached->foreign ? (domus_outsider *)(void *)detached : NULL;
 }
 
-/* Begin and end the use of a seat's manager by the calling thread, which has locked the seat's
- * mutex. */
+/* Begin the use of a seat's manager by the calling thread, which has locked the seat's mutex;
+ * end_use_of_manager() ends it. */
 static void begin_use_of_manager(domus_outsider *seat)
 {
     domi_manager_own(&seat->detached.manager);
@@ -78,13 +79,14 @@ void domi_seat_unlock(domus_outsider *seat)
     pthread_mutex_unlock(&seat->mutex);
 }
 
-static void update_manager_time(domus_outsider *seat)
+static void update_time_of_seat_manager(domus_outsider *seat)
 {
     seat->detached.manager.now_ns = domi_clock_now(&seat->detached.system->clock);
 }
 
-/* seq_cst: this load pairs with the store in domi_system_set_stop_step(). */
-static uint32_t read_orders(const domus_system *system)
+/* Returns the system's orders. seq_cst: this load, in the second look of a park, pairs with the
+ * store in domi_system_set_stop_step(). */
+static uint32_t read_orders_of_system(const domus_system *system)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->orders,
                                 memory_order_seq_cst);
@@ -92,28 +94,28 @@ static uint32_t read_orders(const domus_system *system)
 
 bool domi_seat_has_to_stop(const domus_outsider *seat)
 {
-    return read_orders(seat->detached.system) >= domi_orders_of(DOMI_STOP_ACTORS);
+    return read_orders_of_system(seat->detached.system) >= domi_orders_of(DOMI_STOP_ACTORS);
 }
 
 bool domi_seat_has_actor_ended(const domus_outsider *seat)
 {
     if (seat->address.house == NULL)
-        return true; /* no actor was ever made on this seat */
+        return true; /* the seat has no actor, because none was ever made on it */
     uint64_t life = domi_house_life(seat->address.house);
 
     return (life & DOMI_LIFE_CLOSED) != 0 || DOMI_LIFE_LEASE(life) != seat->address.lease;
 }
 
-static void follow_new_orders(domus_outsider *seat)
+static void follow_new_orders_at_seat(domus_outsider *seat)
 {
-    uint32_t orders = read_orders(seat->detached.system);
+    uint32_t orders = read_orders_of_system(seat->detached.system);
 
     if (orders != seat->detached.orders)
         domi_outside_follow_orders(seat->detached.system, &seat->detached.manager, orders,
                                    &seat->detached.orders);
 }
 
-static void handle_memory_pressure(domus_outsider *seat)
+static void look_at_memory_and_trim(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
@@ -124,10 +126,10 @@ static void handle_memory_pressure(domus_outsider *seat)
         (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
-/* Before a run, forget the places in the mailboxes up to which a receive has looked, unless the run
- * can remove nothing from the mailboxes. A cancel, which is an event, removes an ask; a
- * conversation that receives removes any message. If neither can happen in the run, no receive
- * looks at the mailboxes, and the mark FRESH is cleared. */
+/* Before a run of the outsider's actor, forget up to which places a receive has looked through
+ * the mailboxes, unless the run can remove no message there. A cancel, which is an event,
+ * removes an ask; a conversation that receives removes any message. If the run can do neither,
+ * the mark FRESH is cleared, because no receive looks at the mailboxes then. */
 static void forget_seen_places(domi_house *house, domi_node *seen[2])
 {
     const domi_family *family = house->family;
@@ -149,12 +151,12 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
     domi_manager *manager = &seat->detached.manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
 
-    update_manager_time(seat);
-    handle_memory_pressure(seat);
+    update_time_of_seat_manager(seat);
+    look_at_memory_and_trim(seat);
     (void)domi_manager_take_arrivals(manager);
     (void)domi_manager_fire_timers(manager);
     (void)domi_manager_mount_actors(manager);
-    follow_new_orders(seat);
+    follow_new_orders_at_seat(seat);
     for (uint32_t left = ready->count; left != 0; left--) {
         domi_house *house = domi_queue_take(ready);
         if (house == NULL)
@@ -184,8 +186,8 @@ void domi_seat_ready_actor_if_runnable(domus_outsider *seat)
         domi_house_make_ready(&seat->detached.manager, house);
 }
 
-/* Returns the time of the next timer, or of the longest sleep if that is sooner. */
-static uint64_t get_next_due_time(domi_manager *manager)
+/* Returns the time of the manager's next timer, or the end of the longest sleep if sooner. */
+static uint64_t time_of_next_timer_or_sleep_end(domi_manager *manager)
 {
     uint64_t due_ns[] = {domi_wheel_next_ns(&manager->timing.wheel),
                          domi_wheel_next_ns(&manager->timing.deadlines)};
@@ -199,15 +201,16 @@ static uint64_t get_next_due_time(domi_manager *manager)
 bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
 {
     domi_manager *manager = &seat->detached.manager;
-    uint64_t due_ns = get_next_due_time(manager);
+    uint64_t due_ns = time_of_next_timer_or_sleep_end(manager);
 
     if (due_ns < until_ns)
         until_ns = due_ns;
     domi_pool_flush_returns(manager);
     domi_park_begin(&manager->park);
-    update_manager_time(seat);
+    update_time_of_seat_manager(seat);
     if (!domi_manager_has_work(manager) &&
-        read_orders(seat->detached.system) == seat->detached.orders && until_ns > manager->now_ns) {
+        read_orders_of_system(seat->detached.system) == seat->detached.orders &&
+        until_ns > manager->now_ns) {
         uint64_t time_ns = until_ns - manager->now_ns;
         domi_seat_unlock(seat);
         domi_futex_park_sleep(manager, time_ns);
@@ -215,7 +218,7 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
             return false;
     }
     (void)domi_park_end(&manager->park);
-    update_manager_time(seat);
+    update_time_of_seat_manager(seat);
     return true;
 }
 
@@ -223,25 +226,26 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
 
 void domi_seats_wake_caretaker(domus_system *system)
 {
-    /* seq_cst: the caretaker reads this word before it looks at the seats, and the kernel compares
-     * it before the caretaker sleeps. */
+    /* seq_cst: the caretaker reads this counter before it looks at the seats, and the kernel
+     * compares it before the caretaker sleeps, so no call is missed. */
     (void)atomic_fetch_add_explicit(&system->seats_calls, 1, memory_order_seq_cst);
     domi_futex_wake(&system->seats_calls);
 }
 
-/* Wake the owner of a seat, or, if the seat is vacant, the caretaker. This function is the hook
+/* Wake the owner of a seat, or, if the seat is vacant, the caretaker. It is called as the hook
  * `wake` of a seat's manager. */
-static void wake_seat(domi_manager *manager)
+static void wake_owner_or_caretaker_of_seat(domi_manager *manager)
 {
     domus_outsider *seat = (domus_outsider *)(void *)manager;
 
     domi_futex_park_wake(manager);
-    /* seq_cst: the load is step 3 of seat.h. */
+    /* seq_cst: this load belongs to step 3 of seat.h: it comes after the exchange of the park
+     * word. */
     if (atomic_load_explicit(&seat->owner, memory_order_seq_cst) == NULL)
         domi_seats_wake_caretaker(seat->detached.system);
 }
 
-static void set_busy(domus_outsider *seat, bool busy)
+static void set_seat_busy(domus_outsider *seat, bool busy)
 {
     domus_system *system = seat->detached.system;
 
@@ -250,8 +254,8 @@ static void set_busy(domus_outsider *seat, bool busy)
     pthread_mutex_unlock(&system->mutex);
 }
 
-/* Let a vacant seat rest: set its park word to SLEEPING for senders, and call the caretaker if work
- * has come meanwhile. */
+/* Let a vacant seat rest: free it if its actor has ended, set its park word to SLEEPING for
+ * senders, and call the caretaker again if work has come meanwhile. */
 static void prepare_seat_to_rest(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
@@ -259,7 +263,7 @@ static void prepare_seat_to_rest(domus_outsider *seat)
     if (seat->leaving && domi_seat_has_actor_ended(seat)) {
         seat->leaving = false;
         free_mail_of_seat(seat);
-        set_busy(seat, false);
+        set_seat_busy(seat, false);
     }
     domi_pool_flush_returns(manager);
     domi_park_begin(&manager->park);
@@ -267,13 +271,13 @@ static void prepare_seat_to_rest(domus_outsider *seat)
         domi_seats_wake_caretaker(seat->detached.system);
 }
 
-/* Do the work of a vacant seat. Returns the time at which the caretaker has to look at it again. */
+/* Serve a seat if it is vacant. Returns when the caretaker has to look at the seat again. */
 static uint64_t serve_vacant_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
     uint64_t due_ns = UINT64_MAX;
 
-    /* Relaxed: `owner` is read again under the mutex. */
+    /* Relaxed: only a hint, because `owner` is read again under the mutex. */
     if (atomic_load_explicit(&seat->owner, memory_order_relaxed) != NULL)
         return due_ns;
     pthread_mutex_lock(&seat->mutex);
@@ -281,7 +285,7 @@ static uint64_t serve_vacant_seat(domus_outsider *seat)
         begin_use_of_manager(seat);
         (void)domi_park_end(&manager->park);
         domi_seat_serve_until_idle(seat);
-        due_ns = get_next_due_time(manager);
+        due_ns = time_of_next_timer_or_sleep_end(manager);
         prepare_seat_to_rest(seat);
         end_use_of_manager(seat);
     }
@@ -289,7 +293,7 @@ static uint64_t serve_vacant_seat(domus_outsider *seat)
     return due_ns;
 }
 
-/* Returns how many seats and detached actors the system has. Their list only grows. */
+/* Returns how many seats and detached actors the system has; their list only grows. */
 static uint32_t count_seats_and_detached(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
@@ -304,22 +308,22 @@ static uint64_t serve_vacant_seats(domus_system *system)
     uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
-        domus_outsider *seat = get_seat_or_null(system->detached[i]);
+        domus_outsider *seat = seat_of_detached_or_null(system->detached[i]);
         uint64_t seat_ns = seat != NULL ? serve_vacant_seat(seat) : UINT64_MAX;
         due_ns = seat_ns < due_ns ? seat_ns : due_ns;
     }
     return due_ns;
 }
 
-/* Close all seats: from here on only the thread that stops the system uses them. If a seat's owner
- * is in a function of domus_outsider_act(), this waits for the function's end. */
+/* Close all seats: from then on only the thread that stops the system uses them. If a seat's
+ * owner is in a function of domus_outsider_act(), this waits for the function's end. */
 static void close_all_seats(domus_system *system)
 {
     uint32_t seats = 0;
     uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
-        domus_outsider *seat = get_seat_or_null(system->detached[i]);
+        domus_outsider *seat = seat_of_detached_or_null(system->detached[i]);
         if (seat == NULL)
             continue;
         pthread_mutex_lock(&seat->mutex);
@@ -336,17 +340,18 @@ static void close_all_seats(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
-static void *run_caretaker(void *system_)
+static void *run_caretaker_thread(void *system_)
 {
     domus_system *system = system_;
 
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
     for (;;) {
-        /* seq_cst: pairs with the addition in domi_seats_wake_caretaker(). */
+        /* seq_cst: pairs with the addition in domi_seats_wake_caretaker(): a call after this
+         * load keeps the caretaker from sleeping. */
         uint32_t calls = atomic_load_explicit(&system->seats_calls, memory_order_seq_cst);
         domi_system_check_not_forked(system);
-        if (read_orders(system) >= domi_orders_of(DOMI_STOP_END))
+        if (read_orders_of_system(system) >= domi_orders_of(DOMI_STOP_END))
             break;
         uint64_t due_ns = serve_vacant_seats(system);
         uint64_t now_ns = domi_clock_now(&system->clock);
@@ -364,8 +369,8 @@ static void *run_caretaker(void *system_)
 
 /* --- attaching to a seat and leaving it ------------------------------------------------------- */
 
-/* Make a seat, which is in no list yet. Called under the system's mutex. */
-static int make_seat(domus_system *system, domus_outsider **ret_seat)
+/* Make a seat, which is not in the system's list yet. Called under the system's mutex. */
+static int make_seat_of_outsider(domus_system *system, domus_outsider **ret_seat)
 {
     uint32_t place = system->detached_count;
     domus_outsider *seat = domi_memory_map(sizeof *seat);
@@ -375,7 +380,7 @@ static int make_seat(domus_system *system, domus_outsider **ret_seat)
     domi_manager_options options = domi_system_manager_options(system, system->count + 1 + place,
                                                                domi_clock_now(&system->clock));
     domi_runtime_hooks hooks = domi_hooks_of_detached;
-    hooks.wake = wake_seat;
+    hooks.wake = wake_owner_or_caretaker_of_seat;
     options.hooks = &hooks;
     int result = domi_manager_init(&seat->detached.manager, &options);
     if (result != 0) {
@@ -384,7 +389,7 @@ static int make_seat(domus_system *system, domus_outsider **ret_seat)
     }
     seat->detached.system = system;
     seat->detached.foreign = true;
-    /* the library has made no thread for a seat, so none has to be joined */
+    /* a seat has no thread of the library, so none has to be joined */
     seat->detached.joined = true;
     seat->detached.bytes = sizeof *seat;
     pthread_mutex_init(&seat->mutex, NULL);
@@ -392,18 +397,18 @@ static int make_seat(domus_system *system, domus_outsider **ret_seat)
     return 0;
 }
 
-/* Start the caretaker, unless there is one. Called under the system's mutex. */
-static int start_caretaker(domus_system *system)
+/* Start the caretaker of vacant seats, unless it runs. Called under the system's mutex. */
+static int start_caretaker_thread(domus_system *system)
 {
     if (system->seats_cared)
         return 0;
-    int result = domi_unpinned_start(&system->seats_pthread, run_caretaker, system, "domus-seats",
-                                     &system->all_cpus);
+    int result = domi_unpinned_start(&system->seats_pthread, run_caretaker_thread, system,
+                                     "domus-seats", &system->all_cpus);
     system->seats_cared = result == 0;
     return result;
 }
 
-/* Find a free seat, or make one, and mark it busy. Called under the system's mutex. */
+/* Find an unused seat, or make one, and mark it busy. Called under the system's mutex. */
 static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
 {
     domus_outsider *seat = NULL;
@@ -412,15 +417,15 @@ static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
         return -ESHUTDOWN;
     for (uint32_t i = 0; i < system->detached_count && seat == NULL; i++) {
         if (!system->detached[i]->busy)
-            seat = get_seat_or_null(system->detached[i]);
+            seat = seat_of_detached_or_null(system->detached[i]);
     }
     if (seat == NULL) {
         if (system->detached_count == system->config.detached.threads_max)
             return -EAGAIN;
-        int result = start_caretaker(system);
+        int result = start_caretaker_thread(system);
         if (result != 0)
             return result;
-        result = make_seat(system, &seat);
+        result = make_seat_of_outsider(system, &seat);
         if (result != 0)
             return result;
         system->managers[system->count + 1 + system->detached_count] = &seat->detached.manager;
@@ -431,7 +436,7 @@ static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
     return 0;
 }
 
-/* The mutex of the seat is locked while the seat has no owner, and stays locked. */
+/* The mutex of a seat is locked while the seat gets its owner, and stays locked for the caller. */
 int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat)
 {
     domus_outsider *seat;
@@ -445,7 +450,7 @@ int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat)
         return -ESHUTDOWN;
     atomic_store_explicit(&seat->owner, &domi_here, memory_order_seq_cst);
     (void)domi_park_end(&seat->detached.manager.park);
-    update_manager_time(seat);
+    update_time_of_seat_manager(seat);
     seat->acting = seat->answered = false;
     seat->received = NULL;
     seat->shown = NULL;
@@ -460,7 +465,7 @@ void domi_seat_leave(domus_outsider *seat)
     if (!domi_seat_has_actor_ended(seat))
         (void)domi_house_stop(manager, seat->address);
     domi_seat_serve_until_idle(seat);
-    /* seq_cst: the store is step 1 of seat.h. */
+    /* seq_cst: this store is step 1 of seat.h; it comes before the exchange of the park word. */
     atomic_store_explicit(&seat->owner, NULL, memory_order_seq_cst);
     seat->leaving = true;
     prepare_seat_to_rest(seat);
@@ -480,11 +485,11 @@ void domi_seats_join(domus_system *system)
 void domi_seats_fini(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
-        domus_outsider *seat = get_seat_or_null(system->detached[i]);
+        domus_outsider *seat = seat_of_detached_or_null(system->detached[i]);
         if (seat == NULL)
             continue;
         domi_manager *manager = &seat->detached.manager;
-        domi_manager_own(manager); /* legal because the system has ended */
+        domi_manager_own(manager); /* this thread may own it, because the system has ended */
         if (seat->received != NULL)
             domi_envelope_end(manager, seat->received);
         if (seat->shown != NULL)

@@ -28,72 +28,81 @@
 #include <domus/outsider.h>
 
 struct domus_outsider {
-    /* the manager of the seat, with its place in the system's list; must be the first field */
+    /* manager of the seat, with its place in the system's list of detached actors; must be the
+     * first field */
     domi_detached detached;
-    pthread_mutex_t mutex; /* locked by the thread that uses the manager */
-    /* &domi_here of the thread that sits here; NULL: vacant. Written under the mutex. */
+    pthread_mutex_t mutex; /* locked by the thread that uses the seat's manager */
+    /* &domi_here of the thread that sits on the seat; NULL: the seat is vacant. Written under
+     * the mutex. */
     _Atomic(const char *) owner;
-    bool closed; /* the system has ended; protected by the mutex */
-    /* The owner has left the seat, which stays busy until its actor has ended. A seat that was just
-     * reserved is busy and vacant, too, but not leaving. Protected by the mutex. */
+    /* true: the system has ended, and nobody may use the seat; protected by the mutex */
+    bool closed;
+    /* True if the owner has left the seat, which stays busy until its actor has ended. A seat that
+     * was just reserved is busy and vacant, too, but not leaving. Protected by the mutex. */
     bool leaving;
 
-    /* The fields from here to `events_count` are protected by the mutex. */
-    domus_address address;      /* address of the outsider's actor */
-    domi_outside_mails asked;   /* asks under way whose answers the owner will receive */
-    domi_outside_mails answers; /* answers that wait to be received */
-    domi_outside_mails events;  /* events that wait to be received */
-    /* places for the events of watches, each allocated with its watch */
+    /* The fields of the seat from this one to `events_count` are protected by the mutex. */
+    domus_address address; /* address of the actor that the owner of the seat is */
+    /* asks of the outsider under way whose answers its owner will receive */
+    domi_outside_mails asked;
+    /* answers to the outsider that wait until its owner receives them */
+    domi_outside_mails answers;
+    domi_outside_mails events; /* events of the outsider that wait until its owner receives them */
+    /* places for the events of the outsider's watches, each allocated with its watch */
     domi_outside_mails spares;
-    /* number of asks whose answers were not received: entries of `asked` and `answers` */
+    /* number of asks whose answers the owner has not received: entries of `asked` and `answers` */
     uint32_t asked_count;
-    uint32_t events_count; /* number of entries of `events` that are `counted` */
+    /* number of entries of `events` that count towards the limit (`counted`) */
+    uint32_t events_count;
 
-    /* The fields from here on are used only by the owner. */
-    bool acting;              /* the owner runs a function of domus_outsider_act() */
-    bool answered;            /* the ask that was received last was answered, kept or forwarded */
-    domi_envelope *received;  /* the ask or notice that was received last; NULL: none */
-    domi_outside_mail *shown; /* the answer or event that was received last; NULL: none */
-    domi_manager *outer;      /* value of domi_thread_manager before the owner entered */
+    /* The fields of the seat from this one on are used only by the owner. */
+    bool acting; /* true: the owner runs a function of domus_outsider_act() */
+    /* true: the ask that the outsider received last was answered, kept or forwarded */
+    bool answered;
+    domi_envelope *received;  /* ask or notice that the outsider received last; NULL: none */
+    domi_outside_mail *shown; /* answer or event that the outsider received last; NULL: none */
+    domi_manager *outer;      /* value of domi_thread_manager before the owner entered the seat */
 };
 
-/* Find a vacant seat, or make one, and let the calling thread sit there. Returns 0; -EAGAIN;
+/* Find a vacant seat, or make one, and let the calling thread sit on it. Returns 0; -EAGAIN;
  * -ENOMEM; -ESHUTDOWN. */
 int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat);
 
-/* Lock a seat and begin the use of its manager by the owner; unlock it and end the use.
- * domi_seat_lock() returns false, and locks nothing, if the seat was closed. */
+/* Lock a seat and begin the use of its manager by the owner; domi_seat_unlock() unlocks it and
+ * ends the use. domi_seat_lock() returns false, and locks nothing, if the seat was closed. */
 bool domi_seat_lock(domus_outsider *seat);
 void domi_seat_unlock(domus_outsider *seat);
 
-/* Sort the arrived messages, and run the actor for answers, events and a stop. Asks and notices
- * stay in the mailboxes. `seen` holds the places up to which a receive has looked
- * (domi_receive_find()), and is cleared if messages before them may be gone; NULL: no receive
- * waits. The caller has locked the seat. */
+/* Serve a seat: sort the messages that have arrived, and run the actor for answers, events and a
+ * stop. Asks and notices stay in the mailboxes. `seen` holds the places up to which a receive
+ * has looked (domi_receive_find()), and is cleared if messages before them may be gone; NULL: no
+ * receive waits. The caller has locked the seat. */
 void domi_seat_serve(domus_outsider *seat, domi_node *seen[2]);
 
-/* Sleep until another thread puts something, a timer is due, or `until_ns` has come. The caller has
- * locked the seat; the lock is open during the sleep. Returns false, and leaves the seat unlocked,
- * if it was closed. */
+/* Sleep until another thread puts something for the seat, a timer is due, or `until_ns` has
+ * come. The caller has locked the seat; the lock is open during the sleep. Returns false, and
+ * leaves the seat unlocked, if it was closed. */
 bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns);
 
-/* domi_seat_has_actor_ended() returns true if the actor has ended; domi_seat_has_to_stop() returns
- * true if the system wants all actors to stop. The caller has locked the seat. */
+/* domi_seat_has_actor_ended() returns true if the seat's actor has ended;
+ * domi_seat_has_to_stop() returns true if the system wants all actors to stop. The caller has
+ * locked the seat. */
 bool domi_seat_has_actor_ended(const domus_outsider *seat);
 bool domi_seat_has_to_stop(const domus_outsider *seat);
 
-/* End a turn of the actor that was not in a run: make the actor ready if it has anything to do. */
+/* After a turn of the seat's actor that was in no run, put the actor into the queue of ready
+ * houses if it has anything to do. */
 void domi_seat_ready_actor_if_runnable(domus_outsider *seat);
 
-/* Serve the seat until nothing is left to do, but only for some rounds, so that an actor that was
+/* Serve a seat until nothing is left to do, but only for some rounds, so that an actor that was
  * asked to stop goes as far as it can without waiting for others. The caller has locked the
  * seat. */
 void domi_seat_serve_until_idle(domus_outsider *seat);
 
-/* Stop the actor, and leave the seat to the caretaker. The caller has locked the seat. */
+/* Stop the seat's actor, and leave the seat to the caretaker. The caller has locked the seat. */
 void domi_seat_leave(domus_outsider *seat);
 
-/* Wake the caretaker, which then looks at all seats. Any thread. */
+/* Wake the caretaker, which then looks at all vacant seats. Any thread. */
 void domi_seats_wake_caretaker(domus_system *system);
 
 /* End all seats: domi_seats_join() waits for the end of the caretaker, which has closed them;

@@ -1,4 +1,4 @@
-/* Lists of answers and events of a seat, and how their entries are freed. */
+/* Lists of answers and events that wait at a seat (seat.h), and how their entries are freed. */
 #include "runtime/outside/seat_mail.h"
 
 #include "base/memory.h"

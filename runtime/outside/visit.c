@@ -1,4 +1,4 @@
-/* This file lets foreign threads enter the outside and leave it. */
+/* This file lets foreign threads enter the outside (visit.h) and leave it. */
 #include "runtime/outside/visit.h"
 
 #include "base/memory.h"
@@ -43,7 +43,8 @@ void domi_outside_unlock(domus_system *system)
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit)
 {
     if (domi_system_is_forked(system))
-        /* a child process must not lock the mutex, which a thread of the parent may hold */
+        /* a child process must not lock the mutex, because a thread of the parent may have held
+         * it at the fork */
         return -ECHILD;
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     domi_outside_lock(system);
@@ -54,15 +55,15 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
     }
     *ret_visit = (domi_visit){before, domi_memory_set_meter(&system->pressure.meter)};
     domi_manager_look_at_pressure(&system->outside);
-    /* Handle answers whose asking threads have given up. Relaxed: an answer that is not seen now is
-     * handled by a later entry. */
+    /* Handle answers that have arrived, although their asking threads may have given up.
+     * Relaxed: an answer that is not seen now is handled by a later entry. */
     if (atomic_load_explicit(&system->outside.mail.arrivals, memory_order_relaxed) != NULL)
         domi_outside_handle_arrivals(system);
     return 0;
 }
 
-/* While memory is short, refuse a sender before it locks the mutex, so that a thread that tries
- * again and again does not hold up other threads. */
+/* Enter the outside to send. While memory is short, the sender is refused before it locks the
+ * mutex, so that a thread that tries again and again does not hold up others. */
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
 {
     uint32_t level = atomic_load_explicit(&system->pressure.own_level, memory_order_relaxed);

@@ -59,48 +59,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOMI_CHASE_LEV_START 256u       /* number of slots at first */
-#define DOMI_CHASE_LEV_MOST  (1u << 18) /* the most slots */
+#define DOMI_CHASE_LEV_START 256u       /* number of slots that a deque has at first */
+#define DOMI_CHASE_LEV_MOST  (1u << 18) /* most slots that a deque may have */
 
 typedef struct domi_chase_lev_buffer {
-    /* the smaller buffer before this one, which thieves may still read */
+    /* smaller buffer that was used before this one; thieves may still read it */
     struct domi_chase_lev_buffer *older;
-    uint32_t mask; /* the number of slots, a power of two, minus one */
+    uint32_t mask; /* number of the buffer's slots, a power of two, minus one */
     _Atomic(void *) slots[];
 } domi_chase_lev_buffer;
 
 typedef struct domi_chase_lev {
-    /* The number of the next item that is pushed. Only the owner writes it. */
+    /* Number of the item that is pushed next. Only the owner of the deque writes it. */
     alignas(DOMI_LINES) _Atomic uint32_t bottom;
-    /* the present buffer; only the owner writes the pointer */
+    /* present buffer of the deque; only the owner writes the pointer */
     _Atomic(domi_chase_lev_buffer *) buffer;
-    /* The number of the oldest item, modulo 2^20, in the low bits; a count of changes in the high
-     * bits. */
+    /* In the low bits the number of the oldest item, modulo 2^20; in the high bits a count of
+     * changes. */
     alignas(DOMI_LINES) _Atomic uint64_t word;
 } domi_chase_lev;
 
-/* Make an empty deque. Returns 0; -ENOMEM. */
+/* Make a deque without items. Returns 0; -ENOMEM. */
 int domi_chase_lev_init(domi_chase_lev *deque);
 
-/* Free the buffers. The caller knows that no thread uses the deque any more. A deque of zeros is
- * allowed. */
+/* Free the buffers of a deque. The caller knows that no thread uses the deque any more. A deque of
+ * zeros is allowed. */
 void domi_chase_lev_fini(domi_chase_lev *deque);
 
-/* Put an item, which is not NULL, at the bottom. Returns false if there is no memory to grow, or if
- * the deque has DOMI_CHASE_LEV_MOST items; then the deque is unchanged. Called by the owner. */
+/* Put an item, which is not NULL, at the bottom of a deque. Returns false if there is no memory to
+ * grow, or if the deque has DOMI_CHASE_LEV_MOST items; then the deque is unchanged. Called by the
+ * owner. */
 bool domi_chase_lev_push(domi_chase_lev *deque, void *item);
 
-/* Take the newest item. Returns NULL if there is none. Called by the owner. */
+/* Take the newest item from the bottom of a deque. Returns NULL if there is none. Called by the
+ * owner. */
 void *domi_chase_lev_take(domi_chase_lev *deque);
 
-/* Steal the oldest item. Returns NULL if there is none, or another thread was faster. Any thread
- * may call this. */
+/* Steal the oldest item from the top of a deque. Returns NULL if there is none, or another thread
+ * was faster. Any thread may call this. */
 void *domi_chase_lev_steal(domi_chase_lev *deque);
 
-/* Steal half of the items, rounded up, but not more than `own` has slots for. Returns the oldest
- * one, and puts the others at the bottom of `own` in their order. `ret_count` gets the number of
- * stolen items. Returns NULL if there is none, or another thread was faster. Called by the owner of
- * `own`, which is another deque. */
+/* Steal half of the items of `deque`, rounded up, but not more than `own` has slots for. Returns
+ * the oldest one, and puts the others at the bottom of `own` in their order. `ret_count` gets the
+ * number of stolen items. Returns NULL if there is none, or another thread was faster. Called by
+ * the owner of `own`, which is another deque. */
 void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint32_t *ret_count);
 
 /* True if the deque has no item, so that a runner may sleep. Any thread.

@@ -1,5 +1,5 @@
-/* Condition variables with the monotonic clock, on which the runners of a policy sleep for a
- * bounded time. */
+/* Condition variables with the monotonic clock, on which the runners of a pool sleep for a limited
+ * time. */
 #ifndef DOMI_RUNTIME_POLICIES_CONDITION_H
 #define DOMI_RUNTIME_POLICIES_CONDITION_H
 
@@ -8,10 +8,11 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* The longest bound in ns, a year. With a longer one the time might overflow. */
+/* The longest wait on a condition, a year in nanoseconds. With a longer one the time of its end
+ * might overflow. */
 #define DOMI_CONDITION_WAIT_MAX_NS (UINT64_C(365) * 24 * 3600 * 1000000000)
 
-/* Returns the time at which a wait ends that begins now and has a bound of `wait_ns`. */
+/* Returns the time at which a wait ends that begins now and lasts `wait_ns` at most. */
 static inline struct timespec domi_condition_end(uint64_t wait_ns)
 {
     return domi_clock_deadline_after(
@@ -23,13 +24,13 @@ static inline bool domi_condition_is_before(struct timespec one, struct timespec
     return one.tv_sec != other.tv_sec ? one.tv_sec < other.tv_sec : one.tv_nsec < other.tv_nsec;
 }
 
-/* True if the time `end` of a wait has come. */
+/* True if the time at which a wait ends (`end`) has come. */
 static inline bool domi_condition_is_over(const struct timespec *end)
 {
     return !domi_condition_is_before(domi_clock_deadline_after(0), *end);
 }
 
-/* Make a condition variable. Returns 0, or a negative errno. */
+/* Make a condition variable that uses the monotonic clock. Returns 0, or a negative errno. */
 static inline int domi_condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -43,8 +44,8 @@ static inline int domi_condition_init(pthread_cond_t *condition)
     return -error;
 }
 
-/* Sleep until the condition is signalled or `end` has come; the sleep may also end without a
- * reason. The caller has locked the mutex. Returns false if `end` has come. */
+/* Sleep on a condition until it is signalled or the time `end` has come; the sleep may also end
+ * without a reason. The caller has locked the mutex. Returns false if `end` has come. */
 static inline bool domi_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                        const struct timespec *end)
 {

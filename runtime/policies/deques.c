@@ -30,20 +30,23 @@
 
 #include <sched.h>
 
-/* the most jobs that a runner moves from the queue to its deque, besides the first */
+/* most jobs that a runner moves at once from the queue to its deque, besides the one that it
+ * takes */
 #define MOVED_MOST  16u
-#define QUEUE_EVERY 61u /* every so many looks for a job, a look begins at the queue */
-/* after up to so many rounds without a job, a runner looks again at once */
+#define QUEUE_EVERY 61u /* in each 61st look for a job, a runner looks into the queue first */
+/* after up to so many rounds that found no job, a runner looks again at once; then it yields its
+ * CPU between rounds */
 #define TIGHT_ROUNDS 4u
-#define SPIN_ROUNDS  16u /* after so many rounds without a job, a runner sleeps */
+#define SPIN_ROUNDS  16u /* after so many rounds that found no job, a runner sleeps */
 
-/* The queue of the whole pool, first in first out. */
+/* The queue of the whole pool, from which all runners take; first in, first out. */
 typedef struct shared_queue {
     domi_spinlock lock;
-    domus_job *first; /* the oldest job; jobs are linked by domus_job_link(); under `lock` */
-    domus_job *last;  /* the newest job; under `lock` */
-    /* Number of jobs in the queue, so that runners need not take the lock of an empty one. Written
-     * under `lock`. */
+    /* oldest job of the queue; jobs are linked by domus_job_link(); under `lock` */
+    domus_job *first;
+    domus_job *last; /* newest job of the queue; under `lock` */
+    /* Number of jobs in the queue, which runners read so that they need not lock an empty queue.
+     * Written under `lock`. */
     alignas(DOMI_LINES) _Atomic uint32_t count;
 } shared_queue;
 
@@ -54,14 +57,15 @@ typedef struct pool_data {
 
 typedef struct runner_data {
     domi_chase_lev deque;
-    alignas(DOMI_LINES) uint32_t looks; /* calls of `dequeue`, modulo QUEUE_EVERY */
+    /* number of the runner's looks for a job (calls of `dequeue`), modulo QUEUE_EVERY */
+    alignas(DOMI_LINES) uint32_t looks;
 } runner_data;
 
 static_assert(MOVED_MOST <= DOMI_CHASE_LEV_START, "an empty deque has slots for what is moved");
 
 /* --- the queue of the whole pool -------------------------------------------------------------- */
 
-static void append_job(shared_queue *queue, domus_job *job)
+static void append_job_to_queue(shared_queue *queue, domus_job *job)
 {
     domus_job_link(job, NULL);
     domi_spinlock_lock(&queue->lock);
@@ -70,17 +74,18 @@ static void append_job(shared_queue *queue, domus_job *job)
     else
         queue->first = job;
     queue->last = job;
-    /* seq_cst: the thread that puts looks for parked runners after this store (parking.h). */
+    /* seq_cst: the thread that puts the job looks for parked runners after this (parking.h). */
     atomic_fetch_add_explicit(&queue->count, 1, memory_order_seq_cst);
     domi_spinlock_unlock(&queue->lock);
 }
 
-/* Take up to `most` jobs, the oldest first. Returns how many were taken. */
-static uint32_t take_oldest(shared_queue *queue, domus_job **jobs, uint32_t most)
+/* Take up to `most` jobs off the pool's queue, the oldest first. Returns how many were taken. */
+static uint32_t take_oldest_jobs_of_queue(shared_queue *queue, domus_job **jobs, uint32_t most)
 {
     uint32_t count = 0;
 
-    /* Relaxed: a runner that reads an older count looks again before it sleeps. */
+    /* Relaxed: a runner that reads an older count, and takes no job, looks again before it
+     * sleeps. */
     if (atomic_load_explicit(&queue->count, memory_order_relaxed) == 0)
         return 0;
     domi_spinlock_lock(&queue->lock);
@@ -90,18 +95,18 @@ static uint32_t take_oldest(shared_queue *queue, domus_job **jobs, uint32_t most
     }
     if (queue->first == NULL)
         queue->last = NULL;
-    /* Relaxed: an old count only makes a runner look in vain. */
+    /* Relaxed: a runner that reads an older count only looks in vain. */
     atomic_fetch_sub_explicit(&queue->count, count, memory_order_relaxed);
     domi_spinlock_unlock(&queue->lock);
     return count;
 }
 
-static bool has_jobs(domus_runner *runner)
+static bool has_pool_any_job(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
     pool_data *data = domus_pool_data(pool);
 
-    /* seq_cst: the runner has said that it parks before this load; the load of a deque's bottom is
+    /* seq_cst: before this load the runner has said that it parks; the load of a deque's bottom is
      * seq_cst, too (parking.h). */
     if (atomic_load_explicit(&data->queue.count, memory_order_seq_cst) != 0)
         return true;
@@ -115,15 +120,15 @@ static bool has_jobs(domus_runner *runner)
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-/* Take the oldest job of the queue, and move up to `moved` more to the runner's deque, which is
- * empty then unless `moved` is 0. The oldest of the moved jobs is pushed last, so that the runner
- * takes them in order. */
-static domus_job *take_from_queue(domus_runner *runner, uint32_t moved)
+/* Take the oldest job of the pool's queue, and move up to `moved` more to the runner's deque, which
+ * is empty then unless `moved` is 0. The oldest of the moved jobs is pushed last, so that the
+ * runner takes them in order. */
+static domus_job *take_job_from_queue(domus_runner *runner, uint32_t moved)
 {
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
     runner_data *own = domus_runner_data(runner);
     domus_job *jobs[1 + MOVED_MOST];
-    uint32_t count = take_oldest(&data->queue, jobs, 1 + moved);
+    uint32_t count = take_oldest_jobs_of_queue(&data->queue, jobs, 1 + moved);
 
     if (count == 0)
         return NULL;
@@ -135,8 +140,9 @@ static domus_job *take_from_queue(domus_runner *runner, uint32_t moved)
     return jobs[0];
 }
 
-/* Steal half of the jobs of another runner: a random one, or the next one that has any. */
-static domus_job *steal_jobs(domus_runner *runner)
+/* Steal half of the jobs of another runner: of a random one, or, if that has none, of the next one
+ * that has any. */
+static domus_job *steal_half_of_jobs(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
     runner_data *own = domus_runner_data(runner);
@@ -161,32 +167,33 @@ static domus_job *steal_jobs(domus_runner *runner)
     return NULL;
 }
 
-/* Look once at all places that may have a job. Returns NULL if none has. */
-static domus_job *find_job(domus_runner *runner)
+/* Look once at each place that may have a job for the runner: its deque, the queue, the deques of
+ * others. Returns NULL if there is none. */
+static domus_job *find_job_anywhere(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = domi_chase_lev_take(&own->deque);
 
     if (job == NULL)
-        job = take_from_queue(runner, MOVED_MOST);
-    return job != NULL ? job : steal_jobs(runner);
+        job = take_job_from_queue(runner, MOVED_MOST);
+    return job != NULL ? job : steal_half_of_jobs(runner);
 }
 
-static domus_job *find_job_in_turn(domus_runner *runner)
+static domus_job *find_job_in_deque_or_queue_first(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = NULL;
 
     if (++own->looks == QUEUE_EVERY) {
         own->looks = 0;
-        job = take_from_queue(runner, 0);
+        job = take_job_from_queue(runner, 0);
     }
-    return job != NULL ? job : find_job(runner);
+    return job != NULL ? job : find_job_anywhere(runner);
 }
 
 /* --- the policy ------------------------------------------------------------------------------- */
 
-static void deques_fini(domus_pool *pool)
+static void deques_fini_pool_data(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
 
@@ -197,7 +204,7 @@ static void deques_fini(domus_pool *pool)
     domi_parking_destroy(&data->parking);
 }
 
-static int deques_init(domus_pool *pool)
+static int deques_init_pool_data(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
     int error = domi_parking_init(&data->parking);
@@ -210,38 +217,39 @@ static int deques_init(domus_pool *pool)
         error = domi_chase_lev_init(&own->deque);
     }
     if (error != 0)
-        deques_fini(pool);
+        deques_fini_pool_data(pool);
     return error;
 }
 
-static void deques_central_enqueue(domus_pool *pool, domus_job *job)
+static void deques_central_enqueue_job(domus_pool *pool, domus_job *job)
 {
     pool_data *data = domus_pool_data(pool);
 
-    append_job(&data->queue, job);
+    append_job_to_queue(&data->queue, job);
     domi_parking_wake_one(&data->parking);
 }
 
-/* A deque that cannot grow passes the job to the queue, which needs no memory. */
-static void deques_internal_enqueue(domus_runner *runner, domus_job *job)
+/* Put a job into its runner's own deque. If the deque cannot grow, the job goes to the pool's
+ * queue, which needs no memory. */
+static void deques_internal_enqueue_job(domus_runner *runner, domus_job *job)
 {
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
     runner_data *own = domus_runner_data(runner);
 
     if (DOMI_UNLIKELY(!domi_chase_lev_push(&own->deque, job)))
-        append_job(&data->queue, job);
+        append_job_to_queue(&data->queue, job);
     domi_parking_wake_one(&data->parking);
 }
 
-static void deques_resume_later(domus_runner *runner, domus_job *job)
+static void deques_resume_job_later(domus_runner *runner, domus_job *job)
 {
-    deques_central_enqueue(domus_runner_pool(runner), job);
+    deques_central_enqueue_job(domus_runner_pool(runner), job);
 }
 
-static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
+static domus_job *deques_dequeue_job(domus_runner *runner, uint64_t wait_ns)
 {
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
-    domus_job *job = find_job_in_turn(runner);
+    domus_job *job = find_job_in_deque_or_queue_first(runner);
     struct timespec end;
     bool has_end = false;
     bool in_time = wait_ns != 0;
@@ -251,28 +259,28 @@ static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
             if (!has_end)
                 end = domi_condition_end(wait_ns);
             has_end = true;
-            domi_parking_park(&data->parking, runner, has_jobs, &end);
+            domi_parking_park(&data->parking, runner, has_pool_any_job, &end);
             in_time = !domi_condition_is_over(&end);
             round = 0;
         } else if (round >= TIGHT_ROUNDS) {
             sched_yield();
         }
-        job = find_job(runner);
+        job = find_job_anywhere(runner);
     }
     return job;
 }
 
-/* Move all jobs of the runner's deque to the queue. */
-static void deques_leave(domus_runner *runner)
+/* Move all jobs of a runner that ends from its deque to the pool's queue. */
+static void deques_leave_jobs_to_others(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job;
 
     while ((job = domi_chase_lev_take(&own->deque)) != NULL)
-        deques_central_enqueue(domus_runner_pool(runner), job);
+        deques_central_enqueue_job(domus_runner_pool(runner), job);
 }
 
-static void deques_call(domus_pool *pool)
+static void deques_call_runners(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
 
@@ -283,12 +291,12 @@ const domus_policy domus_policy_deques = {
     .name = "deques",
     .pool_size = sizeof(pool_data),
     .runner_size = sizeof(runner_data),
-    .init = deques_init,
-    .fini = deques_fini,
-    .central_enqueue = deques_central_enqueue,
-    .internal_enqueue = deques_internal_enqueue,
-    .resume_later = deques_resume_later,
-    .dequeue = deques_dequeue,
-    .call = deques_call,
-    .leave = deques_leave,
+    .init = deques_init_pool_data,
+    .fini = deques_fini_pool_data,
+    .central_enqueue = deques_central_enqueue_job,
+    .internal_enqueue = deques_internal_enqueue_job,
+    .resume_later = deques_resume_job_later,
+    .dequeue = deques_dequeue_job,
+    .call = deques_call_runners,
+    .leave = deques_leave_jobs_to_others,
 };

@@ -6,45 +6,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define APART 3u /* with so many jobs or more, an operation needs the lock of its own end only */
+/* if the queue has so many jobs or more, an operation needs the lock of its own end only */
+#define APART 3u
 
 /* --- the list of one end, without locks ------------------------------------------------------- */
 
-/* Returns the link of a job with two neighbours. A neighbour that is missing is NULL; then the link
- * is the other neighbour. */
-static domus_job *link_neighbours(const domus_job *one, const domus_job *other)
+/* Returns the link that a job has between two neighbours. If one neighbour is missing (NULL), the
+ * link is the other one. */
+static domus_job *link_between_neighbours(const domus_job *one, const domus_job *other)
 {
     return (domus_job *)((uintptr_t)one ^ (uintptr_t)other);
 }
 
-/* Replace the neighbour `old` of a job by `new`. */
-static void change_neighbour(domus_job *job, const domus_job *old, const domus_job *new)
+/* Replace the neighbour `old` in the link of a job by `new`. */
+static void change_neighbour_of_job(domus_job *job, const domus_job *old, const domus_job *new)
 {
-    domus_job_link(job, link_neighbours(link_neighbours(domus_job_next(job), old), new));
+    domus_job_link(job,
+                   link_between_neighbours(link_between_neighbours(domus_job_next(job), old), new));
 }
 
-/* Put a job at one end. If the list is empty, the job becomes that of the other end, too. */
+/* Put a job at one end of the queue. If the queue is empty, the job becomes that of the other end,
+ * too. */
 static void put_job_at_end(domi_double_end *end, domi_double_end *other, domus_job *job)
 {
     domus_job *neighbour = end->job;
 
     domus_job_link(job, neighbour);
     if (neighbour != NULL)
-        change_neighbour(neighbour, NULL, job);
+        change_neighbour_of_job(neighbour, NULL, job);
     else
         other->job = job;
     end->job = job;
 }
 
-/* Take the job at one end of a list that is not empty. */
+/* Take the job at one end of a queue that is not empty. */
 static domus_job *take_job_from_end(domi_double_end *end, domi_double_end *other)
 {
     domus_job *job = end->job;
-    /* the link of a job at an end is its only neighbour */
+    /* the link of a job at one end is its only neighbour */
     domus_job *neighbour = domus_job_next(job);
 
     if (neighbour != NULL)
-        change_neighbour(neighbour, job, NULL);
+        change_neighbour_of_job(neighbour, job, NULL);
     else
         other->job = NULL;
     end->job = neighbour;
@@ -59,9 +62,9 @@ static domi_double_end *get_other_end(domi_double_ended *queue, const domi_doubl
     return end == &queue->head ? &queue->tail : &queue->head;
 }
 
-/* Lock the other end, too; the caller holds the lock of one end. The head's lock is always taken
- * before the tail's, or two threads could wait for each other; so a thread with the tail's lock
- * releases it for a moment. */
+/* Lock the other end of the queue, too; the caller has locked the end `held`. The head's lock is
+ * always taken before the tail's, or two threads could wait for each other; so a thread that has
+ * the tail's lock releases it for a moment. */
 static void lock_both_ends(domi_double_ended *queue, const domi_double_end *held)
 {
     if (held == &queue->tail) {
@@ -77,14 +80,15 @@ static void unlock_both_ends(domi_double_ended *queue)
     domi_spinlock_unlock(&queue->head.lock);
 }
 
-/* Subtract 1 from the count if no operation at the other end can touch the same jobs. The caller
- * holds the lock of one end. */
-static bool try_reserve(domi_double_ended *queue)
+/* Subtract 1 from the count of jobs if no operation at the other end can touch the same jobs.
+ * Returns whether it did. The caller has locked one end. */
+static bool try_to_reserve_job(domi_double_ended *queue)
 {
     uint32_t count = atomic_load_explicit(&queue->count, memory_order_relaxed);
 
-    /* acquire: this end sees the writes to its two jobs that the other end made while the two were
-     * near. release is not needed: no other thread touches the job any more. */
+    /* acquire: this end sees what the other end has written to its two jobs while the two ends were
+     * near each other. release is not needed, because no other thread touches the taken job any
+     * more. */
     while (count >= APART)
         if (atomic_compare_exchange_weak_explicit(&queue->count, &count, count - 1,
                                                   memory_order_acquire, memory_order_relaxed))
@@ -99,15 +103,15 @@ static void add_job_at_end(domi_double_ended *queue, domi_double_end *end, domus
     domi_double_end *other = get_other_end(queue, end);
 
     domi_spinlock_lock(&end->lock);
-    /* acquire: as in try_reserve(). The other end cannot make the count less than two while this
-     * lock is held. */
+    /* acquire: as in the reservation of a take. The count cannot become less than two by the other
+     * end while this lock is held. */
     bool alone = atomic_load_explicit(&queue->count, memory_order_acquire) >= APART;
     if (!alone)
         lock_both_ends(queue, end);
     put_job_at_end(end, other, job);
-    /* release: pairs with the acquires of the other end, for this job and all jobs put before
-     * it. */
-    /* seq_cst: the thread that puts looks after this whether the runner sleeps. */
+    /* seq_cst: after this the thread that puts the job looks whether the runner sleeps. It is a
+     * release, too: it pairs with the acquires at the other end, for this job and all jobs that
+     * were put before it. */
     atomic_fetch_add_explicit(&queue->count, 1, memory_order_seq_cst);
     if (alone)
         domi_spinlock_unlock(&end->lock);
@@ -120,11 +124,12 @@ static domus_job *remove_job_from_end(domi_double_ended *queue, domi_double_end 
     domi_double_end *other = get_other_end(queue, end);
     domus_job *job = NULL;
 
-    /* Relaxed: an old count does no harm, because a runner that finds no job looks again. */
+    /* Relaxed: an old count does no harm, because a runner that finds no job looks again before it
+     * sleeps. */
     if (atomic_load_explicit(&queue->count, memory_order_relaxed) == 0)
         return NULL;
     domi_spinlock_lock(&end->lock);
-    if (try_reserve(queue)) {
+    if (try_to_reserve_job(queue)) {
         job = take_job_from_end(end, other);
         domi_spinlock_unlock(&end->lock);
         return job;
@@ -132,7 +137,7 @@ static domus_job *remove_job_from_end(domi_double_ended *queue, domi_double_end 
     lock_both_ends(queue, end);
     if (end->job != NULL) {
         job = take_job_from_end(end, other);
-        /* Relaxed: both locks are held. */
+        /* Relaxed: both locks are held, so no other thread changes the count. */
         atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
     }
     unlock_both_ends(queue);

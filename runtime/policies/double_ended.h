@@ -36,31 +36,31 @@
 
 typedef struct domi_double_end {
     alignas(DOMI_LINES) domi_spinlock lock;
-    domus_job *job; /* the job at this end; NULL: there is none */
+    domus_job *job; /* job at this end of the queue; NULL: the queue is empty */
 } domi_double_end;
 
 typedef struct domi_double_ended {
     domi_double_end head;
     domi_double_end tail;
-    alignas(DOMI_LINES) _Atomic uint32_t count; /* jobs in the queue */
+    alignas(DOMI_LINES) _Atomic uint32_t count; /* number of jobs in the queue */
 } domi_double_ended;
 
-/* Make an empty queue. Called before other threads know it. */
+/* Make an empty queue with two ends. Called before other threads know it. */
 void domi_double_ended_init(domi_double_ended *queue);
 
-/* Put a job before the first one. */
+/* Put a job before the first job of the queue. */
 void domi_double_ended_prepend(domi_double_ended *queue, domus_job *job);
 
-/* Put a job behind the last one. */
+/* Put a job behind the last job of the queue. */
 void domi_double_ended_append(domi_double_ended *queue, domus_job *job);
 
-/* Take the first job, or the last one. Returns NULL if there is none. */
+/* Take the first job of the queue, or the last one. Returns NULL if there is none. */
 domus_job *domi_double_ended_take_head(domi_double_ended *queue);
 domus_job *domi_double_ended_take_tail(domi_double_ended *queue);
 
-/* True if there is a job. Seq_cst, as each change of the number of jobs: a runner looks here after
- * it has said that it sleeps, and a thread that puts looks after the put whether the runner sleeps.
- * So one of the two sees the other. */
+/* True if the queue has a job. Seq_cst, as each change of the number of jobs: a runner looks here
+ * after it has said that it sleeps, and a thread that puts a job looks after that whether the
+ * runner sleeps. So one of the two sees the other. */
 static inline bool domi_double_ended_has_jobs(const domi_double_ended *queue)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&queue->count,

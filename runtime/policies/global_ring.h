@@ -20,7 +20,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-#define DOMI_GLOBAL_RING_PLACES 64u /* number of places at the beginning */
+#define DOMI_GLOBAL_RING_PLACES 64u /* number of places that the ring has at first */
 
 typedef struct domi_global_ring {
     /* Number of jobs in the ring and the list. Written under the mutex. Runners read it without the
@@ -28,27 +28,29 @@ typedef struct domi_global_ring {
     alignas(DOMI_LINES) _Atomic size_t count;
     alignas(DOMI_LINES) pthread_mutex_t mutex;
     domus_job **places;
-    size_t capacity; /* number of places; a power of two */
-    size_t first;    /* the place of the next job to be taken */
-    /* first job of the list; undefined, as `list_last`, while the list is empty */
+    size_t capacity; /* number of the ring's places; a power of two */
+    size_t first;    /* place of the job that is taken next */
+    /* first job of the list behind the ring; undefined, as `list_last`, while the list is empty */
     domus_job *list_first;
     domus_job *list_last;
 } domi_global_ring;
 
-/* Make an empty ring. Returns 0, or a negative errno. Called before other threads use the ring. */
+/* Make a ring without jobs. Returns 0, or a negative errno. Called before other threads use the
+ * ring. */
 int domi_global_ring_init(domi_global_ring *ring);
 void domi_global_ring_destroy(domi_global_ring *ring);
 
-/* Put a job behind all others. The new count is stored by seq_cst (parking.h). */
+/* Put a job behind all others in the ring or its list. The new count is stored by seq_cst
+ * (parking.h). */
 void domi_global_ring_put(domi_global_ring *ring, domus_job *job);
 
-/* Take the first job. Returns NULL if there is none. */
+/* Take the first job of the ring. Returns NULL if there is none. */
 domus_job *domi_global_ring_take(domi_global_ring *ring);
 
-/* True if the ring has a job. */
+/* True if there is a job in the ring or its list. */
 static inline bool domi_global_ring_has_jobs(domi_global_ring *ring)
 {
-    /* seq_cst: a runner that parks looks here after it has said that it parks (parking.h). */
+    /* seq_cst: a runner that parks loads this count after it has said that it parks (parking.h). */
     return atomic_load_explicit(&ring->count, memory_order_seq_cst) != 0;
 }
 

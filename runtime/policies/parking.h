@@ -29,39 +29,42 @@
 #include <time.h>
 
 typedef struct domi_parking {
-    /* Number of runners in domi_parking_park() for which there is no wake-up. Written under the
+    /* Number of runners in domi_parking_park() for which no wake-up was made. Written under the
      * mutex. It has a cache line of its own, because each put reads it. */
     alignas(DOMI_LINES) _Atomic uint32_t parked;
     alignas(DOMI_LINES) pthread_mutex_t mutex;
-    pthread_cond_t wake; /* signalled for each wake-up; broadcast by a call */
-    uint32_t wakes;      /* number of wake-ups that no runner has used yet; under the mutex */
+    /* signalled for each wake-up of one runner; broadcast when runners are called */
+    pthread_cond_t wake;
+    /* number of wake-ups that were made and no runner has used yet; under the mutex */
+    uint32_t wakes;
 } domi_parking;
 
-/* Make the place where runners park. Returns 0, or a negative errno. Called before the runners
- * run. */
+/* Make the place where the runners of a pool park. Returns 0, or a negative errno. Called before
+ * the runners run. */
 int domi_parking_init(domi_parking *parking);
 void domi_parking_destroy(domi_parking *parking);
 
-/* Sleep until a put wakes this runner, the runner is called, or `end` has come (NULL: no bound);
- * return at once if `has_jobs` says that a queue has a job. `has_jobs` is called under the mutex,
- * locks nothing, and loads the sizes of the queues by seq_cst. After this function the runner looks
- * for a job, unless it is called. Called by the runner. */
+/* Let a runner sleep until a put wakes it, it is called, or `end` has come (NULL: no bound); return
+ * at once if `has_jobs` says that a queue has a job. `has_jobs` is called under the mutex, locks
+ * nothing, and loads the sizes of the queues by seq_cst. After this function the runner looks for a
+ * job, unless it is called. Called by the runner itself. */
 void domi_parking_park(domi_parking *parking, domus_runner *runner,
                        bool (*has_jobs)(domus_runner *runner), const struct timespec *end);
 
-/* Wake all runners that sleep, so that they look at domus_runner_is_called(). Any thread may call
- * this. */
+/* Wake all parked runners, so that each of them sees that it is called (domus_runner_is_called()).
+ * Any thread may call this. */
 void domi_parking_call_runners(domi_parking *parking);
 
-/* Wake one runner. Called by domi_parking_wake_one(), which has seen a parked runner. Any thread
- * may call this. */
+/* Make a wake-up for one parked runner. Called by domi_parking_wake_one(), which has seen a parked
+ * runner. Any thread may call this. */
 void domi_parking_wake_parked(domi_parking *parking);
 
-/* Wake a runner if one is parked. Called by a thread that has just put a job and stored the size of
- * its queue by seq_cst. Any thread may call this. */
+/* Wake one parked runner, if any is parked. Called by a thread that has just put a job and stored
+ * the size of its queue by seq_cst. Any thread may call this. */
 static inline void domi_parking_wake_one(domi_parking *parking)
 {
-    /* seq_cst: pairs with domi_parking_park() as told at the top of this header. */
+    /* seq_cst: pairs with the addition to `parked` in domi_parking_park(), as told at the top of
+     * this header. */
     if (atomic_load_explicit(&parking->parked, memory_order_seq_cst) != 0)
         domi_parking_wake_parked(parking);
 }

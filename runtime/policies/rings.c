@@ -25,25 +25,29 @@
 
 #include <assert.h>
 
-#define PLACES 256u /* the number of places in the ring of a runner */
+#define PLACES 256u /* number of places in the ring of one runner */
 
-/* Each 61st dequeue looks into the global ring first. Otherwise, with jobs that resume again and
- * again, own rings would never be empty, and jobs in the global ring would wait for ever. The
- * number is that of Go's scheduler: large enough to cost nothing, and a prime, so that it does not
- * fall into step with a pattern of the jobs. */
+/* In each 61st dequeue a runner looks into the global ring first. Otherwise, with jobs that resume
+ * again and again, its own ring would never be empty, and jobs in the global ring would wait for
+ * ever. The number is that of Go's scheduler: large enough to cost nothing, and a prime, so that it
+ * does not fall into step with a pattern of the jobs. */
 #define TURNS_TO_GLOBAL 61u
 
 static_assert((PLACES & (PLACES - 1)) == 0, "a power of two, so that `first` may wrap");
 
 typedef struct ring {
     alignas(DOMI_LINES) domi_spinlock lock;
-    uint32_t first;        /* place of the next job to be taken, modulo PLACES */
-    _Atomic uint32_t size; /* number of jobs; written under the lock, read by any runner */
+    uint32_t first; /* place of the ring's job that is taken next, modulo PLACES */
+    /* number of jobs in the ring; written under the lock, read by any runner */
+    _Atomic uint32_t size;
     domus_job *places[PLACES];
 
-    /* Only the runner of this ring uses these fields. */
-    alignas(DOMI_LINES) uint32_t turns; /* number of dequeues, modulo TURNS_TO_GLOBAL */
-    uint32_t victim;                    /* number of the runner from which this one stole last */
+    /* Only the runner to which this ring belongs uses the next two fields. */
+
+    /* number of the runner's dequeues, modulo TURNS_TO_GLOBAL */
+    alignas(DOMI_LINES) uint32_t turns;
+    /* number of the runner from which the ring's own runner stole last */
+    uint32_t victim;
 } ring;
 
 typedef struct rings {
@@ -51,12 +55,12 @@ typedef struct rings {
     domi_parking parking;
 } rings;
 
-static rings *get_rings(domus_runner *runner)
+static rings *rings_data_of_pool(domus_runner *runner)
 {
     return domus_pool_data(domus_runner_pool(runner));
 }
 
-static int rings_init(domus_pool *pool)
+static int rings_init_pool_data(domus_pool *pool)
 {
     rings *all = domus_pool_data(pool);
     int error = domi_global_ring_init(&all->global);
@@ -76,7 +80,7 @@ static int rings_init(domus_pool *pool)
     return 0;
 }
 
-static void rings_fini(domus_pool *pool)
+static void rings_fini_pool_data(domus_pool *pool)
 {
     rings *all = domus_pool_data(pool);
 
@@ -86,38 +90,39 @@ static void rings_fini(domus_pool *pool)
 
 /* --- operations on one ring, under its lock --------------------------------------------------- */
 
-/* Relaxed: the lock is held, and no thread writes the size without it. */
-static uint32_t get_ring_size(const ring *one)
+/* Returns the number of jobs in a ring. Relaxed: the lock is held, and no thread writes the number
+ * without it. */
+static uint32_t count_jobs_of_ring(const ring *one)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&one->size, memory_order_relaxed);
 }
 
-static void append_job(ring *one, domus_job *job)
+static void append_job_to_ring(ring *one, domus_job *job)
 {
-    uint32_t size = get_ring_size(one);
+    uint32_t size = count_jobs_of_ring(one);
 
     DOMI_CHECK(size < PLACES);
     one->places[(one->first + size) % PLACES] = job;
-    /* seq_cst: the thread that puts looks for parked runners after this store (parking.h). */
+    /* seq_cst: the thread that puts the job looks for parked runners after this (parking.h). */
     atomic_store_explicit(&one->size, size + 1, memory_order_seq_cst);
 }
 
-static domus_job *take_first_job(ring *one)
+static domus_job *take_first_job_of_ring(ring *one)
 {
-    uint32_t size = get_ring_size(one);
+    uint32_t size = count_jobs_of_ring(one);
 
     if (size == 0)
         return NULL;
     domus_job *job = one->places[one->first % PLACES];
     one->first++;
-    /* Relaxed: a runner that still sees the old size only takes the lock in vain. */
+    /* Relaxed: a runner that still reads the old size only takes the lock in vain. */
     atomic_store_explicit(&one->size, size - 1, memory_order_relaxed);
     return job;
 }
 
 /* --- put -------------------------------------------------------------------------------------- */
 
-static void rings_central_enqueue(domus_pool *pool, domus_job *job)
+static void rings_central_enqueue_job(domus_pool *pool, domus_job *job)
 {
     rings *all = domus_pool_data(pool);
 
@@ -125,39 +130,41 @@ static void rings_central_enqueue(domus_pool *pool, domus_job *job)
     domi_parking_wake_one(&all->parking);
 }
 
-/* Put a job behind all others of the runner. */
-static void put_job_last(domus_runner *runner, domus_job *job)
+/* Put a job behind all other jobs of the runner, into its own ring, or, if that is full, into the
+ * global ring. */
+static void put_job_behind_jobs_of_runner(domus_runner *runner, domus_job *job)
 {
     ring *own = domus_runner_data(runner);
 
     domi_spinlock_lock(&own->lock);
-    uint32_t before = get_ring_size(own);
+    uint32_t before = count_jobs_of_ring(own);
     if (before < PLACES)
-        append_job(own, job);
+        append_job_to_ring(own, job);
     domi_spinlock_unlock(&own->lock);
 
     if (before == PLACES)
-        rings_central_enqueue(domus_runner_pool(runner), job);
+        rings_central_enqueue_job(domus_runner_pool(runner), job);
     else if (before != 0)
-        domi_parking_wake_one(&get_rings(runner)->parking);
+        domi_parking_wake_one(&rings_data_of_pool(runner)->parking);
 }
 
 /* --- take ------------------------------------------------------------------------------------- */
 
-static domus_job *take_own_job(ring *own)
+static domus_job *take_job_of_own_ring(ring *own)
 {
-    /* Relaxed: only the runner itself makes its ring grow, so 0 is never an old value. */
+    /* Relaxed: only the runner itself puts jobs into its ring, so a size of 0 is never an old
+     * value. */
     if (atomic_load_explicit(&own->size, memory_order_relaxed) == 0)
         return NULL;
     domi_spinlock_lock(&own->lock);
-    domus_job *job = take_first_job(own);
+    domus_job *job = take_first_job_of_ring(own);
     domi_spinlock_unlock(&own->lock);
     return job;
 }
 
-static domus_job *take_global_job(domus_runner *runner)
+static domus_job *take_job_of_global_ring(domus_runner *runner)
 {
-    domus_job *job = domi_global_ring_take(&get_rings(runner)->global);
+    domus_job *job = domi_global_ring_take(&rings_data_of_pool(runner)->global);
 
     if (job != NULL)
         domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, 1);
@@ -172,21 +179,22 @@ static void lock_both_rings(ring *a, ring *b)
     domi_spinlock_lock(is_a_first ? &b->lock : &a->lock);
 }
 
-/* Steal half of the victim's jobs, rounded up. Returns the oldest one, and puts the others into the
- * empty ring of the thief in their order. Returns NULL if the victim has none. */
+/* Steal half of the victim's jobs, rounded up. Returns the oldest one, and puts the others, in
+ * their order, into the thief's ring, which is empty. Returns NULL if the victim has none. */
 static domus_job *steal_half_of_jobs(domus_runner *thief, domus_runner *victim)
 {
     ring *to = domus_runner_data(thief);
     ring *from = domus_runner_data(victim);
 
-    /* Relaxed: the size is only a hint, by which empty rings are passed without a lock. */
+    /* Relaxed: the size is only a hint, by which a thief passes empty rings without locking
+     * them. */
     if (atomic_load_explicit(&from->size, memory_order_relaxed) == 0)
         return NULL;
     lock_both_rings(to, from);
-    uint32_t half = (get_ring_size(from) + 1) / 2;
-    domus_job *job = take_first_job(from);
+    uint32_t half = (count_jobs_of_ring(from) + 1) / 2;
+    domus_job *job = take_first_job_of_ring(from);
     for (uint32_t i = 1; i < half; i++)
-        append_job(to, take_first_job(from));
+        append_job_to_ring(to, take_first_job_of_ring(from));
     domi_spinlock_unlock(&to->lock);
     domi_spinlock_unlock(&from->lock);
 
@@ -197,9 +205,9 @@ static domus_job *steal_half_of_jobs(domus_runner *thief, domus_runner *victim)
     return job;
 }
 
-/* Steal from the first sibling that has jobs. The rotation begins behind the last victim, so that
- * all siblings are victims equally often. */
-static domus_job *steal_from_sibling(domus_runner *runner)
+/* Steal jobs of the first other runner of the pool that has any. The search begins behind the last
+ * victim, so that all runners are victims equally often. */
+static domus_job *steal_jobs_of_other_runner(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
     domus_pool *pool = domus_runner_pool(runner);
@@ -219,69 +227,70 @@ static domus_job *steal_from_sibling(domus_runner *runner)
     return NULL;
 }
 
-static domus_job *take_next_job(domus_runner *runner)
+static domus_job *take_own_global_or_stolen_job(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
     domus_job *job = NULL;
 
     if (++own->turns == TURNS_TO_GLOBAL) {
         own->turns = 0;
-        job = take_global_job(runner);
+        job = take_job_of_global_ring(runner);
     }
     if (job == NULL)
-        job = take_own_job(own);
+        job = take_job_of_own_ring(own);
     if (job == NULL)
-        job = take_global_job(runner);
+        job = take_job_of_global_ring(runner);
     if (job == NULL)
-        job = steal_from_sibling(runner);
+        job = steal_jobs_of_other_runner(runner);
     return job;
 }
 
-static bool has_jobs(domus_runner *runner)
+static bool has_pool_any_job(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
 
-    if (domi_global_ring_has_jobs(&get_rings(runner)->global))
+    if (domi_global_ring_has_jobs(&rings_data_of_pool(runner)->global))
         return true;
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
         ring *one = domus_runner_data(domus_pool_runner(pool, i));
-        /* seq_cst: the runner has said that it parks before this load (parking.h). */
+        /* seq_cst: before this load the runner has said that it parks (parking.h). */
         if (atomic_load_explicit(&one->size, memory_order_seq_cst) != 0)
             return true;
     }
     return false;
 }
 
-static domus_job *rings_dequeue(domus_runner *runner, uint64_t wait_ns)
+static domus_job *rings_dequeue_job(domus_runner *runner, uint64_t wait_ns)
 {
-    rings *all = get_rings(runner);
+    rings *all = rings_data_of_pool(runner);
 
     if (domus_runner_is_called(runner))
         return NULL;
-    domus_job *job = take_next_job(runner);
+    domus_job *job = take_own_global_or_stolen_job(runner);
     if (job != NULL || wait_ns == 0)
         return job;
 
     struct timespec end = domi_condition_end(wait_ns);
     do {
-        domi_parking_park(&all->parking, runner, has_jobs, wait_ns == UINT64_MAX ? NULL : &end);
+        domi_parking_park(&all->parking, runner, has_pool_any_job,
+                          wait_ns == UINT64_MAX ? NULL : &end);
         if (domus_runner_is_called(runner))
             return NULL;
-        job = take_next_job(runner);
+        job = take_own_global_or_stolen_job(runner);
     } while (job == NULL && (wait_ns == UINT64_MAX || !domi_condition_is_over(&end)));
     return job;
 }
 
-/* Move all jobs of the runner's ring to the global ring. */
-static void rings_leave(domus_runner *runner)
+/* Move all jobs of a runner that ends from its ring to the global ring. */
+static void rings_leave_jobs_to_others(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
 
-    for (domus_job *job = take_own_job(own); job != NULL; job = take_own_job(own))
-        rings_central_enqueue(domus_runner_pool(runner), job);
+    for (domus_job *job = take_job_of_own_ring(own); job != NULL; job = take_job_of_own_ring(own))
+        rings_central_enqueue_job(domus_runner_pool(runner), job);
 }
 
-static void rings_call(domus_pool *pool)
+static void rings_call_runners(domus_pool *pool)
 {
     rings *all = domus_pool_data(pool);
 
@@ -292,12 +301,12 @@ const domus_policy domus_policy_rings = {
     .name = "rings",
     .pool_size = sizeof(rings),
     .runner_size = sizeof(ring),
-    .init = rings_init,
-    .fini = rings_fini,
-    .central_enqueue = rings_central_enqueue,
-    .internal_enqueue = put_job_last,
-    .resume_later = put_job_last,
-    .dequeue = rings_dequeue,
-    .call = rings_call,
-    .leave = rings_leave,
+    .init = rings_init_pool_data,
+    .fini = rings_fini_pool_data,
+    .central_enqueue = rings_central_enqueue_job,
+    .internal_enqueue = put_job_behind_jobs_of_runner,
+    .resume_later = put_job_behind_jobs_of_runner,
+    .dequeue = rings_dequeue_job,
+    .call = rings_call_runners,
+    .leave = rings_leave_jobs_to_others,
 };

@@ -1,4 +1,4 @@
-/* This file has the functions by which policies ask a pool and a runner (domus/policy.h). */
+/* This file has the functions by which a policy asks its pool and its runners (domus/policy.h). */
 #include "runtime/policies/pool.h"
 
 #include <domus/pool_config.h>
@@ -40,8 +40,9 @@ uint32_t domus_runner_number(const domus_runner *runner)
 
 bool domus_runner_is_called(const domus_runner *runner)
 {
-    /* seq_cst: a runner that is about to wait reads this after it has said that it waits, and a
-     * thread that calls looks for waiting runners after it has written this. */
+    /* seq_cst: a runner reads this after it has said that it waits, and a thread that calls the
+     * runner looks for waiting runners after it has written this. So one of the two sees the
+     * other. */
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->called, memory_order_seq_cst);
 }
 
@@ -50,8 +51,8 @@ uint32_t domus_runner_chance(domus_runner *runner, uint32_t below)
     return (uint32_t)domi_random_below(&runner->random, below);
 }
 
-/* The link of a job is not the field `next`: a slot whose actor has ended becomes a job when late
- * messages come, while `next` links it into a list of free slots. */
+/* The link of a job is not the house's field `next`: a slot whose actor has ended becomes a job
+ * when late messages come, while `next` links it into a list of free slots. */
 domus_job *domus_job_next(const domus_job *job)
 {
     return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&job->arrival_next,
@@ -65,7 +66,7 @@ void domus_job_link(domus_job *job, domus_job *next)
 
 void domus_runner_count(domus_runner *runner, domus_runner_event what, uint32_t count)
 {
-    /* an atomic addition, because several thieves may count at once */
+    /* an atomic addition, because several thieves may count at the same runner at once */
     if (what == DOMUS_RUNNER_STOLEN)
         atomic_fetch_add_explicit(&runner->counters.events[what], count, memory_order_relaxed);
     else

@@ -15,14 +15,15 @@
 
 typedef struct sharing {
     pthread_mutex_t mutex;
-    /* the condition on which runners sleep: signalled when a job comes, broadcast by a call */
+    /* condition on which runners sleep: signalled when a job comes, broadcast when runners are
+     * called */
     pthread_cond_t filled;
-    domus_job *first;  /* the next job to be taken; NULL: the queue is empty */
-    domus_job *last;   /* the last job; undefined while the queue is empty */
-    uint32_t sleeping; /* number of runners that sleep on `filled` */
+    domus_job *first;  /* first job of the queue, which is taken next; NULL: the queue is empty */
+    domus_job *last;   /* last job of the queue; undefined while the queue is empty */
+    uint32_t sleeping; /* number of runners that sleep on the condition `filled` */
 } sharing;
 
-static int sharing_init(domus_pool *pool)
+static int sharing_init_pool_data(domus_pool *pool)
 {
     sharing *all = domus_pool_data(pool);
     int error = pthread_mutex_init(&all->mutex, NULL);
@@ -35,7 +36,7 @@ static int sharing_init(domus_pool *pool)
     return error;
 }
 
-static void sharing_fini(domus_pool *pool)
+static void sharing_fini_pool_data(domus_pool *pool)
 {
     sharing *all = domus_pool_data(pool);
 
@@ -43,7 +44,7 @@ static void sharing_fini(domus_pool *pool)
     pthread_mutex_destroy(&all->mutex);
 }
 
-static void append_job(sharing *all, domus_job *job)
+static void append_job_to_queue(sharing *all, domus_job *job)
 {
     domus_job_link(job, NULL);
     if (all->first == NULL)
@@ -53,28 +54,27 @@ static void append_job(sharing *all, domus_job *job)
     all->last = job;
 }
 
-static void sharing_enqueue(domus_pool *pool, domus_job *job)
+static void sharing_enqueue_job(domus_pool *pool, domus_job *job)
 {
     sharing *all = domus_pool_data(pool);
 
     pthread_mutex_lock(&all->mutex);
-    append_job(all, job);
+    append_job_to_queue(all, job);
     bool is_awaited = all->sleeping != 0;
     pthread_mutex_unlock(&all->mutex);
-    /* The signal comes after the mutex is unlocked, so that the runner that wakes can lock it at
-     * once. */
+    /* Signalled after the mutex was unlocked, so that the runner that wakes can lock it at once. */
     if (is_awaited)
         pthread_cond_signal(&all->filled);
 }
 
-static void sharing_enqueue_by_runner(domus_runner *runner, domus_job *job)
+static void sharing_enqueue_job_of_runner(domus_runner *runner, domus_job *job)
 {
-    sharing_enqueue(domus_runner_pool(runner), job);
+    sharing_enqueue_job(domus_runner_pool(runner), job);
 }
 
-/* Sleep until there is a job, the runner is called, or the time is over. The caller has locked the
- * mutex. */
-static void wait_for_job(domus_runner *runner, sharing *all, uint64_t wait_ns)
+/* Let the runner sleep until there is a job, the runner is called, or its time is over. The caller
+ * has locked the mutex. */
+static void sleep_until_job_or_call(domus_runner *runner, sharing *all, uint64_t wait_ns)
 {
     struct timespec end = domi_condition_end(wait_ns);
     bool has_time = true;
@@ -90,10 +90,10 @@ static void wait_for_job(domus_runner *runner, sharing *all, uint64_t wait_ns)
     all->sleeping--;
 }
 
-/* Take the first job, or return NULL if there is none or the runner is called. A called runner
- * leaves the job of a signal that woke it in the queue; whoever called it broadcasts, so another
- * sleeper takes the job, or this runner does when it comes back. */
-static domus_job *take_first_job(domus_runner *runner, sharing *all)
+/* Take the first job of the queue, or return NULL if there is none or the runner is called. A
+ * called runner may have got the signal of a job, and leaves that job in the queue; whoever called
+ * it broadcasts, so another sleeper takes the job, or this runner does when it comes back. */
+static domus_job *take_first_job_unless_called(domus_runner *runner, sharing *all)
 {
     domus_job *job = all->first;
 
@@ -105,30 +105,31 @@ static domus_job *take_first_job(domus_runner *runner, sharing *all)
     return job;
 }
 
-static domus_job *sharing_dequeue(domus_runner *runner, uint64_t wait_ns)
+static domus_job *sharing_dequeue_job(domus_runner *runner, uint64_t wait_ns)
 {
     sharing *all = domus_pool_data(domus_runner_pool(runner));
 
     pthread_mutex_lock(&all->mutex);
     if (wait_ns != 0 && all->first == NULL && !domus_runner_is_called(runner))
-        wait_for_job(runner, all, wait_ns);
-    domus_job *job = take_first_job(runner, all);
+        sleep_until_job_or_call(runner, all, wait_ns);
+    domus_job *job = take_first_job_unless_called(runner, all);
     pthread_mutex_unlock(&all->mutex);
     return job;
 }
 
-/* A runner of this policy has no jobs of its own, so it has none to leave to others. */
-static void sharing_leave(domus_runner *runner)
+/* Nothing is to be done when a runner of this policy ends: it has no jobs of its own that it could
+ * leave to others. */
+static void sharing_leave_jobs_to_others(domus_runner *runner)
 {
     (void)runner;
 }
 
-static void sharing_call(domus_pool *pool)
+static void sharing_call_runners(domus_pool *pool)
 {
     sharing *all = domus_pool_data(pool);
 
-    /* A runner that does not see yet that it is called either has its look still before it, or is
-     * asleep: it does not hold the mutex now. */
+    /* A runner that does not see yet that it is called is asleep, or will still look under the
+     * mutex before it sleeps, because it does not hold the mutex now. */
     pthread_mutex_lock(&all->mutex);
     pthread_cond_broadcast(&all->filled);
     pthread_mutex_unlock(&all->mutex);
@@ -137,12 +138,12 @@ static void sharing_call(domus_pool *pool)
 const domus_policy domus_policy_sharing = {
     .name = "sharing",
     .pool_size = sizeof(sharing),
-    .init = sharing_init,
-    .fini = sharing_fini,
-    .central_enqueue = sharing_enqueue,
-    .internal_enqueue = sharing_enqueue_by_runner,
-    .resume_later = sharing_enqueue_by_runner,
-    .dequeue = sharing_dequeue,
-    .call = sharing_call,
-    .leave = sharing_leave,
+    .init = sharing_init_pool_data,
+    .fini = sharing_fini_pool_data,
+    .central_enqueue = sharing_enqueue_job,
+    .internal_enqueue = sharing_enqueue_job_of_runner,
+    .resume_later = sharing_enqueue_job_of_runner,
+    .dequeue = sharing_dequeue_job,
+    .call = sharing_call_runners,
+    .leave = sharing_leave_jobs_to_others,
 };

@@ -28,9 +28,11 @@
 #include <domus/pool_config.h>
 
 struct interval {
-    uint32_t attempts;    /* number of attempts to find a job in this interval; 0: without end */
-    uint32_t steal_every; /* every so many attempts, one tries to steal */
-    uint64_t sleep_ns;    /* nanoseconds of sleep between two attempts */
+    /* number of attempts to find a job in this interval of polling; 0: without end */
+    uint32_t attempts;
+    uint32_t steal_every; /* in every so many attempts of the interval, the runner tries to steal */
+    /* nanoseconds that the runner sleeps between two attempts of the interval */
+    uint64_t sleep_ns;
 };
 
 #define INTERVALS 3u
@@ -38,26 +40,27 @@ struct interval {
 #define DEQUEUES_TO_STEAL 61u
 
 typedef struct pool_data {
-    /* the intervals aggressive, moderate and relaxed; constant */
+    /* intervals of polling: aggressive, moderate and relaxed; constant */
     struct interval intervals[INTERVALS];
-    /* how often get_next_runner() was called */
+    /* number of jobs so far that were given to one runner after the other in turn */
     alignas(DOMI_LINES) _Atomic uint32_t next;
 } pool_data;
 
 typedef struct runner_data {
     domi_double_ended queue;
-    alignas(DOMI_LINES) _Atomic bool has_begun; /* the runner has looked for jobs; the runner writes
-                                                   this */
-    _Atomic bool sleeps; /* the runner waits on `wake`, or is about to; the runner writes this */
-    /* number of dequeues, modulo DEQUEUES_TO_STEAL; only the runner uses it */
+    /* true: the runner has looked for jobs; the runner itself writes this */
+    alignas(DOMI_LINES) _Atomic bool has_begun;
+    /* true: the runner waits on `wake`, or is about to; the runner itself writes this */
+    _Atomic bool sleeps;
+    /* number of the runner's dequeues, modulo DEQUEUES_TO_STEAL; only the runner uses it */
     uint32_t dequeues;
-    pthread_mutex_t mutex; /* the mutex of `wake`; guards nothing else */
+    pthread_mutex_t mutex; /* mutex of the condition `wake`; guards nothing else */
     pthread_cond_t wake;
 } runner_data;
 
-/* Returns whether the runner has begun. Relaxed: a job for a runner that has just begun or ended
- * does no harm. */
-static bool has_begun(domus_runner *runner)
+/* Returns whether a runner has begun to look for jobs. Relaxed: a job that is given to a runner
+ * which has just begun or ended does no harm. */
+static bool has_runner_begun(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
 
@@ -66,9 +69,9 @@ static bool has_begun(domus_runner *runner)
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-/* Returns a random runner to steal from. Spares that have not begun are left out: they have no
- * jobs, except for a moment when they end. */
-static domus_runner *choose_victim(domus_runner *runner)
+/* Returns a random runner of the pool to steal from. Spares that have not begun are left out: they
+ * have no jobs, except for a moment when they end. */
+static domus_runner *choose_runner_to_steal_from(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
     uint32_t runners = domus_pool_runners(pool);
@@ -77,16 +80,18 @@ static domus_runner *choose_victim(domus_runner *runner)
     for (uint32_t i = 0; i < runners; i++) {
         domus_runner *victim = domus_pool_runner(pool, (number + i) % runners);
         const runner_data *others = domus_runner_data(victim);
-        if (victim != runner && (domi_double_ended_has_jobs(&others->queue) || has_begun(victim)))
+        if (victim != runner &&
+            (domi_double_ended_has_jobs(&others->queue) || has_runner_begun(victim)))
             return victim;
     }
     return NULL;
 }
 
-/* Steal the oldest job of another runner. */
-static domus_job *try_steal(domus_runner *runner)
+/* Try to steal the oldest job of one other runner, which is chosen by chance. Returns NULL if that
+ * has none. */
+static domus_job *try_to_steal_oldest_job(domus_runner *runner)
 {
-    domus_runner *victim = choose_victim(runner);
+    domus_runner *victim = choose_runner_to_steal_from(runner);
 
     if (victim == NULL)
         return NULL;
@@ -99,18 +104,18 @@ static domus_job *try_steal(domus_runner *runner)
     return job;
 }
 
-static domus_job *find_job(domus_runner *runner, bool steals)
+static domus_job *find_own_job_or_steal(domus_runner *runner, bool steals)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = domi_double_ended_take_head(&own->queue);
 
-    return job == NULL && steals ? try_steal(runner) : job;
+    return job == NULL && steals ? try_to_steal_oldest_job(runner) : job;
 }
 
 /* --- sleep ------------------------------------------------------------------------------------ */
 
-/* Sleep for `sleep_ns`, but at most until `end`, and only until a job comes or the runner is
- * called. Returns false if the time `end` has come. */
+/* Let the runner sleep for `sleep_ns`, but at most until `end`, and only until a job comes or the
+ * runner is called. Returns false if the time `end` has come. */
 static bool sleep_until_job(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
 {
     runner_data *own = domus_runner_data(runner);
@@ -120,12 +125,13 @@ static bool sleep_until_job(domus_runner *runner, uint64_t sleep_ns, struct time
     if (is_last)
         until = end;
     pthread_mutex_lock(&own->mutex);
-    /* seq_cst, as the loads that follow: a thread that puts or calls writes first, and then reads
-     * `sleeps`. */
+    /* seq_cst, as the loads that follow: a thread that puts a job or calls the runner writes that
+     * first, and then reads `sleeps`. */
     atomic_store_explicit(&own->sleeps, true, memory_order_seq_cst);
     if (!domus_runner_is_called(runner) && !domi_double_ended_has_jobs(&own->queue)) {
         domus_runner_count(runner, DOMUS_RUNNER_PARKS, 1);
-        /* The wait may end too soon, which does no harm. */
+        /* This wait may end too soon, which does no harm, because the runner then looks for a job
+         * again. */
         (void)pthread_cond_timedwait(&own->wake, &own->mutex, &until);
     }
     atomic_store_explicit(&own->sleeps, false, memory_order_relaxed);
@@ -133,9 +139,9 @@ static bool sleep_until_job(domus_runner *runner, uint64_t sleep_ns, struct time
     return !is_last;
 }
 
-/* Wake the runner if it sleeps. The caller has written the reason (a job, a call) by seq_cst
- * before. */
-static void wake_runner(domus_runner *runner)
+/* Wake a runner if it sleeps. Before, the caller has written the reason (a job, a call) by
+ * seq_cst. */
+static void wake_runner_if_asleep(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
 
@@ -148,13 +154,13 @@ static void wake_runner(domus_runner *runner)
     pthread_mutex_unlock(&own->mutex);
 }
 
-/* Poll for a job in one interval. Returns true if polling is over: `ret_job` is the job that was
- * found, or NULL because the runner is called or the time `end` has come. */
-static bool poll_for_job(const struct interval *interval, domus_runner *runner, struct timespec end,
-                         domus_job **ret_job)
+/* Poll for a job in one interval of polling. Returns true if polling is over: `ret_job` is the job
+ * that was found, or NULL because the runner is called or the time `end` has come. */
+static bool poll_for_job_in_interval(const struct interval *interval, domus_runner *runner,
+                                     struct timespec end, domus_job **ret_job)
 {
     for (uint32_t i = 0; interval->attempts == 0 || i < interval->attempts; i++) {
-        *ret_job = find_job(runner, i % interval->steal_every == 0);
+        *ret_job = find_own_job_or_steal(runner, i % interval->steal_every == 0);
         if (*ret_job != NULL || domus_runner_is_called(runner))
             return true;
         if (interval->sleep_ns == 0)
@@ -167,7 +173,7 @@ static bool poll_for_job(const struct interval *interval, domus_runner *runner, 
 
 /* --- the policy ------------------------------------------------------------------------------- */
 
-static void set_intervals(pool_data *data, const domus_pool_config *config)
+static void set_intervals_of_polling(pool_data *data, const domus_pool_config *config)
 {
     data->intervals[0] = (struct interval){
         .attempts =
@@ -192,7 +198,7 @@ static void set_intervals(pool_data *data, const domus_pool_config *config)
     };
 }
 
-static void destroy_conditions(domus_pool *pool, uint32_t count)
+static void destroy_conditions_of_runners(domus_pool *pool, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
@@ -201,14 +207,14 @@ static void destroy_conditions(domus_pool *pool, uint32_t count)
     }
 }
 
-static int stealing_init(domus_pool *pool)
+static int stealing_init_pool_data(domus_pool *pool)
 {
-    set_intervals(domus_pool_data(pool), domus_pool_settings(pool));
+    set_intervals_of_polling(domus_pool_data(pool), domus_pool_settings(pool));
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
         runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
         int error = domi_condition_init(&own->wake);
         if (error != 0) {
-            destroy_conditions(pool, i);
+            destroy_conditions_of_runners(pool, i);
             return error;
         }
         pthread_mutex_init(&own->mutex, NULL);
@@ -217,50 +223,51 @@ static int stealing_init(domus_pool *pool)
     return 0;
 }
 
-static void stealing_fini(domus_pool *pool)
+static void stealing_fini_pool_data(domus_pool *pool)
 {
-    destroy_conditions(pool, domus_pool_runners(pool));
+    destroy_conditions_of_runners(pool, domus_pool_runners(pool));
 }
 
-static void stealing_external_enqueue(domus_runner *runner, domus_job *job)
+static void stealing_external_enqueue_job(domus_runner *runner, domus_job *job)
 {
     runner_data *data = domus_runner_data(runner);
 
     domi_double_ended_append(&data->queue, job);
-    wake_runner(runner);
+    wake_runner_if_asleep(runner);
 }
 
-/* Returns the next runner in turn whose thread has begun; the first runner, whose thread begins
- * with the system, if none has. */
-static domus_runner *get_next_runner(domus_pool *pool)
+/* Returns the next runner in turn whose thread has begun. If none has, this is the first runner,
+ * whose thread begins with the system. */
+static domus_runner *next_runner_in_turn(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
     uint32_t runners = domus_pool_runners(pool);
-    /* Relaxed: two threads that get the same number do no harm. */
+    /* Relaxed: it does no harm if two threads get the same number. */
     uint32_t next = atomic_fetch_add_explicit(&data->next, 1, memory_order_relaxed);
 
     for (uint32_t i = 0; i < runners; i++) {
         domus_runner *runner = domus_pool_runner(pool, (next + i) % runners);
-        if (has_begun(runner))
+        if (has_runner_begun(runner))
             return runner;
     }
     return domus_pool_runner(pool, 0);
 }
 
-static void stealing_central_enqueue(domus_pool *pool, domus_job *job)
+static void stealing_central_enqueue_job(domus_pool *pool, domus_job *job)
 {
-    stealing_external_enqueue(get_next_runner(pool), job);
+    stealing_external_enqueue_job(next_runner_in_turn(pool), job);
 }
 
-static void stealing_internal_enqueue(domus_runner *runner, domus_job *job)
+static void stealing_internal_enqueue_job(domus_runner *runner, domus_job *job)
 {
     runner_data *own = domus_runner_data(runner);
 
     domi_double_ended_prepend(&own->queue, job);
 }
 
-/* The job goes behind all other jobs of the runner, so that these get their turns. */
-static void stealing_resume_later(domus_runner *runner, domus_job *job)
+/* Put a job that has more to do behind all other jobs of its runner, so that these get their
+ * turns. */
+static void stealing_resume_job_later(domus_runner *runner, domus_job *job)
 {
     runner_data *own = domus_runner_data(runner);
 
@@ -274,58 +281,58 @@ static domus_job *find_job_or_steal_in_turn(domus_runner *runner)
 
     if (++own->dequeues == DEQUEUES_TO_STEAL) {
         own->dequeues = 0;
-        job = try_steal(runner);
+        job = try_to_steal_oldest_job(runner);
     }
-    return job != NULL ? job : find_job(runner, true);
+    return job != NULL ? job : find_own_job_or_steal(runner, true);
 }
 
-static domus_job *stealing_dequeue(domus_runner *runner, uint64_t wait_ns)
+static domus_job *stealing_dequeue_job(domus_runner *runner, uint64_t wait_ns)
 {
     const pool_data *data = domus_pool_data(domus_runner_pool(runner));
     runner_data *own = domus_runner_data(runner);
 
-    if (!has_begun(runner))
+    if (!has_runner_begun(runner))
         atomic_store_explicit(&own->has_begun, true, memory_order_relaxed);
     domus_job *job = find_job_or_steal_in_turn(runner);
     if (job != NULL || wait_ns == 0)
         return job;
     struct timespec end = domi_condition_end(wait_ns);
     for (uint32_t i = 0; i < INTERVALS; i++) {
-        if (poll_for_job(&data->intervals[i], runner, end, &job))
+        if (poll_for_job_in_interval(&data->intervals[i], runner, end, &job))
             break;
     }
     return job;
 }
 
-/* Move all jobs of the runner's queue to runners that have begun. A job may still come from a
- * thread that has read `has_begun` a moment ago; another runner steals it later. */
-static void stealing_leave(domus_runner *runner)
+/* Move all jobs of a runner that ends to runners that have begun. A thread that has read
+ * `has_runner_begun` a moment ago may still put a job here; another runner steals it later. */
+static void stealing_leave_jobs_to_others(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job;
 
     atomic_store_explicit(&own->has_begun, false, memory_order_relaxed);
     while ((job = domi_double_ended_take_head(&own->queue)) != NULL)
-        stealing_central_enqueue(domus_runner_pool(runner), job);
+        stealing_central_enqueue_job(domus_runner_pool(runner), job);
 }
 
-static void stealing_call(domus_pool *pool)
+static void stealing_call_runners(domus_pool *pool)
 {
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++)
-        wake_runner(domus_pool_runner(pool, i));
+        wake_runner_if_asleep(domus_pool_runner(pool, i));
 }
 
 const domus_policy domus_policy_stealing = {
     .name = "stealing",
     .pool_size = sizeof(pool_data),
     .runner_size = sizeof(runner_data),
-    .init = stealing_init,
-    .fini = stealing_fini,
-    .central_enqueue = stealing_central_enqueue,
-    .external_enqueue = stealing_external_enqueue,
-    .internal_enqueue = stealing_internal_enqueue,
-    .resume_later = stealing_resume_later,
-    .dequeue = stealing_dequeue,
-    .call = stealing_call,
-    .leave = stealing_leave,
+    .init = stealing_init_pool_data,
+    .fini = stealing_fini_pool_data,
+    .central_enqueue = stealing_central_enqueue_job,
+    .external_enqueue = stealing_external_enqueue_job,
+    .internal_enqueue = stealing_internal_enqueue_job,
+    .resume_later = stealing_resume_job_later,
+    .dequeue = stealing_dequeue_job,
+    .call = stealing_call_runners,
+    .leave = stealing_leave_jobs_to_others,
 };

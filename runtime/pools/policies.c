@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* the most bytes that a policy's data of a pool or of a runner may have */
+/* most bytes that the data of a policy for a pool or a runner may have */
 #define DATA_MAX ((size_t)1024 * 1024)
 
-/* The policies of the library; the first is the default. */
+/* The policies that the library has; the first one is the default. */
 static const domus_policy *const policies[] = {&domus_policy_deques, &domus_policy_rings,
                                                &domus_policy_stealing, &domus_policy_sharing};
 
@@ -27,7 +27,8 @@ const domus_policy *domi_policy_find(const domus_pool_config *config)
     return NULL;
 }
 
-/* Returns the name of the first function that a policy lacks; NULL: it has all that it needs. */
+/* Returns the name of the first function that a program's policy lacks; NULL: it has all that it
+ * needs. */
 static const char *find_missing_function(const domus_policy *policy)
 {
     if (policy->central_enqueue == NULL)

@@ -1,4 +1,4 @@
-/* Which policy a pool has, and whether policy and name of a pool are valid. */
+/* Which policy a pool of runners has, and whether the policy and the name of a pool are valid. */
 #ifndef DOMI_RUNTIME_POOLS_POLICIES_H
 #define DOMI_RUNTIME_POOLS_POLICIES_H
 
@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Returns the policy that a configuration names, or brings as a table; NULL: no policy has this
- * name. */
+/* Returns the policy of a pool, which the configuration names, or brings as a table; NULL: no
+ * policy has this name. */
 const domus_policy *domi_policy_find(const domus_pool_config *config);
 
 /* True if the policy of a pool is not valid, or if the name of pool `index` is that of an earlier

@@ -29,7 +29,7 @@
 
 #define THROUGHPUT_DEFAULT 64u
 
-static uint32_t get_runner_count(const domus_system *system, const domus_pool_config *config)
+static uint32_t count_runners_of_config(const domus_system *system, const domus_pool_config *config)
 {
     uint32_t threads = system->count < 64 ? system->count : 64;
 
@@ -41,55 +41,55 @@ uint32_t domi_pools_count_managers(const domus_system *system)
     uint32_t sum = 0;
 
     for (size_t i = 0; i < system->config.pool_count; i++)
-        sum +=
-            1 + get_runner_count(system, &system->config.pools[i]) + system->config.pools[i].spares;
+        sum += 1 + count_runners_of_config(system, &system->config.pools[i]) +
+               system->config.pools[i].spares;
     return sum;
 }
 
 /* --- the hooks of a home ---------------------------------------------------------------------- */
 
-static domus_pool *get_pool(domi_pooled *pooled)
+static domus_pool *get_pool_of_pooled(domi_pooled *pooled)
 {
-    return (domus_pool *)(void *)pooled; /* `pooled` is the first field of a pool */
+    return (domus_pool *)(void *)pooled; /* `pooled` is the first field of domus_pool */
 }
 
-static domus_runner *get_runner(domi_manager *manager)
+static domus_runner *get_runner_of_manager(domi_manager *manager)
 {
-    return (domus_runner *)(void *)manager; /* `manager` is the first field of a runner */
+    return (domus_runner *)(void *)manager; /* `manager` is the first field of domus_runner */
 }
 
-static void schedule_house(domi_pooled *pooled, domi_manager *runner, domi_house *house)
+static void schedule_house_for_turn(domi_pooled *pooled, domi_manager *runner, domi_house *house)
 {
-    domus_pool *pool = get_pool(pooled);
+    domus_pool *pool = get_pool_of_pooled(pooled);
 
     if (runner != NULL) {
-        domi_counter_add(&get_runner(runner)->counters.puts, 1);
-        pool->policy->internal_enqueue(get_runner(runner), house);
+        domi_counter_add(&get_runner_of_manager(runner)->counters.puts, 1);
+        pool->policy->internal_enqueue(get_runner_of_manager(runner), house);
     } else {
-        /* an atomic addition, because several threads may count at once */
+        /* an atomic addition, because several foreign threads may count at once */
         atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed);
         pool->policy->central_enqueue(pool, house);
     }
 }
 
-static void call_runners(domi_pooled *pooled)
+static void call_all_runners(domi_pooled *pooled)
 {
-    domi_pool_call(get_pool(pooled));
+    domi_pool_call(get_pool_of_pooled(pooled));
 }
 
-/* Schedule the houses for which messages have arrived. The park word of a home always says that the
- * home sleeps, so each thread that has put a message calls the wake hook, which is this function:
- * the queues of the policy then wake a runner. */
-static void schedule_arrivals(domi_manager *home)
+/* Schedule the houses of a pool's home for which messages have arrived. It is called as the wake
+ * hook of the home: the park word of a home always says that the home sleeps, so each thread that
+ * has put a message calls this, and the queues of the policy then wake a runner. */
+static void schedule_houses_with_arrivals(domi_manager *home)
 {
-    /* seq_cst: the word is SLEEPING again before the arrivals are looked at, so that a put that
-     * this look misses finds it SLEEPING. */
+    /* seq_cst: the park word is SLEEPING again before the arrivals are looked at, so that a put
+     * that this look misses finds it SLEEPING, and calls the wake hook. */
     atomic_store_explicit(&home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     domi_pooled_take_arrivals(home->pooled);
 }
 
 static const domi_runtime_hooks hooks_of_homes = {
-    .wake = schedule_arrivals,
+    .wake = schedule_houses_with_arrivals,
     .log = domi_log_happening,
     .warn = domi_log_mistake,
     .say = domi_log_text,
@@ -99,30 +99,32 @@ static const domi_runtime_hooks hooks_of_homes = {
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-/* Make memory for the data of a policy; `size` may be 0. Returns false if there is no memory. */
-static bool make_data(size_t size, void **ret_data)
+/* Make memory for the data that a policy has for a pool or a runner; `size` may be 0. Returns false
+ * if there is no memory. */
+static bool make_data_of_policy(size_t size, void **ret_data)
 {
     *ret_data = size != 0 ? domi_memory_map(size) : NULL;
     return size == 0 || *ret_data != NULL;
 }
 
-static void free_data(void *data, size_t size)
+static void free_data_of_policy(void *data, size_t size)
 {
     if (data != NULL)
         domi_memory_unmap(data, size);
 }
 
-static void free_runner(domus_pool *pool, domus_runner *runner)
+static void free_runner_of_pool(domus_pool *pool, domus_runner *runner)
 {
     if (runner == NULL)
         return;
     domi_manager_own(&runner->manager);
     domi_manager_fini(&runner->manager);
-    free_data(runner->data, pool->policy->runner_size);
+    free_data_of_policy(runner->data, pool->policy->runner_size);
     domi_memory_unmap(runner, sizeof *runner);
 }
 
-static int make_runner(domus_pool *pool, uint32_t number, uint32_t throughput, uint32_t index)
+static int make_runner_of_pool(domus_pool *pool, uint32_t number, uint32_t throughput,
+                               uint32_t index)
 {
     domus_system *system = pool->system;
     domus_runner *runner = domi_memory_map(sizeof *runner);
@@ -132,9 +134,9 @@ static int make_runner(domus_pool *pool, uint32_t number, uint32_t throughput, u
     if (runner == NULL)
         return -ENOMEM;
     options.hooks = &domi_hooks_of_runners;
-    if (!make_data(pool->policy->runner_size, &runner->data) ||
+    if (!make_data_of_policy(pool->policy->runner_size, &runner->data) ||
         domi_manager_init(&runner->manager, &options) != 0) {
-        free_data(runner->data, pool->policy->runner_size);
+        free_data_of_policy(runner->data, pool->policy->runner_size);
         domi_memory_unmap(runner, sizeof *runner);
         return -ENOMEM;
     }
@@ -143,7 +145,7 @@ static int make_runner(domus_pool *pool, uint32_t number, uint32_t throughput, u
     runner->manager.mail.links.gathering = true;
     runner->pool = pool;
     runner->number = number;
-    /* a number that no look finds, so the first look sees a change */
+    /* a number that no look finds, so the monitor's first look sees a life-beat */
     runner->pulse.beat = UINT64_MAX;
     domi_random_init(&runner->random, ((uint64_t)pool->number << 32) + number + 1);
     pool->runners[number] = runner;
@@ -151,20 +153,20 @@ static int make_runner(domus_pool *pool, uint32_t number, uint32_t throughput, u
     return 0;
 }
 
-static void free_pool(domus_pool *pool, bool has_begun)
+static void free_pool_and_runners(domus_pool *pool, bool has_begun)
 {
     if (has_begun && pool->policy->fini != NULL)
         pool->policy->fini(pool);
     for (uint32_t i = 0; i < pool->count; i++)
-        free_runner(pool, pool->runners[i]);
+        free_runner_of_pool(pool, pool->runners[i]);
     domi_manager_own(&pool->home);
     domi_manager_fini(&pool->home);
-    free_data(pool->data, pool->policy->pool_size);
+    free_data_of_policy(pool->data, pool->policy->pool_size);
     domi_memory_free(pool->runners);
     domi_memory_unmap(pool, sizeof *pool);
 }
 
-/* Make a pool without its runners. */
+/* Make a pool, but not its runners. Returns NULL if there is no memory. */
 static domus_pool *make_pool_without_runners(domus_system *system, uint32_t number,
                                              const domus_pool_config *config, uint32_t index)
 {
@@ -180,20 +182,20 @@ static domus_pool *make_pool_without_runners(domus_system *system, uint32_t numb
     pool->hooked = config->hooks != NULL || pool->policy->before_run != NULL ||
                    pool->policy->after_run != NULL || pool->policy->after_completion != NULL;
     pool->number = number;
-    pool->usual = get_runner_count(system, config);
+    pool->usual = count_runners_of_config(system, config);
     pool->count = pool->usual + config->spares;
     pool->pooled.home = &pool->home;
     pool->pooled.number = number;
     pool->pooled.name = config->name;
     domi_spinlock_init(&pool->pooled.members_lock);
-    pool->pooled.schedule = schedule_house;
-    pool->pooled.call = call_runners;
+    pool->pooled.schedule = schedule_house_for_turn;
+    pool->pooled.call = call_all_runners;
     domi_spinlock_init(&pool->pooled.lock);
     pool->runners = domi_memory_new(pool->count * sizeof(domus_runner *));
     options.hooks = &hooks_of_homes;
-    if (pool->runners == NULL || !make_data(pool->policy->pool_size, &pool->data) ||
+    if (pool->runners == NULL || !make_data_of_policy(pool->policy->pool_size, &pool->data) ||
         domi_manager_init(&pool->home, &options) != 0) {
-        free_data(pool->data, pool->policy->pool_size);
+        free_data_of_policy(pool->data, pool->policy->pool_size);
         domi_memory_free(pool->runners);
         domi_memory_unmap(pool, sizeof *pool);
         return NULL;
@@ -204,7 +206,7 @@ static domus_pool *make_pool_without_runners(domus_system *system, uint32_t numb
     return pool;
 }
 
-static int make_pool(domus_system *system, uint32_t number, uint32_t *index)
+static int make_pool_with_runners(domus_system *system, uint32_t number, uint32_t *index)
 {
     const domus_pool_config *config = &system->config.pools[number];
     uint32_t throughput = config->throughput != 0 ? config->throughput : THROUGHPUT_DEFAULT;
@@ -214,7 +216,7 @@ static int make_pool(domus_system *system, uint32_t number, uint32_t *index)
     if (pool == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < pool->count && result == 0; i++)
-        result = make_runner(pool, i, throughput, (*index)++);
+        result = make_runner_of_pool(pool, i, throughput, (*index)++);
     if (result == 0 && pool->policy->init != NULL) {
         result = pool->policy->init(pool);
         if (result != 0)
@@ -222,7 +224,7 @@ static int make_pool(domus_system *system, uint32_t number, uint32_t *index)
                      config->name, pool->policy->name, strerror(-result));
     }
     if (result != 0) {
-        free_pool(pool, false);
+        free_pool_and_runners(pool, false);
         return result;
     }
     system->pools[system->pool_count++] = pool;
@@ -241,7 +243,7 @@ int domi_pools_init(domus_system *system)
     if (system->pools == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < count && result == 0; i++)
-        result = make_pool(system, i, &index);
+        result = make_pool_with_runners(system, i, &index);
     if (result != 0)
         domi_pools_fini(system);
     else
@@ -279,7 +281,8 @@ bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step)
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
         for (uint32_t j = 0; j < pool->count; j++) {
-            /* acquire: pairs with the store in follow_orders(). */
+            /* acquire: pairs with the store in follow_orders_of_system(), so what the runner did
+             * when it began the step is seen. */
             if (pool->runners[j]->begun && !pool->runners[j]->left &&
                 atomic_load_explicit(&pool->runners[j]->orders, memory_order_acquire) <
                     domi_orders_of(step))
@@ -290,8 +293,8 @@ bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step)
 }
 
 /* Returns how many actors live in a pool. An actor may begin on one runner and end on another, so
- * only the sum of all counters is right. */
-static uint64_t count_houses(const domus_pool *pool)
+ * only the sum over all runners is right. */
+static uint64_t count_houses_of_pool(const domus_pool *pool)
 {
     uint64_t sum = domi_counter_read(&pool->home.births.houses);
 
@@ -305,7 +308,7 @@ uint64_t domi_pools_count_houses(const domus_system *system)
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < system->pool_count; i++)
-        sum += count_houses(system->pools[i]);
+        sum += count_houses_of_pool(system->pools[i]);
     return sum;
 }
 
@@ -322,7 +325,7 @@ void domi_pools_record_stuck_handlers(domus_system *system)
     }
 }
 
-static void sort_inbox(void *house_, void *home)
+static void sort_inbox_of_house(void *house_, void *home)
 {
     domi_house *house = house_;
 
@@ -330,8 +333,8 @@ static void sort_inbox(void *house_, void *home)
     atomic_store_explicit(&house->inbox, 0, memory_order_relaxed);
 }
 
-/* End the actors of a pool whose runners have ended, with the home's manager. */
-static void end_actors(domus_pool *pool)
+/* End the actors that are left in a pool whose runners have ended, by the home's manager. */
+static void end_actors_left_in_pool(domus_pool *pool)
 {
     domi_manager *home = &pool->home;
     domi_manager *outer = domi_thread_manager;
@@ -346,9 +349,11 @@ static void end_actors(domus_pool *pool)
     domi_system_record_left_actors(pool->system, home);
     domi_thread_manager = home;
     home->ending.has_stopped = true;
-    domi_slots_walk(home, sort_inbox, home); /* sorts messages that were put late and never taken */
+    /* sorts the messages that were put late, and that no runner has taken */
+    domi_slots_walk(home, sort_inbox_of_house, home);
     domi_manager_end_actors(home);
-    domi_slots_walk(home, sort_inbox, home); /* sorts the messages that an on_stop has sent */
+    /* sorts the messages that the on_stop of an actor has sent meanwhile */
+    domi_slots_walk(home, sort_inbox_of_house, home);
     domi_thread_manager = outer;
 }
 
@@ -361,7 +366,7 @@ void domi_pools_end(domus_system *system)
                 pthread_join(pool->runners[j]->pthread, NULL);
             pool->runners[j]->joined = true;
         }
-        end_actors(pool);
+        end_actors_left_in_pool(pool);
     }
 }
 
@@ -378,7 +383,7 @@ void domi_pools_end_left(domus_system *system)
 void domi_pools_fini(domus_system *system)
 {
     for (uint32_t i = 0; i < system->pool_count; i++)
-        free_pool(system->pools[i], true);
+        free_pool_and_runners(system->pools[i], true);
     domi_memory_free(system->pools);
     system->pools = NULL;
     system->pool_count = 0;
@@ -387,7 +392,7 @@ void domi_pools_fini(domus_system *system)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static const domus_pool *find_pool(const domus_system *system, const char *name)
+static const domus_pool *find_pool_by_name(const domus_system *system, const char *name)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         if (strcmp(system->config.pools[i].name, name) == 0)
@@ -398,10 +403,10 @@ static const domus_pool *find_pool(const domus_system *system, const char *name)
 
 const domus_pool *domus_pool_find(domus_stack *stack, const char *name)
 {
-    return find_pool(stack->manager->system, name);
+    return find_pool_by_name(stack->manager->system, name);
 }
 
 const domus_pool *domus_outside_pool_find(domus_system *system, const char *name)
 {
-    return find_pool(system, name);
+    return find_pool_by_name(system, name);
 }

@@ -28,7 +28,8 @@
 #include <domus/blocking.h>
 #include <stdio.h>
 
-#define TURNS_TO_LOOK 16u /* the most turns between two looks */
+/* most turns that a runner gives between two looks at the clock, timers and memory */
+#define TURNS_TO_LOOK 16u
 
 const domi_runtime_hooks domi_hooks_of_runners = {
     .log = domi_log_happening,
@@ -58,19 +59,19 @@ uint64_t domi_runner_turns(const domus_runner *runner)
     return domi_counter_read(&runner->counters.takes) + domi_counter_read(&runner->counters.turns);
 }
 
-static void stop_house(void *house_, void *manager)
+static void stop_actor_of_house(void *house_, void *manager)
 {
     domi_house *house = house_;
-    /* acquire: pairs with the store that publishes a new actor, so its parent is seen. */
+    /* acquire: pairs with the store that publishes a new actor, so the actor's parent is seen. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
 
     if ((life & DOMI_LIFE_CLOSED) == 0 && domi_house_parent(house) == NULL)
         (void)domi_house_stop(manager, (domus_address){house, DOMI_LIFE_LEASE(life)});
 }
 
-/* Apply the newest configuration to the runner, except the length of a run, for which the pool has
- * a limit of its own. */
-static void follow_change(domus_runner *runner)
+/* Let the runner use the newest configuration, except for the length of a run, for which its pool
+ * has a limit of its own. */
+static void follow_change_of_config(domus_runner *runner)
 {
     uint32_t throughput = runner->manager.limits.messages_per_run_max;
 
@@ -78,11 +79,12 @@ static void follow_change(domus_runner *runner)
     domi_manager_set_run_limit(&runner->manager, throughput);
 }
 
-/* Follow the orders of the system. Returns true if the runner has to end. */
-static bool follow_orders(domus_runner *runner)
+/* Let the runner follow the orders of the system. Returns true if the runner has to end. */
+static bool follow_orders_of_system(domus_runner *runner)
 {
     domus_pool *pool = runner->pool;
-    /* acquire: pairs with the store in domi_system_set_stop_step(). */
+    /* acquire: pairs with the store in domi_system_set_stop_step(), so what that thread has written
+     * before is seen. */
     uint32_t orders = atomic_load_explicit(&pool->system->orders, memory_order_acquire);
     uint32_t followed = atomic_load_explicit(&runner->orders, memory_order_relaxed);
     domi_stop_step wanted = domi_orders_step(orders);
@@ -90,27 +92,28 @@ static bool follow_orders(domus_runner *runner)
     if (orders == followed)
         return wanted == DOMI_STOP_END;
     if (domi_orders_differ_in_change(followed, orders))
-        follow_change(runner);
+        follow_change_of_config(runner);
     if (wanted >= DOMI_STOP_CLOSE)
         runner->manager.ending.closing = true;
-    /* One runner of the pool is enough for this walk over all actors. */
+    /* Only one runner of the pool walks over all actors and stops them. */
     if (wanted == DOMI_STOP_ACTORS && domi_orders_step(followed) != wanted &&
         atomic_exchange_explicit(&pool->walked, 1, memory_order_relaxed) == 0)
-        domi_slots_walk_shared(&pool->home, stop_house, &runner->manager);
-    /* release: a thread that reads this also sees what this runner began to do. */
+        domi_slots_walk_shared(&pool->home, stop_actor_of_house, &runner->manager);
+    /* release: a thread that reads this sees what the runner did when it began to follow these
+     * orders. */
     atomic_store_explicit(&runner->orders, orders, memory_order_release);
     return wanted == DOMI_STOP_END;
 }
 
-static void look_at_clock(domus_runner *runner)
+static void update_time_of_runner(domus_runner *runner)
 {
     runner->manager.now_ns = domi_clock_now(&runner->pool->system->clock);
 }
 
-/* Returns the number of turns until the next look, if there were `turns` between the last two
- * looks. If turns are long, it gets small, because timers wait for the look; if turns are short
- * again, it is doubled each time. */
-static uint32_t get_turns_until_look(uint32_t turns, uint64_t passed_ns)
+/* Returns the number of turns until the runner's next look, if there were `turns` in the
+ * `passed_ns` between the last two looks. If turns are long, the number gets small, because timers
+ * wait for the look; if turns are short again, it is doubled each time. */
+static uint32_t count_turns_until_next_look(uint32_t turns, uint64_t passed_ns)
 {
     if (passed_ns >= DOMI_WHEEL_TICK_NS)
         return (uint32_t)(turns * DOMI_WHEEL_TICK_NS / passed_ns);
@@ -122,9 +125,9 @@ static void look_between_turns(domus_runner *runner)
     domi_manager *manager = &runner->manager;
     uint64_t before_ns = manager->now_ns;
 
-    look_at_clock(runner);
+    update_time_of_runner(runner);
     runner->turns_between =
-        get_turns_until_look(runner->turns_between, manager->now_ns - before_ns);
+        count_turns_until_next_look(runner->turns_between, manager->now_ns - before_ns);
     runner->turns_to_look = runner->turns_between;
     domi_manager_look_at_pressure(manager);
     domi_memory_watches_fire(manager, manager->pooled->home);
@@ -138,23 +141,24 @@ static void look_between_turns(domus_runner *runner)
 
 /* --- a step of a runner ----------------------------------------------------------------------- */
 
-/* Note that the runner does not rest any more, and wake the monitor if it sleeps. */
-static void end_rest(domus_runner *runner)
+/* Record that the runner does not rest any more, and wake the monitor if that sleeps. */
+static void end_rest_of_runner(domus_runner *runner)
 {
-    /* seq_cst: pairs with the load of `rests` by the monitor in spares.c. */
+    /* seq_cst: pairs with the load of `rests` by the monitor (spares.c), so either the monitor sees
+     * this or this thread wakes it. */
     atomic_store_explicit(&runner->rests, false, memory_order_seq_cst);
     domi_monitor_wake_if_resting(&runner->pool->system->monitor);
 }
 
 typedef void hook(domus_runner *runner, domus_job *job);
 
-static void call_hook(hook *function, domus_runner *runner, domus_job *job)
+static void call_hook_around_turn(hook *function, domus_runner *runner, domus_job *job)
 {
     if (function != NULL)
         function(runner, job);
 }
 
-/* Give a turn, with the pool's hooks called before and after it. */
+/* Give an actor a turn, and call the hooks of the policy and the program before and after it. */
 static domi_pooled_left run_turn_with_hooks(domus_runner *runner, domus_job *job)
 {
     static const domus_pool_hooks none = {0};
@@ -163,23 +167,23 @@ static domi_pooled_left run_turn_with_hooks(domus_runner *runner, domus_job *job
 
     if (hooks == NULL)
         hooks = &none;
-    call_hook(policy->before_run, runner, job);
-    call_hook(hooks->before_run, runner, job);
+    call_hook_around_turn(policy->before_run, runner, job);
+    call_hook_around_turn(hooks->before_run, runner, job);
     domi_pooled_left left = domi_pooled_run(&runner->manager, job);
-    call_hook(hooks->after_run, runner, job);
-    call_hook(policy->after_run, runner, job);
+    call_hook_around_turn(hooks->after_run, runner, job);
+    call_hook_around_turn(policy->after_run, runner, job);
     if (left == DOMI_POOLED_ENDED) {
-        call_hook(hooks->after_completion, runner, job);
-        call_hook(policy->after_completion, runner, job);
+        call_hook_around_turn(hooks->after_completion, runner, job);
+        call_hook_around_turn(policy->after_completion, runner, job);
     }
     return left;
 }
 
-static void give_turn(domus_runner *runner, domus_job *job)
+static void give_turn_to_actor(domus_runner *runner, domus_job *job)
 {
     domi_counter_add(&runner->counters.takes, 1);
     if (atomic_load_explicit(&runner->rests, memory_order_relaxed))
-        end_rest(runner);
+        end_rest_of_runner(runner);
     domi_pooled_left left = DOMI_UNLIKELY(runner->pool->hooked)
                                 ? run_turn_with_hooks(runner, job)
                                 : domi_pooled_run(&runner->manager, job);
@@ -190,22 +194,22 @@ static void give_turn(domus_runner *runner, domus_job *job)
     }
 }
 
-/* Returns the longest sleep of a runner. It is bounded only if actors watch memory, because the
- * runner then looks at memory for them. */
-static uint64_t get_longest_sleep(const domus_runner *runner)
+/* Returns how long the runner may sleep at most. The sleep is bounded only if actors watch memory,
+ * because the runner then looks at memory for them. */
+static uint64_t longest_sleep_of_runner(const domus_runner *runner)
 {
     bool looks = domi_memory_is_watched(&runner->pool->home);
 
     return looks ? DOMI_PARK_CAP_NS : 10 * DOMI_PARK_CAP_NS;
 }
 
-/* Wait for a job, because the queues are empty. Before the sleep, return the memory
- * that this runner has freed for others. */
-static domus_job *wait_for_job(domus_runner *runner)
+/* Let the runner wait for a job, because the queues are empty. Before that, it returns the memory
+ * that it has freed for others. */
+static domus_job *let_runner_wait_for_job(domus_runner *runner)
 {
     domus_pool *pool = runner->pool;
     domi_manager *manager = &runner->manager;
-    uint64_t wait_ns = get_longest_sleep(runner);
+    uint64_t wait_ns = longest_sleep_of_runner(runner);
 
     domi_pool_flush_returns(manager);
     look_between_turns(runner);
@@ -218,26 +222,27 @@ static domus_job *wait_for_job(domus_runner *runner)
     atomic_store_explicit(&runner->rests, true, memory_order_relaxed);
     domi_span_begin_wait(runner);
     domus_job *job = pool->policy->dequeue(runner, wait_ns);
-    look_at_clock(runner);
+    update_time_of_runner(runner);
     domi_span_end_wait(runner);
     runner->turns_to_look = runner->turns_between;
     return job;
 }
 
-static bool is_retiring(const domus_runner *runner)
+static bool is_runner_retiring(const domus_runner *runner)
 {
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->retires, memory_order_relaxed);
 }
 
-/* Answer a call. Returns true if this runner is a spare that has left its jobs to others and has to
- * end. */
-static bool answer_call(domus_runner *runner)
+/* Answer that the runner was called. Returns true if it is a spare that has to end and has left its
+ * jobs to others. */
+static bool answer_call_of_runner(domus_runner *runner)
 {
     const domus_policy *policy = runner->pool->policy;
 
-    /* seq_cst: a thread writes its orders before it calls, so they are seen after this exchange. */
+    /* seq_cst: whoever calls a runner writes the reason first, so the reason is seen after this
+     * exchange. */
     (void)atomic_exchange_explicit(&runner->called, false, memory_order_seq_cst);
-    if (!is_retiring(runner) || policy->leave == NULL)
+    if (!is_runner_retiring(runner) || policy->leave == NULL)
         return false;
     policy->leave(runner);
     return true;
@@ -245,25 +250,26 @@ static bool answer_call(domus_runner *runner)
 
 bool domi_runner_step(domus_runner *runner, bool may_wait)
 {
-    if (atomic_load_explicit(&runner->called, memory_order_relaxed) && answer_call(runner))
+    if (atomic_load_explicit(&runner->called, memory_order_relaxed) &&
+        answer_call_of_runner(runner))
         return false;
-    if (follow_orders(runner))
+    if (follow_orders_of_system(runner))
         return false;
     if (runner->turns_to_look-- == 0)
         look_between_turns(runner);
     domus_job *job = runner->pool->policy->dequeue(runner, 0);
-    if (job == NULL && is_retiring(runner))
+    if (job == NULL && is_runner_retiring(runner))
         return false;
     if (job == NULL && may_wait)
-        job = wait_for_job(runner);
+        job = let_runner_wait_for_job(runner);
     if (job != NULL)
-        give_turn(runner, job);
+        give_turn_to_actor(runner, job);
     return true;
 }
 
 /* --- the thread of a runner ------------------------------------------------------------------- */
 
-static void *run_runner(void *runner_)
+static void *run_runner_thread(void *runner_)
 {
     domus_runner *runner = runner_;
     domus_system *system = runner->pool->system;
@@ -274,7 +280,7 @@ static void *run_runner(void *runner_)
     (void)domi_memory_set_meter(&system->pressure.meter);
     domi_samples_enable_thread(&runner->sampled, &runner->manager);
     domi_crash_enter(NULL);
-    look_at_clock(runner);
+    update_time_of_runner(runner);
     domi_span_begin(runner);
     while (domi_runner_step(runner, true))
         ;
@@ -291,8 +297,9 @@ static void *run_runner(void *runner_)
     return NULL;
 }
 
-/* Returns the CPUs of a runner: the CPUs without a thread of the loop, if there is one for each
- * runner of the pool, so that handlers that compute do not slow the loop; otherwise all CPUs. */
+/* Returns the CPUs on which a runner may run: those without a thread of the loop, if there is such
+ * a CPU for each runner of the pool, so that handlers that compute do not slow the loop; otherwise
+ * all CPUs. */
 static cpu_set_t choose_cpus_of_runner(const domus_runner *runner)
 {
     const domus_system *system = runner->pool->system;
@@ -313,7 +320,7 @@ int domi_runner_start(domus_runner *runner)
     char name[16];
 
     snprintf(name, sizeof name, "domus-r%u.%u", runner->pool->number % 100, runner->number % 1000);
-    int result = domi_unpinned_start(&runner->pthread, run_runner, runner, name, &cpus);
+    int result = domi_unpinned_start(&runner->pthread, run_runner_thread, runner, name, &cpus);
     if (result != 0)
         return result;
     runner->begun = true;

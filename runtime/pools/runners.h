@@ -1,5 +1,5 @@
-/* The runners of a pool: their threads, their times, spares that begin while other runners are
- * blocked, and handlers that hold a runner for too long. */
+/* The runners of a pool: their threads, the times that they spend, the spares that begin while
+ * other runners are blocked, and the handlers that hold a runner for too long. */
 #ifndef DOMI_RUNTIME_POOLS_RUNNERS_H
 #define DOMI_RUNTIME_POOLS_RUNNERS_H
 
@@ -8,20 +8,21 @@
 
 /* ---- runner.c ---------------------------------------------------------------------------------*/
 
-/* Runners: the threads of a pool. */
+/* A runner is a thread that gives turns to the actors of a pool. */
 
-/* The hooks that the managers of runners have. */
+/* The functions of runtime that the managers of runners call. */
 extern const domi_runtime_hooks domi_hooks_of_runners;
 
-/* Make the thread of a runner. Returns 0, or the negative errno of the kernel. Called under the
+/* Make the OS thread of a runner. Returns 0, or the negative errno of the kernel. Called under the
  * system's mutex, or while no runner runs. */
 int domi_runner_start(domus_runner *runner);
 
-/* Returns a number that grows with each life-beat of a runner. Any thread may call this. */
+/* Returns a number that grows with each life-beat of the runner (domus/pools.h). Any thread may
+ * call this. */
 uint64_t domi_runner_beat(const domus_runner *runner);
 
-/* Returns a number that changes when a turn begins and when it ends, but not with what a handler
- * does. Any thread may call this. */
+/* Returns a number that changes when a turn of the runner begins and when it ends, but not with
+ * what a handler does in between. Any thread may call this. */
 uint64_t domi_runner_turns(const domus_runner *runner);
 
 /* Take one step of a runner's thread: look at the clock, at the stop of the system, and at timers
@@ -37,11 +38,13 @@ bool domi_runner_step(domus_runner *runner, bool may_wait);
  * before it waits, and once more when it goes on: the CPU time between the two reads is search, the
  * other time was sleep. */
 
-/* Begin and end the life of the runner for its times. */
+/* Begin to measure the times of a runner, because its thread begins; domi_span_end() ends that with
+ * the thread. */
 void domi_span_begin(domus_runner *runner);
 void domi_span_end(domus_runner *runner);
 
-/* Note that the runner begins to wait for a job, and that it goes on. */
+/* Note the time at which a runner begins to wait for a job; domi_span_end_wait() notes that it goes
+ * on. */
 void domi_span_begin_wait(domus_runner *runner);
 void domi_span_end_wait(domus_runner *runner);
 
@@ -49,7 +52,7 @@ typedef struct domi_spans {
     uint64_t lived_ns, search_ns, park_ns;
 } domi_spans;
 
-/* Read the times of a runner up to now. Any thread may call this. */
+/* Read how long a runner has lived, searched and slept up to now. Any thread may call this. */
 domi_spans domi_span_read(const domus_runner *runner);
 
 /* ---- spares.c ---------------------------------------------------------------------------------*/
@@ -64,7 +67,7 @@ domi_spans domi_span_read(const domus_runner *runner);
  * blocked, and an actor or a timer waits, the monitor begins a spare. If more runners than the
  * usual number are at work for twenty life-beats, spares end. */
 
-/* The watch of all pools, which the monitor calls. */
+/* The watch by which the monitor looks at all pools. */
 extern const domi_monitor_watch domi_spares_watch;
 
 /* ---- stalled.c --------------------------------------------------------------------------------*/
@@ -75,11 +78,11 @@ extern const domi_monitor_watch domi_spares_watch;
  * most one in a second is logged for each pool, with the number of those that were not logged. Only
  * the monitor's thread calls these functions, after a look at a runner (spares.c). */
 
-/* Count a stall, and log it: the runner has given no life-beat since `runner->pulse.beat_ns`, and
- * does not rest. */
+/* Handle a look at a runner that has given no life-beat since `runner->pulse.beat_ns` and does not
+ * rest: count a stall, once it is long enough, and log it. */
 void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns);
 
-/* End a stall that was counted: the runner has gone on, or rests. */
+/* End the stall of a runner, if one was counted: the runner has gone on, or rests. */
 void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* This file begins and ends spares; runners.h says when. Only the monitor's thread calls these
- * functions. */
+/* This file begins and ends the spares of pools; runners.h says when. Only the monitor's thread
+ * calls these functions. */
 #include "runtime/pools/runners.h"
 
 #include "house/dispatch/pooled_turn.h"
@@ -11,23 +11,24 @@
 #include <string.h>
 
 #define LIFE_BEAT_DEFAULT_NS UINT64_C(5000000)
-/* spares end after too many runners were at work for this many life-beats */
+/* spares end after too many runners of the pool were at work for so many life-beats in a row */
 #define CROWDED_BEATS 20u
 #define MS            UINT64_C(1000000)
 
-/* The result of one look at the runners of a pool. */
+/* The findings of one look of the monitor at the runners of a pool. */
 typedef struct look {
     uint64_t now_ns;
-    uint32_t at_work;            /* runners that have given a life-beat, or rest */
-    uint32_t resting;            /* runners in `at_work` that rest */
-    uint32_t blocked;            /* runners in a turn without a life-beat for too long */
-    uint64_t blocked_ns;         /* nanoseconds for which `longest` is blocked */
-    const domus_runner *longest; /* the runner that is blocked longest */
-    /* number of actors that wait for a turn, plus 1 if a timer is due */
+    uint32_t at_work; /* number of runners that have given a life-beat, or rest */
+    uint32_t resting; /* number of those runners in `at_work` that rest */
+    /* number of runners that are in a turn and have given no life-beat for too long */
+    uint32_t blocked;
+    uint64_t blocked_ns;         /* nanoseconds for which the runner `longest` has been blocked */
+    const domus_runner *longest; /* runner of the pool that has been blocked longest */
+    /* number of the pool's actors that wait for a turn, plus 1 if a timer is due */
     uint64_t waiting;
 } look;
 
-static uint64_t get_life_beat_ns(const domus_pool *pool)
+static uint64_t life_beat_time_of_pool(const domus_pool *pool)
 {
     uint64_t wanted_ns = pool->settings->life_beat_ns;
 
@@ -38,11 +39,12 @@ static uint64_t get_life_beat_ns(const domus_pool *pool)
 
 static bool is_runner_resting(const domus_runner *runner)
 {
-    /* seq_cst: pairs with domi_monitor_wake_if_resting(), as the park word of a thread does. */
+    /* seq_cst: pairs with domi_monitor_wake_if_resting(), as the looks at the park words of threads
+     * do. */
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->rests, memory_order_seq_cst);
 }
 
-static void look_at_runner(domus_runner *runner, uint64_t most_ns, look *found)
+static void look_at_life_beats_of_runner(domus_runner *runner, uint64_t most_ns, look *found)
 {
     domi_pulse *pulse = &runner->pulse;
     uint64_t beat = domi_runner_beat(runner);
@@ -67,13 +69,13 @@ static void look_at_runner(domus_runner *runner, uint64_t most_ns, look *found)
     }
 }
 
-static look look_at_pool(domus_pool *pool)
+static look look_at_runners_of_pool(domus_pool *pool)
 {
     look found = {.now_ns = domi_clock_now(&pool->system->clock)};
 
     for (uint32_t i = 0; i < pool->count; i++) {
         if (pool->runners[i]->begun)
-            look_at_runner(pool->runners[i], get_life_beat_ns(pool), &found);
+            look_at_life_beats_of_runner(pool->runners[i], life_beat_time_of_pool(pool), &found);
     }
     if (found.blocked != 0)
         found.waiting = domi_pool_count_queued(pool) +
@@ -83,7 +85,7 @@ static look look_at_pool(domus_pool *pool)
 
 /* --- a spare begins --------------------------------------------------------------------------- */
 
-static void log_blocked_pool(const domus_pool *pool, const look *found, const char *then)
+static void log_that_pool_is_blocked(const domus_pool *pool, const look *found, const char *then)
 {
     domi_log_line(pool->system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                   "pool %s: all %" PRIu32 " runners are blocked, one for %" PRIu64
@@ -93,7 +95,7 @@ static void log_blocked_pool(const domus_pool *pool, const look *found, const ch
                   found->waiting, then);
 }
 
-/* Returns a spare whose thread has ended, or was never made; NULL: there is none. */
+/* Returns a spare of the pool whose thread has ended, or was never made; NULL: there is none. */
 static domus_runner *find_idle_spare(domus_pool *pool)
 {
     for (uint32_t i = pool->usual; i < pool->count; i++) {
@@ -103,7 +105,7 @@ static domus_runner *find_idle_spare(domus_pool *pool)
     return NULL;
 }
 
-static void begin_spare(domus_pool *pool, const look *found)
+static void begin_spare_if_any_is_idle(domus_pool *pool, const look *found)
 {
     domi_watched *watched = &pool->watched;
     domus_runner *spare = find_idle_spare(pool);
@@ -111,7 +113,7 @@ static void begin_spare(domus_pool *pool, const look *found)
 
     if (spare == NULL) {
         if (!watched->told_full && pool->count > pool->usual)
-            log_blocked_pool(pool, found, "there are no more spares");
+            log_that_pool_is_blocked(pool, found, "there are no more spares");
         watched->told_full = true;
         return;
     }
@@ -124,18 +126,18 @@ static void begin_spare(domus_pool *pool, const look *found)
     if (result != 0) {
         snprintf(text, sizeof text, "a spare cannot begin: %.32s", strerror(-result));
         if (!watched->told_refused)
-            log_blocked_pool(pool, found, text);
+            log_that_pool_is_blocked(pool, found, text);
         watched->told_refused = true;
         return;
     }
     if (watched->spares++ == 0)
-        log_blocked_pool(pool, found, "a spare begins");
+        log_that_pool_is_blocked(pool, found, "a spare begins");
 }
 
 /* --- a spare ends ----------------------------------------------------------------------------- */
 
-/* Join the spares that have left their loops. */
-static void join_spares(domus_pool *pool)
+/* Join the threads of the spares that have left their loops. */
+static void join_spares_that_have_ended(domus_pool *pool)
 {
     domus_system *system = pool->system;
 
@@ -153,20 +155,22 @@ static void join_spares(domus_pool *pool)
         pthread_mutex_unlock(&system->mutex);
         if (!left)
             continue;
-        /* The spare has left its loop and only has to unlock the mutex, so this wait is short. */
+        /* This wait is short, because the spare has left its loop and only has to unlock the
+         * mutex. */
         pthread_join(spare->pthread, NULL);
         pool->watched.spares--;
     }
 }
 
-/* Order up to `most` spares to end. */
-static void retire_spares(domus_pool *pool, uint32_t most)
+/* Tell up to `most` spares of the pool to end. */
+static void tell_spares_to_end(domus_pool *pool, uint32_t most)
 {
     for (uint32_t i = pool->count; i > pool->usual && most != 0; i--) {
         domus_runner *spare = pool->runners[i - 1];
         if (!spare->begun || atomic_load_explicit(&spare->retires, memory_order_relaxed))
             continue;
-        /* seq_cst, as in domi_pool_call(): a spare that is about to wait looks at `called`. */
+        /* seq_cst, as in domi_pool_call(): a spare that is about to wait reads `called` after it
+         * has said so. */
         atomic_store_explicit(&spare->retires, true, memory_order_relaxed);
         atomic_store_explicit(&spare->called, true, memory_order_seq_cst);
         most--;
@@ -174,7 +178,7 @@ static void retire_spares(domus_pool *pool, uint32_t most)
     pool->policy->call(pool);
 }
 
-static void look_at_crowd(domus_pool *pool, const look *found)
+static void retire_spares_if_too_many_work(domus_pool *pool, const look *found)
 {
     domi_watched *watched = &pool->watched;
 
@@ -182,39 +186,39 @@ static void look_at_crowd(domus_pool *pool, const look *found)
         watched->crowded_ns = 0;
     else if (watched->crowded_ns == 0)
         watched->crowded_ns = found->now_ns;
-    else if (found->now_ns - watched->crowded_ns >= CROWDED_BEATS * get_life_beat_ns(pool))
-        retire_spares(pool, found->at_work - pool->usual);
+    else if (found->now_ns - watched->crowded_ns >= CROWDED_BEATS * life_beat_time_of_pool(pool))
+        tell_spares_to_end(pool, found->at_work - pool->usual);
 }
 
 /* --- the watch -------------------------------------------------------------------------------- */
 
-static void watch_pool(domus_pool *pool)
+static void look_at_pool_and_begin_spare(domus_pool *pool)
 {
     domi_watched *watched = &pool->watched;
 
-    join_spares(pool);
-    look found = look_at_pool(pool);
+    join_spares_that_have_ended(pool);
+    look found = look_at_runners_of_pool(pool);
     if (watched->spares == 0 && found.blocked == 0)
         watched->told_full = watched->told_refused = false;
     if (found.waiting != 0) {
         if (found.at_work == 0)
-            begin_spare(pool, &found);
-        /* A blocked runner may have put jobs into its own queue, which wakes no other runner; so
-         * call those that rest. */
+            begin_spare_if_any_is_idle(pool, &found);
+        /* A blocked runner may have put jobs into its own queue, which wakes no other runner, so
+         * the runners that rest are called. */
         else if (found.resting != 0)
             domi_pool_call(pool);
     }
-    look_at_crowd(pool, &found);
+    retire_spares_if_too_many_work(pool, &found);
 }
 
-static uint64_t look_at_pools(domus_system *system)
+static uint64_t look_at_all_pools(domus_system *system)
 {
     uint64_t next_ns = UINT64_MAX;
 
     for (uint32_t i = 0; i < system->pool_count; i++) {
-        uint64_t often_ns = get_life_beat_ns(system->pools[i]) / 2;
+        uint64_t often_ns = life_beat_time_of_pool(system->pools[i]) / 2;
 
-        watch_pool(system->pools[i]);
+        look_at_pool_and_begin_spare(system->pools[i]);
         next_ns = often_ns < next_ns ? often_ns : next_ns;
     }
     return next_ns;
@@ -234,5 +238,5 @@ static bool is_any_pool_active(const domus_system *system)
     return false;
 }
 
-const domi_monitor_watch domi_spares_watch = {.look = look_at_pools,
+const domi_monitor_watch domi_spares_watch = {.look = look_at_all_pools,
                                               .is_awake = is_any_pool_active};

@@ -1,4 +1,5 @@
-/* This file counts and logs stalls of runners; runners.h says which. */
+/* This file counts and logs the stalls of runners: handlers that hold their runner for too long;
+ * runners.h says more. */
 #include "runtime/pools/runners.h"
 
 #include "house/message/types.h"
@@ -11,7 +12,7 @@
 #define MS     UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)
 
-static void log_stall(domus_runner *runner, uint64_t length_ns)
+static void log_stall_of_runner(domus_runner *runner, uint64_t length_ns)
 {
     domi_watched *watched = &runner->pool->watched;
     const domi_manager *manager = &runner->manager;
@@ -27,7 +28,7 @@ static void log_stall(domus_runner *runner, uint64_t length_ns)
     watched->stalls_untold = 0;
 }
 
-/* Add the stall to the history that viewers read. */
+/* Add the stall of a runner to the history of stalls, which viewers read. */
 static void add_stall_to_history(domus_runner *runner)
 {
     domus_system *system = runner->pool->system;
@@ -58,7 +59,7 @@ void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
         return;
     }
     watched->stall_told_ns = now_ns;
-    log_stall(runner, length_ns);
+    log_stall_of_runner(runner, length_ns);
     add_stall_to_history(runner);
 }
 

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* The address at which the thread was interrupted; NULL on machines whose context is
- * not known here. */
+/* Returns the address of the instruction at which a signal has interrupted the thread; NULL on
+ * machines whose context the library does not know. */
 static void *get_interrupted_address(const ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -29,8 +29,8 @@ static void *get_interrupted_address(const ucontext_t *context)
 #endif
 }
 
-/* The backtrace that the calling thread owns; NULL on a thread without
- * domi_backtrace_enable_thread(). */
+/* backtrace that belongs to the calling thread; NULL on a thread that has not called
+ * domi_backtrace_enable_thread() */
 static _Thread_local domi_backtrace *own;
 
 uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context, uint32_t *ret_first)
@@ -47,39 +47,42 @@ uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context, 
     return count;
 }
 
-static void take_trace(domi_backtrace *trace, const void *context)
+static void store_frames_in_backtrace(domi_backtrace *trace, const void *context)
 {
     trace->count = domi_backtrace_take(
         trace->frames, DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX, context, &trace->first);
     trace->note(trace->context);
 }
 
-static void handle_signal(int number, siginfo_t *info, void *context)
+static void handle_signal_for_backtrace(int number, siginfo_t *info, void *context)
 {
     int error = errno;
     domi_backtrace *trace = own;
     uint32_t wanted = DOMI_BACKTRACE_WANTED;
 
     (void)number, (void)info;
-    /* Any process may send this signal to any thread. The handler does something only on a thread
-     * that has a backtrace and was asked for it. */
+    /* A signal that was not asked for is ignored: any process may send this signal to any thread,
+     * also to one without a backtrace. */
     if (trace == NULL)
         return;
-    /* acquire: pairs with domi_backtrace_request(). The request may be withdrawn at the same time
-     * (domi_backtrace_drop), so this is an exchange. */
+    /* acquire: pairs with the release in domi_backtrace_request(), so the prepared buffer is seen.
+     * It is an exchange, because the request may be withdrawn at the same time
+     * (domi_backtrace_drop). */
     if (atomic_compare_exchange_strong_explicit(&trace->state, &wanted, DOMI_BACKTRACE_TAKING,
                                                 memory_order_acquire, memory_order_relaxed)) {
-        take_trace(trace, context);
-        /* release: pairs with domi_backtrace_is_taken(). */
+        store_frames_in_backtrace(trace, context);
+        /* release: pairs with the acquire in domi_backtrace_is_taken(), so the asking thread sees
+         * the frames. */
         atomic_store_explicit(&trace->state, DOMI_BACKTRACE_TAKEN, memory_order_release);
     }
     errno = error;
 }
 
-/* True if the signal's handler is the library's. */
-static bool is_handler_ours(const struct sigaction *action)
+/* True if the handler of a signal is the library's own. */
+static bool is_handler_of_library(const struct sigaction *action)
 {
-    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal;
+    return (action->sa_flags & SA_SIGINFO) != 0 &&
+           action->sa_sigaction == handle_signal_for_backtrace;
 }
 
 int domus_stall_signal(int number)
@@ -91,7 +94,7 @@ int domus_stall_signal(int number)
         return -EINVAL;
     if (sigaction(number, NULL, &action) != 0)
         return -errno;
-    if (is_handler_ours(&action))
+    if (is_handler_of_library(&action))
         return 0;
     if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)
         return -EBUSY;
@@ -99,18 +102,18 @@ int domus_stall_signal(int number)
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    action.sa_sigaction = handle_signal;
+    action.sa_sigaction = handle_signal_for_backtrace;
     return sigaction(number, &action, NULL) == 0 ? 0 : -errno;
 }
 
-/* True if the handler of the library is still installed: the program may have installed its own
- * instead. */
+/* True if the library's handler of a signal is still installed: the program may have installed its
+ * own instead. */
 static bool is_handler_installed(int number)
 {
     struct sigaction action;
 
     return number >= SIGRTMIN && number <= SIGRTMAX && sigaction(number, NULL, &action) == 0 &&
-           is_handler_ours(&action);
+           is_handler_of_library(&action);
 }
 
 void domi_backtrace_enable_thread(domi_backtrace *trace, int number, void (*note)(void *context),
@@ -137,7 +140,7 @@ int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int number)
         return -ENOENT;
     if (!trace->admitted)
         return -EACCES;
-    /* release: the handler that finds this request sees the buffer as the asking thread has
+    /* release: the signal handler that finds this request sees the buffer as the asking thread has
      * prepared it. */
     if (!atomic_compare_exchange_strong_explicit(&trace->state, &none, DOMI_BACKTRACE_WANTED,
                                                  memory_order_release, memory_order_relaxed))
@@ -152,8 +155,9 @@ void domi_backtrace_drop(domi_backtrace *trace)
 {
     uint32_t state = atomic_load_explicit(&trace->state, memory_order_relaxed);
 
-    /* Withdraw the request, unless the handler is storing frames: then the state becomes TAKEN, and
-     * the next request drops that backtrace. Relaxed: no data is handed over. */
+    /* Withdraw the request for a backtrace, unless the handler is just storing frames: then the
+     * state becomes TAKEN, and the next request drops that backtrace. Relaxed: no data is handed
+     * over. */
     while (state != DOMI_BACKTRACE_TAKING &&
            !atomic_compare_exchange_weak_explicit(&trace->state, &state, DOMI_BACKTRACE_NONE,
                                                   memory_order_relaxed, memory_order_relaxed))
@@ -167,7 +171,8 @@ bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addr
 
     if (place >= trace->count || index >= DOMI_BACKTRACE_FRAMES_MAX)
         return false;
-    /* Frame 0 is the address that was interrupted; all others are return addresses. */
+    /* All frames but 0 hold return addresses, which lie behind the call; frame 0 holds the
+     * interrupted instruction. */
     domi_symbol_describe(trace->frames[place], index != 0, addresses, text, size);
     return true;
 }

@@ -13,30 +13,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_BACKTRACE_FRAMES_MAX 32u /* the most frames that are stored */
-
-/* The most frames of the handler and the signal trampoline, which are left out. */
-#define DOMI_BACKTRACE_OWN_MAX 8u
+/* most frames of a thread's stack that a backtrace stores   \ /  /* Most frames of the signal
+ * handler and the signal trampoline, which a backtrace leaves out. */
+#define DOMI_BACKTRACE_FRAMES_MAX 32u
+#define DOMI_BACKTRACE_OWN_MAX    8u
 
 typedef enum domi_backtrace_state {
     DOMI_BACKTRACE_NONE,
     DOMI_BACKTRACE_WANTED,
-    DOMI_BACKTRACE_TAKING, /* the handler is storing the frames */
+    DOMI_BACKTRACE_TAKING, /* state of a backtrace: the signal handler is storing the frames */
     DOMI_BACKTRACE_TAKEN,
 } domi_backtrace_state;
 
 typedef struct domi_backtrace {
-    _Atomic uint32_t state; /* state of the backtrace, a domi_backtrace_state */
-    bool admitted;          /* the thread takes the signal; constant once it runs */
-    /* The signal handler calls this to read other things that only the thread itself can read
-     * without a race. */
-    void (*note)(void *context); /* called in the signal handler, after the frames were taken */
-    void *context;               /* the argument of `note` */
+    _Atomic uint32_t state; /* state in which the backtrace is, a domi_backtrace_state */
+    /* true: the thread of the backtrace takes the signal; constant once the thread runs */
+    bool admitted;
+    /* Called in the signal handler, after the frames were stored, to read other things that only
+     * the thread itself can read without a race. */
+    void (*note)(void *context);
+    void *context; /* argument that the function `note` gets */
 
-    /* The handler writes these fields; the asking thread reads them once the state is TAKEN. */
+    /* The signal handler writes the next fields; the asking thread reads them once the state is
+     * TAKEN. */
     uint32_t count;
-    uint32_t first; /* index of the frame that was interrupted */
-    /* return addresses, the innermost first */
+    uint32_t first; /* index in `frames` of the frame that the signal has interrupted */
+    /* frames of the stack as return addresses, the innermost first */
     void *frames[DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX];
 } domi_backtrace;
 
@@ -51,14 +53,15 @@ void domi_backtrace_enable_thread(domi_backtrace *trace, int signal, void (*note
  * thread was started before there was one; -EBUSY if an earlier request is not finished. */
 int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int signal);
 
-/* True if the backtrace is complete. */
+/* True if a requested backtrace is complete and may be read. */
 static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 {
-    /* acquire: pairs with the handler's release, so the reader sees what the handler wrote. */
+    /* acquire: pairs with the release in the signal handler, so the reader sees what the handler
+     * has written. */
     return atomic_load_explicit(&trace->state, memory_order_acquire) == DOMI_BACKTRACE_TAKEN;
 }
 
-/* Drop a backtrace that was read, or withdraw a request for a backtrace. */
+/* Drop a backtrace that was read, or withdraw a request for one. */
 void domi_backtrace_drop(domi_backtrace *trace);
 
 /* Take the call stack of the calling thread, in a handler of a signal that got `context`. `frames`
@@ -67,8 +70,8 @@ void domi_backtrace_drop(domi_backtrace *trace);
 uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context,
                              uint32_t *ret_first);
 
-/* Write frame `index` (0: the innermost) as text (base/symbol.h). Returns false if there is
- * no such frame. */
+/* Write frame `index` of a backtrace (0: the innermost) as text (base/symbol.h). Returns false if
+ * it has no such frame. */
 bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
                           size_t size);
 

@@ -21,50 +21,51 @@
 
 static_assert(DOMI_SAMPLE_DEPTH <= 0xff, "a head has 8 bits for it");
 
-/* The set that is active; NULL: none. A handler adds itself to `inside` before it reads `active`,
- * and domi_samples_end() reads `inside` after it has set `active` to NULL. These four accesses are
- * seq_cst, so either the handler reads NULL, or domi_samples_end() sees the handler and waits for
- * it. */
+/* The set of samples that is active; NULL: none is. A handler adds itself to `inside` before it
+ * reads `active`, and domi_samples_end() reads `inside` after it has set `active` to NULL. These
+ * four accesses are seq_cst, so either the handler reads NULL, or domi_samples_end() sees the
+ * handler and waits for it. */
 static _Atomic(domi_samples *) active;
 static _Atomic uint32_t inside;
 
-/* The fork number of the process that has begun a set, plus 1; 0: no set was begun. A child made by
- * fork() has another number, so that the set of its parent does not keep the child from beginning
- * its own. */
+/* The fork number of the process that has begun a set of samples, plus 1; 0: no set was begun. A
+ * child made by fork() has another number, so that the set of its parent does not keep the child
+ * from beginning its own. */
 static _Atomic uint64_t begun_under;
 
-/* The manager of the calling thread; NULL on a thread without domi_samples_enable_thread(). */
+/* manager of the calling thread; NULL on a thread that has not called
+ * domi_samples_enable_thread() */
 static _Thread_local const domi_manager *own;
 
 /* --- in the handler --------------------------------------------------------------------------- */
 
-/* Returns the weight of a sample: how many times its timer ran out before the handler was
- * called. */
-static uint64_t get_sample_weight(const siginfo_t *info)
+/* Returns the weight of a sample, which is how many times its timer had run out before the handler
+ * was called. */
+static uint64_t weight_of_sample(const siginfo_t *info)
 {
     uint64_t missed = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
 
     return missed < WEIGHT_MAX ? missed + 1 : WEIGHT_MAX;
 }
 
-/* Claim `count` words of the memory for samples. Returns NULL if there is no room. */
-static uint64_t *claim_words(domi_samples *samples, uint64_t count)
+/* Claim `count` words of a set's memory for one sample. Returns NULL if the set has no room. */
+static uint64_t *claim_words_for_sample(domi_samples *samples, uint64_t count)
 {
-    /* Relaxed: no other handler uses the claimed words, and domi_samples_end() orders their
-     * contents. */
+    /* Relaxed: no other handler uses the claimed words, and domi_samples_end() orders what is
+     * written there. */
     uint64_t at = atomic_fetch_add_explicit(&samples->claimed, count, memory_order_relaxed);
 
     return at + count <= samples->capacity ? samples->words + at : NULL;
 }
 
-static void take_sample(domi_samples *samples, const domi_manager *manager, const siginfo_t *info,
-                        const void *context)
+static void write_sample_of_stack(domi_samples *samples, const domi_manager *manager,
+                                  const siginfo_t *info, const void *context)
 {
     void *frames[DOMI_SAMPLE_DEPTH + 1 + DOMI_BACKTRACE_OWN_MAX];
     uint32_t first;
     uint32_t depth =
         domi_backtrace_take(frames, sizeof frames / sizeof frames[0], context, &first) - first;
-    uint64_t weight = get_sample_weight(info);
+    uint64_t weight = weight_of_sample(info);
     uint64_t head = weight << 8;
 
     if (depth > DOMI_SAMPLE_DEPTH) {
@@ -73,7 +74,7 @@ static void take_sample(domi_samples *samples, const domi_manager *manager, cons
     }
     if (manager->pooled != NULL)
         head |= DOMI_SAMPLE_RUNNER;
-    uint64_t *words = claim_words(samples, DOMI_SAMPLE_WORDS + depth);
+    uint64_t *words = claim_words_for_sample(samples, DOMI_SAMPLE_WORDS + depth);
     atomic_fetch_add_explicit(words != NULL ? &samples->taken : &samples->dropped, weight,
                               memory_order_relaxed);
     if (words == NULL)
@@ -84,37 +85,38 @@ static void take_sample(domi_samples *samples, const domi_manager *manager, cons
         words[DOMI_SAMPLE_WORDS + i] = (uintptr_t)frames[first + i];
 }
 
-static void handle_signal(int number, siginfo_t *info, void *context)
+static void handle_signal_of_timer(int number, siginfo_t *info, void *context)
 {
     int error = errno;
     const domi_manager *manager = own;
 
     (void)number;
-    /* Any process may send this signal to any thread. */
+    /* A signal that no timer has sent is ignored, because any process may send this signal to any
+     * thread. */
     if (manager == NULL || info->si_code != SI_TIMER)
         return;
     atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);
     domi_samples *samples = atomic_load_explicit(&active, memory_order_seq_cst);
     if (samples != NULL && samples->system == manager->system)
-        take_sample(samples, manager, info, context);
-    /* release, as part of seq_cst: domi_samples_end() sees the words of the sample. */
+        write_sample_of_stack(samples, manager, info, context);
+    /* release, as a part of seq_cst: domi_samples_end() sees all words of the sample. */
     atomic_fetch_sub_explicit(&inside, 1, memory_order_seq_cst);
     errno = error;
 }
 
 /* --- its installation ------------------------------------------------------------------------- */
 
-/* True if the handler of the signal is the library's. */
-static bool is_handler_ours(const struct sigaction *action)
+/* True if the handler of SIGPROF is the library's own. */
+static bool is_handler_of_library(const struct sigaction *action)
 {
-    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal;
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal_of_timer;
 }
 
 static bool is_handler_installed(void)
 {
     struct sigaction action;
 
-    return sigaction(SIGPROF, NULL, &action) == 0 && is_handler_ours(&action);
+    return sigaction(SIGPROF, NULL, &action) == 0 && is_handler_of_library(&action);
 }
 
 int domus_cpu_profile_signal(void)
@@ -124,15 +126,17 @@ int domus_cpu_profile_signal(void)
 
     if (sigaction(SIGPROF, NULL, &action) != 0)
         return -errno;
-    if (is_handler_ours(&action))
+    if (is_handler_of_library(&action))
         return 0;
     if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)
         return -EBUSY;
-    (void)backtrace(frames, 2); /* the first call loads the library that unwinds */
+    /* backtrace() is called once in advance, because its first call loads the library that unwinds,
+     * which is not safe in a handler */
+    (void)backtrace(frames, 2);
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    action.sa_sigaction = handle_signal;
+    action.sa_sigaction = handle_signal_of_timer;
     return sigaction(SIGPROF, &action, NULL) == 0 ? 0 : -errno;
 }
 
@@ -151,14 +155,14 @@ void domi_samples_enable_thread(domi_sampled *self, const domi_manager *manager)
     if (pthread_sigmask(SIG_UNBLOCK, &only, NULL) != 0)
         return;
     atomic_store_explicit(&self->cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
-    /* release: a thread that reads this number also sees `cpu_clock`. */
+    /* release: a thread that reads this number also sees the `cpu_clock` that was stored before. */
     atomic_store_explicit(&self->tid, (uint64_t)gettid(), memory_order_release);
 }
 
 void domi_samples_disable_thread(domi_sampled *self)
 {
-    /* Relaxed: a timer that is made at the same time fails to find the thread, or never runs
-     * out. */
+    /* Relaxed: a timer that is made for this thread at the same time does not find it any more, or
+     * never runs out. */
     atomic_store_explicit(&self->tid, 0, memory_order_relaxed);
 }
 
@@ -171,12 +175,13 @@ int domi_samples_begin(domi_samples *samples)
 
     if (!is_handler_installed())
         return -ENOENT;
-    /* acquire: pairs with the release of domi_samples_end(). */
+    /* acquire: pairs with the release of the set in domi_samples_end(). */
     if (before == mine ||
         !atomic_compare_exchange_strong_explicit(&begun_under, &before, mine, memory_order_acquire,
                                                  memory_order_relaxed))
         return -EBUSY;
-    if (before != 0) /* the threads of the parent are not in this process */
+    /* no handler can be inside, because the threads of the parent are not in this child process */
+    if (before != 0)
         atomic_store_explicit(&inside, 0, memory_order_seq_cst);
     atomic_store_explicit(&active, samples, memory_order_seq_cst);
     return 0;
@@ -186,8 +191,8 @@ void domi_samples_end(domi_samples *samples)
 {
     (void)samples;
     atomic_store_explicit(&active, NULL, memory_order_seq_cst);
-    /* A handler takes microseconds, but its thread may have been taken off its CPU: so let others
-     * run. */
+    /* Let other threads run while a handler finishes: it takes microseconds, but its thread may
+     * have been taken off its CPU. */
     while (atomic_load_explicit(&inside, memory_order_seq_cst) != 0)
         (void)sched_yield();
     atomic_store_explicit(&begun_under, 0, memory_order_release);

@@ -4,20 +4,21 @@
 
 #include <domus/memory.h>
 
-#define MIB       (1024 * 1024)     /* bytes of a MiB */
-#define MS_NS     UINT64_C(1000000) /* nanoseconds of a millisecond */
-#define WAY_LEAST MIB               /* bytes; a shorter way to the next mark counts as this */
-/* the shortest time between two looks while memory does not grow, some eighty times that of a look
- */
+#define MIB   (1024 * 1024)     /* bytes in a MiB */
+#define MS_NS UINT64_C(1000000) /* nanoseconds in a millisecond */
+/* bytes: if the way to the next mark of memory is shorter, it counts as this long */
+#define WAY_LEAST MIB
+/* shortest time between two looks at memory while it does not grow, some eighty times as long as a
+ * look takes */
 #define CALM_LEAST_NS (4 * MS_NS)
-#define LEAST_SHARE   8 /* a budget is at least the limit divided by this */
+#define LEAST_SHARE   8 /* a budget of the library is at least the limit divided by this */
 
-static uint64_t get_percent_of_bytes(uint64_t bytes, uint32_t percent)
+static uint64_t percent_of_bytes(uint64_t bytes, uint32_t percent)
 {
     return bytes / 100 * percent + bytes % 100 * percent / 100;
 }
 
-static uint64_t get_larger(uint64_t bytes, uint64_t least)
+static uint64_t larger_of_bytes(uint64_t bytes, uint64_t least)
 {
     return bytes > least ? bytes : least;
 }
@@ -25,8 +26,8 @@ static uint64_t get_larger(uint64_t bytes, uint64_t least)
 domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critical_percent)
 {
     return (domi_marks){
-        .high = get_percent_of_bytes(limit, high_percent),
-        .critical = get_percent_of_bytes(limit, critical_percent),
+        .high = percent_of_bytes(limit, high_percent),
+        .critical = percent_of_bytes(limit, critical_percent),
     };
 }
 
@@ -40,8 +41,8 @@ domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks mar
     return (domi_budget){
         .own = own,
         .foreign = foreign,
-        .marks = {get_larger(domi_bytes_subtract(marks.high, foreign), least),
-                  get_larger(domi_bytes_subtract(marks.critical, foreign), least)},
+        .marks = {larger_of_bytes(domi_bytes_subtract(marks.high, foreign), least),
+                  larger_of_bytes(domi_bytes_subtract(marks.critical, foreign), least)},
     };
 }
 
@@ -55,30 +56,33 @@ uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks)
     return DOMUS_MEMORY_NORMAL;
 }
 
-/* Returns the time until the next look while memory does not grow: it may begin to grow by 1 MiB in
- * a millisecond. */
-static uint64_t get_calm_ns(uint64_t quarter)
+/* Returns the nanoseconds until the next look while memory does not grow: if it begins to grow by 1
+ * MiB in a millisecond, at most `quarter` bytes are gone by then. It is 4 ms at least. */
+static uint64_t time_to_next_look_if_memory_is_calm(uint64_t quarter)
 {
-    return get_larger(quarter / MIB * MS_NS, CALM_LEAST_NS);
+    return larger_of_bytes(quarter / MIB * MS_NS, CALM_LEAST_NS);
 }
 
 uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns)
 {
-    uint64_t quarter = get_larger(way, WAY_LEAST) / 4;
-    uint64_t after_ns = get_calm_ns(quarter) < interval_ns ? get_calm_ns(quarter) : interval_ns;
+    uint64_t quarter = larger_of_bytes(way, WAY_LEAST) / 4;
+    uint64_t after_ns = time_to_next_look_if_memory_is_calm(quarter) < interval_ns
+                            ? time_to_next_look_if_memory_is_calm(quarter)
+                            : interval_ns;
 
     if (grown == 0 || took_ns == 0)
         return after_ns;
-    /* Quotients are used here, because a product of bytes and nanoseconds may overflow. */
+    /* The times are computed by quotients, because a product of bytes and nanoseconds may
+     * overflow. */
     uint64_t grows_ns = UINT64_MAX;
     if (grown >= quarter)
         grows_ns = took_ns / (grown / quarter);
     else if (quarter / grown <= interval_ns / took_ns)
         grows_ns = took_ns * (quarter / grown);
-    return get_larger(grows_ns < after_ns ? grows_ns : after_ns, DOMI_LOOK_LEAST_NS);
+    return larger_of_bytes(grows_ns < after_ns ? grows_ns : after_ns, DOMI_LOOK_LEAST_NS);
 }
 
 uint64_t domi_budget_queue(uint64_t budget, uint32_t percent, uint32_t threads)
 {
-    return get_larger(get_percent_of_bytes(budget, percent) / threads, DOMI_QUEUE_LEAST);
+    return larger_of_bytes(percent_of_bytes(budget, percent) / threads, DOMI_QUEUE_LEAST);
 }

@@ -13,42 +13,43 @@
 #include "runtime/os/footprint.h"
 
 typedef struct domi_marks {
-    uint64_t high;     /* bytes at which memory is high */
-    uint64_t critical; /* bytes at which memory is critical */
+    uint64_t high;     /* bytes of used memory from which on memory is high */
+    uint64_t critical; /* bytes of used memory from which on memory is critical */
 } domi_marks;
 
 typedef struct domi_budget {
-    uint64_t own;     /* the library's own bytes; at most all used bytes */
-    uint64_t foreign; /* used bytes that are not the library's */
-    /* marks of the library's memory: `high` is the budget, `critical` the last budget */
+    uint64_t own;     /* own bytes of the library; at most all used bytes */
+    uint64_t foreign; /* used bytes that are not the library's own */
+    /* marks of the library's own memory: `high` is the budget, `critical` the last budget */
     domi_marks marks;
 } domi_budget;
 
-/* Returns `from` minus `bytes`, but never less than 0. */
+/* Returns a number of bytes: `from` minus `bytes`, but never less than 0. */
 static inline uint64_t domi_bytes_subtract(uint64_t from, uint64_t bytes)
 {
     return from > bytes ? from - bytes : 0;
 }
 
-/* Returns the marks `high` and `critical` of a limit, by two percentages of it. */
+/* Returns the marks `high` and `critical` of a limit, which are given percentages of it. */
 domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critical_percent);
 
-/* Divide the used memory into own and foreign memory, and compute the budgets. `held` is how many
- * bytes the library has counted as its own; this may be more than is used, because pages that were
- * never written do not count as used. */
+/* Divide the used memory into own and foreign memory, and compute the two budgets. `held` is how
+ * many bytes the library has counted as its own; this may be more than is used, because pages that
+ * were never written do not count as used. */
 domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks marks);
 
-/* Returns the bytes below which a memory level ends if it begins at `mark` bytes. */
+/* Returns how many bytes of used memory a level needs to go on that has begun at `mark` bytes: with
+ * five percent less than the mark it ends. */
 static inline uint64_t domi_level_end_bytes(uint64_t mark)
 {
     return mark - mark / 20;
 }
 
-/* Returns the level (a domus_memory_level) that follows `level` if `bytes` are used. A level begins
- * at its mark and ends five percent below it. */
+/* Returns the level of memory (a domus_memory_level) that follows `level` if `bytes` are used. A
+ * level begins at its mark and ends five percent below it. */
 uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks);
 
-/* Returns the nanoseconds until the next look, at most `interval_ns` and at least
+/* Returns the nanoseconds until the next look at memory, at most `interval_ns` and at least
  * DOMI_LOOK_LEAST_NS. Memory has grown by `grown` bytes in the `took_ns` since the last look; if it
  * goes on so, the next look comes when a quarter of the `way` to the next mark is gone. A way of
  * less than 1 MiB counts as one.

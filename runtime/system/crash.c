@@ -1,7 +1,7 @@
-/* The first thread that crashes writes the file; others that crash meanwhile wait for it, because
- * the default action of their signals would end the process. Then the default action follows, as if
- * there had been no handler: the signal is sent once more, or the instruction that faulted is tried
- * once more.
+/* The handler of signals of a crash. The first thread that crashes writes the trace's file; others
+ * that crash meanwhile wait for it, because the default action of their signals would end the
+ * process. Then the default action follows, as if there had been no handler: the signal is sent
+ * once more, or the instruction that faulted is tried once more.
  *
  * All signals are blocked in the handler, so a fault within it ends the process at once. */
 #include "runtime/system/crash.h"
@@ -19,17 +19,18 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* How long a thread that crashes waits for another one that writes the file: WAITS times WAIT_MS
+/* A thread that crashes waits for another one that writes the file for at most WAITS times WAIT_MS
  * milliseconds. */
 #define WAITS       500u
 #define WAIT_MS     10
-#define COMM_LENGTH 16u /* the size of a thread's name in the kernel */
+#define COMM_LENGTH 16u /* size in bytes of a thread's name in the kernel */
 
 static char path[DOMI_OWN_FILE_PATH_MAX + 1];
 static atomic_bool is_writing;
 static atomic_bool is_written;
 
-/* the argument of domi_crash_enter() */
+/* where the calling thread keeps its recorder, as domi_crash_enter() was told; NULL: the thread
+ * never has one */
 static _Thread_local _Atomic(domi_recorder *) *own_recorder;
 static _Thread_local domi_alternate_stack stack;
 
@@ -42,7 +43,7 @@ static const struct {
 };
 #define SIGNALS_COUNT (sizeof signals / sizeof signals[0])
 
-static const char *get_signal_name(int signal)
+static const char *name_of_signal(int signal)
 {
     for (size_t i = 0; i < SIGNALS_COUNT; i++) {
         if (signals[i].number == signal)
@@ -53,12 +54,13 @@ static const char *get_signal_name(int signal)
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
-/* Returns the recorder of this thread; NULL if it has none and no static one is left. */
-static domi_recorder *find_recorder(void)
+/* Returns the recorder of the thread that crashes, or one of static memory if the thread has none;
+ * NULL if no static one is left. */
+static domi_recorder *find_recorder_of_crashing_thread(void)
 {
     char comm[COMM_LENGTH + 1] = "";
 
-    /* relaxed: this thread itself has written the pointer. */
+    /* relaxed: the crashing thread itself has written the pointer */
     domi_recorder *own =
         own_recorder != NULL ? atomic_load_explicit(own_recorder, memory_order_relaxed) : NULL;
     if (own != NULL)
@@ -67,9 +69,10 @@ static domi_recorder *find_recorder(void)
     return domi_recorders_add_crashed(comm);
 }
 
-/* Returns when the run began, at least: after the newest stamp, and after all that is recorded. */
-static uint64_t get_run_begin(const domi_manager *manager, const domi_recorder *recorder,
-                              uint64_t now_ns)
+/* Returns a time for the begin of the run in which the thread crashes: not before the newest stamp,
+ * and not before anything that is recorded. */
+static uint64_t time_at_begin_of_run(const domi_manager *manager, const domi_recorder *recorder,
+                                     uint64_t now_ns)
 {
     uint64_t last_ns = domi_recorder_last_ns(recorder);
     uint64_t begin_ns = manager->now_ns > last_ns ? manager->now_ns : last_ns;
@@ -77,35 +80,37 @@ static uint64_t get_run_begin(const domi_manager *manager, const domi_recorder *
     return begin_ns < now_ns ? begin_ns : now_ns;
 }
 
-/* Write into the trace which signal has come on this thread, and whose function was running. */
-static void describe_crash(int signal)
+/* Record in the trace which signal has come on this thread, and which behaviour's function was
+ * running. */
+static void record_crash_in_trace(int signal)
 {
     struct timespec now = domi_clock_deadline_after(0);
     uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
     const domi_manager *manager = domi_thread_manager;
     const domus_behaviour *running = manager != NULL ? domi_manager_running(manager) : NULL;
-    domi_recorder *recorder = find_recorder();
+    domi_recorder *recorder = find_recorder_of_crashing_thread();
 
     if (recorder == NULL)
         return;
     if (running != NULL)
-        domi_recorder_begin(recorder, DOMI_RECORD_RUN, get_run_begin(manager, recorder, now_ns),
-                            running, (uintptr_t)domi_manager_handling(manager));
-    domi_recorder_note(recorder, DOMI_RECORD_CRASH, now_ns, now_ns, get_signal_name(signal), 0);
+        domi_recorder_begin(recorder, DOMI_RECORD_RUN,
+                            time_at_begin_of_run(manager, recorder, now_ns), running,
+                            (uintptr_t)domi_manager_handling(manager));
+    domi_recorder_note(recorder, DOMI_RECORD_CRASH, now_ns, now_ns, name_of_signal(signal), 0);
 }
 
-static void write_trace(int signal)
+static void write_file_of_trace(int signal)
 {
     int fd = domi_own_file_open(path);
 
     if (fd < 0)
         return;
-    describe_crash(signal);
+    record_crash_in_trace(signal);
     (void)domus_trace_crash_write(fd);
     domi_own_file_close(fd);
 }
 
-static void wait_for_writer(void)
+static void wait_for_thread_that_writes(void)
 {
     for (uint32_t i = 0; i < WAITS && !atomic_load_explicit(&is_written, memory_order_relaxed); i++)
         (void)poll(NULL, 0, WAIT_MS);
@@ -117,17 +122,17 @@ static void handle_crash_signal(int signal, siginfo_t *info, void *context)
     int kept = errno;
 
     (void)context;
-    /* relaxed, both stores: only one thread writes the file, and the others read nothing that it
-     * has written. */
+    /* relaxed, both accesses: only one thread writes the file, and the other ones read nothing that
+     * it has written */
     if (!atomic_exchange_explicit(&is_writing, true, memory_order_relaxed)) {
-        write_trace(signal);
+        write_file_of_trace(signal);
         atomic_store_explicit(&is_written, true, memory_order_relaxed);
     } else {
-        wait_for_writer();
+        wait_for_thread_that_writes();
     }
     (void)sigaction(signal, &usual, NULL);
-    /* A fault comes again when the instruction is tried again. A signal that was sent has to be
-     * sent once more. */
+    /* A signal that was sent by a call has to be sent once more; a fault comes again by itself,
+     * when the instruction is tried again. */
     if (info->si_code <= 0)
         (void)raise(signal);
     errno = kept;
@@ -135,8 +140,9 @@ static void handle_crash_signal(int signal, siginfo_t *info, void *context)
 
 /* ---- Before a crash -------------------------------------------------------------------------- */
 
-/* A handler that the program or a sanitizer has, and a signal that is ignored, stay as they are. */
-static void install_handler(int signal)
+/* Install the handler of crashes for a signal, unless the program or a sanitizer has a handler for
+ * it, or the signal is ignored. */
+static void install_handler_of_crashes(int signal)
 {
     struct sigaction action = {.sa_sigaction = handle_crash_signal,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -156,7 +162,7 @@ int domus_trace_crash_signals(const char *file)
         return -EINVAL;
     memcpy(path, file, length + 1);
     for (size_t i = 0; i < SIGNALS_COUNT; i++)
-        install_handler(signals[i].number);
+        install_handler_of_crashes(signals[i].number);
     domi_alternate_stacks_want();
     if (stack.memory == NULL)
         domi_alternate_stack_begin(&stack);

@@ -9,12 +9,13 @@
 
 #include "runtime/trace/recorder.h"
 
-/* The calling thread begins to run actors: make an alternate stack for it, if a crash handler is
- * installed. `recorder` points to where the thread keeps its recorder; NULL: the thread never has
- * one. */
+/* Prepare the calling thread, which begins to run actors, for a crash: make an alternate stack for
+ * it, if a crash handler is installed. `recorder` points to where the thread keeps its recorder;
+ * NULL: the thread never has one. */
 void domi_crash_enter(_Atomic(domi_recorder *) *recorder);
 
-/* Free what domi_crash_enter() has made, because the calling thread is about to end. */
+/* Free the alternate stack that domi_crash_enter() has made for the calling thread, which is about
+ * to end. */
 void domi_crash_leave(void);
 
 #endif

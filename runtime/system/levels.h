@@ -28,47 +28,58 @@
 struct domus_system;
 
 typedef struct domi_pressure {
-    /* Each of the two levels is a domus_memory_level, and changes seldom. */
-    /* the level of the library's own memory against its budget; threads act on this level */
+    /* The next two fields are levels of memory (domus_memory_level), and change seldom. */
+
+    /* level of the library's own memory against its budget; threads act on this level */
     alignas(DOMI_LINES) _Atomic uint32_t own_level;
-    _Atomic uint32_t level;   /* the level of all memory in use */
-    _Atomic uint32_t changes; /* how often one of the two levels has changed */
-    /* the meter of the library's bytes; pressure.c finds this structure by its address */
+    _Atomic uint32_t level;   /* level of all memory in use; it is only reported and counted */
+    _Atomic uint32_t changes; /* number of times that one of the two levels has changed */
+    /* meter of the bytes that the library holds; pressure.c finds this structure by the meter's
+     * address */
     alignas(DOMI_LINES) domi_meter meter;
-    struct domus_system *system; /* the system whose memory this is */
-    /* prefix of the paths `/proc` and `/sys`; "" in production */
+    struct domus_system *system; /* system whose memory is measured */
+    /* directory that is put before `/proc` and `/sys`; "" in production */
     const char *root;
-    _Atomic uint64_t next_ns; /* when the next look is due; UINT64_MAX: never */
-    /* 1 while a thread takes a look; only that thread writes the fields below */
+    _Atomic uint64_t next_ns; /* time at which the next look at memory is due; UINT64_MAX: never */
+    /* 1 while a thread takes a look at memory; only that thread writes the fields below */
     _Atomic uint32_t looking;
-    domi_footprint footprint; /* reads used bytes and limits */
-    uint64_t way;             /* bytes to the next mark at the last measurement */
-    uint64_t looked_ns;       /* time of the last look by domi_pressure_look() */
-    uint64_t looked_used;     /* bytes in use at the look of `looked_ns` */
-    uint64_t shed_seen;       /* `shared.shed` at the newest look that found a new value there */
-    uint64_t shed_seen_ns;    /* time of the look that set `shed_seen` */
-    uint64_t heap_trim_ns;    /* the heap is not trimmed before this time */
-    uint64_t heap_last_ns;    /* the heap is not trimmed from this time on */
-    /* the figures of the last look in bytes, for reports */
+    domi_footprint footprint; /* reads how many bytes are used and what the limits are */
+    /* bytes from the memory in use to the next mark, at the last measurement */
+    uint64_t way;
+    uint64_t looked_ns;   /* time of the last look that domi_pressure_look() took */
+    uint64_t looked_used; /* bytes in use at the look at the time `looked_ns` */
+    /* number of shed channels (`shared.shed`) at the newest look that found it changed */
+    uint64_t shed_seen;
+    uint64_t shed_seen_ns; /* time of the look that has set `shed_seen` */
+    uint64_t heap_trim_ns; /* time before which the heap is not trimmed again */
+    uint64_t heap_last_ns; /* time from which on the heap is not trimmed any more */
+    /* figures of the last look at memory in bytes, for reports */
     domi_counter used, limit, own, foreign, budget, last_budget;
     /* bytes that each thread may keep for its peers: bytes to be sent, and copied-out pieces that
-     * wait for their actor. The thread that takes a look writes this. */
+     * wait for their actor. The thread that takes a look at memory writes this. */
     domi_counter queue_max;
-    _Atomic uint32_t counts_sockets; /* the kernel's socket buffers are a part of the used memory */
-    domi_io_shared shared;           /* figures that the threads' io shares */
-    /* how often memory became high, critical, and full; how often it was measured */
+    /* not 0: the kernel's socket buffers are a part of the used memory */
+    _Atomic uint32_t counts_sockets;
+    domi_io_shared shared; /* figures of memory that the io of all threads shares */
+    /* how often memory became high, critical and full, and how often it was measured */
     domi_counter highs, criticals, fulls, looks;
-    /* pressure_report.c alone uses the fields from here on, except where a field says otherwise:
-     * they hold what has been logged. */
-    _Atomic uint32_t woken_for;     /* the value of `changes` for which watchers were last woken */
-    _Atomic uint32_t said;          /* the state of memory that was logged last (enum trouble) */
-    _Atomic uint32_t is_shedding;   /* not 0: channels are being reset */
-    _Atomic uint32_t said_shedding; /* not 0: the line about channels being reset was logged */
-    uint64_t shed_said;             /* shared.shed when the end of the resets was last logged */
-    uint64_t shed_bytes_said;       /* `shared.shed_bytes` at the time of `shed_said` */
-    /* sends of foreign threads that were refused before they took the lock of the outside */
+    /* The fields from this one on hold what has been logged. Only pressure_report.c uses them,
+     * except where a field says otherwise. */
+
+    /* value of `changes` for which actors that watch memory were last woken */
+    _Atomic uint32_t woken_for;
+    _Atomic uint32_t said;          /* state of memory that was logged last (enum trouble) */
+    _Atomic uint32_t is_shedding;   /* not 0: channels are being reset because memory is short */
+    _Atomic uint32_t said_shedding; /* not 0: the log says that channels are being reset */
+    /* number of shed channels (`shared.shed`) when the end of the resets was last logged */
+    uint64_t shed_said;
+    /* number of shed bytes (`shared.shed_bytes`) when the end of the resets was last logged */
+    uint64_t shed_bytes_said;
+    /* number of sends that were refused to foreign threads before they took the lock of the
+     * outside */
     _Atomic uint64_t outside_refused;
-    _Atomic uint64_t outside_trim_ns; /* when the outside's slabs are trimmed next (trim.c) */
+    /* time at which the outside's slabs are trimmed next (trim.c) */
+    _Atomic uint64_t outside_trim_ns;
 } domi_pressure;
 
 #endif

@@ -14,23 +14,23 @@
 #include <pthread.h>
 
 typedef struct domi_live {
-    /* Held for some microseconds by a change of the configuration, and while the whole
-     * configuration is copied; taken inside the outside's mutex. While it is held, no other lock is
-     * taken but the spinlock of the peers. */
+    /* Locked for some microseconds by a change of the configuration, and while the whole
+     * configuration is copied; taken inside the outside's mutex. While it is locked, no other lock
+     * is taken but the spinlock of the peers. */
     pthread_mutex_t mutex;
-    /* the configuration that holds now; fields of live keys are written atomically, and under
+    /* configuration that holds now; fields of live keys are written atomically, and under
      * `mutex` */
     domus_config config;
-    /* the configured scheduler.idle.spin in ns, before `auto` was replaced by a value */
+    /* value that the configuration has for scheduler.idle.spin in ns, before `auto` was replaced */
     uint64_t spin_given_ns;
-    /* the options of the channels of each listener, under `mutex` */
+    /* options of the channels of each listener that hold now, under `mutex` */
     domus_channel_options channels[DOMUS_LISTENERS_MAX];
-    /* memory for the listeners of a changed configuration, under `mutex` */
+    /* memory for the listeners of a configuration to which the system is changed, under `mutex` */
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
 } domi_live;
 
-/* Returns the present value of a field of a live key. Relaxed: the value is complete by itself. Any
- * thread may call this. */
+/* Returns the value that a field of a live key has now. Relaxed: the value is complete by itself.
+ * Any thread may call this. */
 #define DOMI_LIVE(system, field) __atomic_load_n(&(system)->live.config.field, __ATOMIC_RELAXED)
 
 #endif

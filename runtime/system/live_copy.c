@@ -1,5 +1,4 @@
-/* This file copies the configuration that holds now to managers and others; live.h says what it
- * is. */
+/* This file copies the configuration that holds now (live.h) to managers and others. */
 #include "runtime/system/live_copy.h"
 
 #include "house/dispatch/manage.h"

@@ -1,6 +1,6 @@
-/* This file writes log lines, and bounds their number.
+/* This file writes log lines, and limits how many each thread writes in a second.
  *
- * The bound of a thread is one word: its upper half holds a second, its lower half how many lines
+ * The limit of a thread is one word: its upper half holds a second, its lower half how many lines
  * were wanted in that second. So one compare-exchange is enough, and no thread waits. */
 #include "runtime/system/logs.h"
 
@@ -17,13 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SECOND_NS UINT64_C(1000000000) /* nanoseconds of a second */
+#define SECOND_NS UINT64_C(1000000000) /* nanoseconds in a second */
 
-/* True if one more line may be written in this second. Then `ret_dropped` gets how many lines were
- * dropped since the last line that was written. */
+/* True if the thread may write one more log line in this second. Then `ret_dropped` gets how many
+ * lines were dropped since the last one that was written. */
 static bool may_log_line(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
 {
-    /* Relaxed: the word is complete by itself and guards no other data. */
+    /* Relaxed: the word is complete by itself, and no other data depends on it. */
     uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
     uint64_t next;
 
@@ -63,8 +63,8 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     va_start(arguments, format);
     (void)vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
-    /* Names, paths and symbols come from programs and files. They are escaped, so that each call
-     * writes one line and no text moves a terminal's cursor. */
+    /* The text may hold names, paths and symbols from programs and files. It is escaped, so that
+     * each call writes one line and no text moves a terminal's cursor. */
     (void)domus_text_escape(raw, strlen(raw), text, sizeof text);
     system->hooks.log(system->hooks.log_context, level, thread, text);
 }
@@ -82,7 +82,7 @@ int domus_system_set_log_level(domus_system *system, domus_log_level level)
 {
     if ((unsigned)level > DOMUS_LOG_INFO)
         return -EINVAL;
-    /* Relaxed: the level guards no other data. */
+    /* Relaxed: the level is complete by itself, and no other data depends on it. */
     atomic_store_explicit(&system->log_level, level, memory_order_relaxed);
     return 0;
 }
@@ -95,18 +95,18 @@ domus_log_level domus_system_log_level(const domus_system *system)
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-static uint32_t get_log_thread(const domi_manager *manager)
+static uint32_t index_of_thread_for_log(const domi_manager *manager)
 {
     const domus_system *system = manager->system;
 
     return manager->index < system->count ? manager->index : DOMUS_LOG_OUTSIDE;
 }
 
-#define WHOM_SIZE 64 /* bytes of an actor's address as text */
+#define WHOM_SIZE 64 /* size in bytes of an actor's address as text */
 
-/* Print the address of an actor into `whom`, and return `whom`. */
-static const char *print_actor_address(const domus_system *system, const domi_house *house,
-                                       char *whom)
+/* Print the address of an actor into `whom`, which is returned. */
+static const char *write_address_of_actor(const domus_system *system, const domi_house *house,
+                                          char *whom)
 {
     domi_text text = {.at = whom, .size = WHOM_SIZE};
 
@@ -114,29 +114,29 @@ static const char *print_actor_address(const domus_system *system, const domi_ho
     return whom;
 }
 
-/* Log that an actor has its most conversations. This happens again and again, so a thread logs when
- * such a time begins and when it is over. A detached actor has no io, whose timer would log the
- * end. */
-static void log_most_conversations(domi_manager *manager, const domi_house *house)
+/* Log that an actor has as many conversations as it may. That happens again and again, so a thread
+ * logs only when such a time begins and when it is over. For a detached actor each one is logged,
+ * because it has no io, whose timer would log the end. */
+static void log_that_conversations_are_at_most(domi_manager *manager, const domi_house *house)
 {
     domus_system *system = manager->system;
     char whom[WHOM_SIZE];
 
     if (manager->io != NULL && !domi_spell_record_conversations(manager->io))
         return;
-    domi_log_line(system, DOMUS_LOG_WARNING, get_log_thread(manager),
+    domi_log_line(system, DOMUS_LOG_WARNING, index_of_thread_for_log(manager),
                   "actor %s %s has %" PRIu32 " conversations, the most that "
                   "scheduler.conversationsMax allows: its asks and notices wait",
-                  domi_behaviour_name(house->behaviour), print_actor_address(system, house, whom),
-                  domi_house_count_parked(house));
+                  domi_behaviour_name(house->behaviour),
+                  write_address_of_actor(system, house, whom), domi_house_count_parked(house));
 }
 
 void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
                         int error)
 {
     static const struct {
-        domus_log_level level; /* level of the log line */
-        const char *text;      /* start of the log line */
+        domus_log_level level; /* level of the log line for this happening */
+        const char *text;      /* start of the log line for this happening */
     } said[] = {
         [DOMI_HAS_FAILED] = {DOMUS_LOG_WARNING, "has failed"},
         [DOMI_IS_RESTARTED] = {DOMUS_LOG_WARNING, "is restarted"},
@@ -147,30 +147,32 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
     if (system->hooks.log == NULL)
         return;
     if (what == DOMI_IS_FULL) {
-        log_most_conversations(manager, house);
+        log_that_conversations_are_at_most(manager, house);
         return;
     }
     const char *where = (house->marks & DOMI_MARK_UNMOUNTED) != 0 ? ", and it was not mounted" : "";
     char whom[WHOM_SIZE];
 
-    domi_log_line(system, said[what].level, get_log_thread(manager), "actor %s %s %s: %s (%d)%s",
-                  domi_behaviour_name(house->behaviour), print_actor_address(system, house, whom),
-                  said[what].text, domus_error_name(error), error, where);
+    domi_log_line(system, said[what].level, index_of_thread_for_log(manager),
+                  "actor %s %s %s: %s (%d)%s", domi_behaviour_name(house->behaviour),
+                  write_address_of_actor(system, house, whom), said[what].text,
+                  domus_error_name(error), error, where);
 }
 
-/* Remember a mistake that is about to be logged. Returns false if it was logged before, or if too
- * many mistakes were. */
+/* Remember a mistake that is about to be logged. Returns false if the same mistake was logged
+ * before, or if too many mistakes were. */
 static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviour,
                            const domus_type *type, domi_mistake what)
 {
-    /* A behaviour and a type are hashed to one number. If two mistakes have the same number, one of
-     * them is not logged. */
+    /* A mistake's behaviour and type are hashed to one number. If two mistakes have the same
+     * number, one of them is not logged. */
     uint64_t number = ((uintptr_t)behaviour * UINT64_C(0x9e3779b97f4a7c15) ^
                        (uintptr_t)type * UINT64_C(0xc2b2ae3d27d4eb4f)) +
                       (uint64_t)what + 1;
 
     for (uint32_t i = 0; i < DOMI_MISTAKES_TOLD; i++) {
-        /* Relaxed, all: the number is complete by itself and guards no other data. */
+        /* Relaxed, all of them: the number is complete by itself, and no other data depends on
+         * it. */
         uint64_t told = atomic_load_explicit(&system->mistakes_told[i], memory_order_relaxed);
 
         if (told == 0 &&
@@ -183,7 +185,7 @@ static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviou
     return false;
 }
 
-/* True if a behaviour has a row for another type with the name of `type`. */
+/* True if a behaviour has a row for another type that has the same name as `type`. */
 static bool has_type_of_same_name(const domus_behaviour *behaviour, const domus_type *type)
 {
     if (type->name == NULL)
@@ -197,11 +199,12 @@ static bool has_type_of_same_name(const domus_behaviour *behaviour, const domus_
     return false;
 }
 
-#define DID_SIZE 256 /* bytes for the text that describes a mistake */
+#define DID_SIZE 256 /* size in bytes of the text that describes a mistake */
 
-/* Print the text that describes a mistake with a message of `type`. */
-static void print_mistake(char did[DID_SIZE], domi_mistake what, const domus_behaviour *behaviour,
-                          const domus_type *type, int result)
+/* Write the text that describes a mistake of a user's function with a message of `type`. */
+static void describe_mistake_of_user(char did[DID_SIZE], domi_mistake what,
+                                     const domus_behaviour *behaviour, const domus_type *type,
+                                     int result)
 {
     const char *name = domi_type_name(type);
 
@@ -257,13 +260,13 @@ void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mista
 
     if (system->hooks.log == NULL || !is_new_mistake(system, behaviour, type, what))
         return;
-    print_mistake(did, what, behaviour, type, result);
-    domi_log_line(system, DOMUS_LOG_WARNING, get_log_thread(manager),
+    describe_mistake_of_user(did, what, behaviour, type, result);
+    domi_log_line(system, DOMUS_LOG_WARNING, index_of_thread_for_log(manager),
                   "actor %s %s: %s (this is told once)", domi_behaviour_name(behaviour),
-                  print_actor_address(system, house, whom), did);
+                  write_address_of_actor(system, house, whom), did);
 }
 
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text)
 {
-    domi_log_line(manager->system, level, get_log_thread(manager), "%s", text);
+    domi_log_line(manager->system, level, index_of_thread_for_log(manager), "%s", text);
 }

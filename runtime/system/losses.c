@@ -1,4 +1,4 @@
-/* This file counts, notes and logs losses; losses.h says what losses are. */
+/* This file counts, records and logs the losses of a system; losses.h says what losses are. */
 #include "runtime/system/losses.h"
 
 #include "house/conversation/stack.h"
@@ -38,10 +38,10 @@ void domi_system_handle_ring_failure(domus_system *system, uint32_t thread, int 
 
 /* --- actors that are left -------------------------------------------------------------------- */
 
-static void append_to_losses(domus_system *system, const char *format, ...)
+static void append_text_to_losses(domus_system *system, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void append_to_losses(domus_system *system, const char *format, ...)
+static void append_text_to_losses(domus_system *system, const char *format, ...)
 {
     size_t used = strlen(system->left);
     va_list arguments;
@@ -52,22 +52,24 @@ static void append_to_losses(domus_system *system, const char *format, ...)
 }
 
 typedef struct leftover {
-    domus_system *system;        /* the system that stops */
-    const domi_manager *manager; /* the manager whose actors are looked at */
+    domus_system *system;        /* system that stops and records the losses */
+    const domi_manager *manager; /* manager whose actors are looked at for losses */
 } leftover;
 
-/* Add to the losses the pool or the thread whose manager is `manager`. */
-static void append_place(domus_system *system, const domi_manager *manager)
+/* Append to the text of losses where an actor is: the name of the pool, or the number of the
+ * thread, whose manager is `manager`. */
+static void append_place_of_actor_to_losses(domus_system *system, const domi_manager *manager)
 {
     if (manager->pooled != NULL)
-        append_to_losses(system, "pool %.63s", manager->pooled->name);
+        append_text_to_losses(system, "pool %.63s", manager->pooled->name);
     else
-        append_to_losses(system, "thread %u", manager->index);
+        append_text_to_losses(system, "thread %u", manager->index);
 }
 
-#define LEFT_LINES_MAX 16u /* lines about actors that did not stop; others are only counted */
+/* most lines about actors that did not stop; further actors are only counted */
+#define LEFT_LINES_MAX 16u
 
-static void record_left_actor(void *house_, void *context)
+static void record_actor_that_is_left(void *house_, void *context)
 {
     const domi_house *house = house_;
     leftover *left = context;
@@ -76,8 +78,8 @@ static void record_left_actor(void *house_, void *context)
         left->system->left_count++ >= LEFT_LINES_MAX)
         return;
     uint32_t children = domi_house_count_children(house);
-    append_place(left->system, left->manager);
-    append_to_losses(
+    append_place_of_actor_to_losses(left->system, left->manager);
+    append_text_to_losses(
         left->system, ": %s (%s): %u conversations, %u children%s\n",
         domi_behaviour_name(house->behaviour), domi_state_name(house->state),
         domi_house_count_parked(house), children,
@@ -91,7 +93,7 @@ void domi_system_record_left_actors(domus_system *system, domi_manager *manager)
     if (domi_counter_read(&manager->births.houses) == 0)
         return;
     pthread_mutex_lock(&system->mutex);
-    domi_slots_walk(manager, record_left_actor, &left);
+    domi_slots_walk(manager, record_actor_that_is_left, &left);
     pthread_mutex_unlock(&system->mutex);
 }
 
@@ -102,8 +104,9 @@ void domi_system_record_running_actor(domus_system *system, const domi_manager *
     if (running == NULL)
         return;
     system->left_count++;
-    append_place(system, manager);
-    append_to_losses(system, ": a handler of %s has not returned\n", domi_behaviour_name(running));
+    append_place_of_actor_to_losses(system, manager);
+    append_text_to_losses(system, ": a handler of %s has not returned\n",
+                          domi_behaviour_name(running));
 }
 
 const char *domus_system_left(const domus_system *system)
@@ -162,8 +165,8 @@ uint64_t domi_system_count_outbound(const domus_system *system)
     return sum;
 }
 
-/* Only the thread itself, which a handler holds up, could read its channels. So the channels are
- * counted, but not the bytes that they owe. */
+/* The connections of a thread that a handler holds up are counted, but not the bytes that they owe:
+ * only the thread itself could read its channels. */
 void domi_system_log_held_connections(domus_system *system)
 {
     uint64_t held = domi_system_connections(system);
@@ -175,8 +178,8 @@ void domi_system_log_held_connections(domus_system *system)
                       held);
 }
 
-/* A stop that timed out has logged the channels cut until then, so each call logs only those cut
- * since the last call. */
+/* Each call logs only the channels that were cut since the last call, because a stop that timed out
+ * has already logged the earlier ones. */
 int domi_system_log_cut(domus_system *system)
 {
     domi_cut cut = domi_system_count_cut(system);

@@ -5,20 +5,21 @@
 
 #include "runtime/system/system.h"
 
-/* Handle the final failure of the ring of `thread`: log it, tell the program (domus_hooks.failed),
- * and let the program stop the system. The hook is called for the first failure only. Called by the
- * thread itself. */
+/* Handle that the ring of `thread` has failed for good: log it, tell the program
+ * (domus_hooks.failed), and let the program stop the system. The hook is called for the first
+ * failure only. Called by the thread itself. */
 void domi_system_handle_ring_failure(domus_system *system, uint32_t thread, int error);
 
-/* Note the actors that are left on a thread whose loop has ended, before these actors are ended.
- * Called by the owner of `manager`. */
+/* Record which actors are left on a thread whose loop has ended, before they are ended. Called by
+ * the owner of `manager`. */
 void domi_system_record_left_actors(domus_system *system, domi_manager *manager);
 
-/* Note the actor whose handler runs on a thread that has not left its loop, if a handler runs.
- * Called under the system's mutex. */
+/* Record the actor whose handler runs on a thread that has not left its loop, if a handler runs
+ * there. Called under the system's mutex. */
 void domi_system_record_running_actor(domus_system *system, const domi_manager *manager);
 
-/* Log each noted line that was not logged yet. Called by the thread that stops the system. */
+/* Log each recorded line about an actor that did not stop in time, unless it was logged already.
+ * Called by the thread that stops the system. */
 void domi_system_log_left(domus_system *system);
 
 /* Returns how many channels and connections the library has ended until now while they owed bytes
@@ -31,12 +32,12 @@ domi_cut domi_system_count_cut(const domus_system *system);
  * this. */
 uint64_t domi_system_connections(const domus_system *system);
 
-/* Returns how many open connections this side has connected, on all threads. Any thread may call
- * this. */
+/* Returns how many open connections of all threads this system itself has made, which it did not
+ * accept. Any thread may call this. */
 uint64_t domi_system_count_outbound(const domus_system *system);
 
-/* Log the connections of threads whose handlers have not returned. Called by the thread that stops
- * the system. */
+/* Log how many connections the threads have whose handlers have not returned. Called by the thread
+ * that stops the system. */
 void domi_system_log_held_connections(domus_system *system);
 
 /* Log the channels that were cut since the last call. Returns how many channels were cut since the

@@ -1,4 +1,4 @@
-/* This file fills the options of a manager with the tables of its system. */
+/* This file fills the options from which a manager is made, with the tables of its system. */
 #include "runtime/system/manager_options.h"
 
 domi_manager_options domi_system_manager_options(domus_system *system, uint32_t index,

@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* A folder that this process may not read is not missing, nor is an empty one: a chroot may have a
- * /sys without a cgroup mounted in it, and then the program is mostly in no cgroup of its own. */
+/* True if a folder (/proc, /sys) does not exist. One that this process may not read is not missing,
+ * nor is an empty one: a chroot may have a /sys without a cgroup mounted in it, and then the
+ * program is mostly in no cgroup of its own. */
 static bool is_folder_missing(const char *path)
 {
     return access(path, F_OK) != 0 && errno == ENOENT;

@@ -1,8 +1,8 @@
-/* In this file the monitor looks and sleeps. It falls asleep in the steps of base/park.h: it
- * exchanges its word, looks at everything again, and sleeps; the kernel compares the word once more
- * before the sleep. But the word has other values than a park word: nothing is put for the monitor,
- * its word tells it to end, and it also sleeps for a time while the word is AWAKE, so that no
- * thread pays for waking it then. */
+/* The monitor's looks and its sleep. It falls asleep in the steps of base/park.h: it exchanges its
+ * word, looks at everything again, and sleeps; the kernel compares the word once more before the
+ * sleep. But the word has other values than a park word: nothing is put for the monitor, its word
+ * tells it to end, and it also sleeps for a time while the word is AWAKE, so that no thread pays
+ * for waking it then. */
 #include "runtime/system/monitor.h"
 
 #include "runtime/os/futex.h"
@@ -11,13 +11,15 @@
 #include "runtime/system/run_time.h"
 #include "runtime/system/stall.h"
 
-/* Look at everything that is watched. Returns the nanoseconds until the next look. */
-static uint64_t run_all_checks(domus_system *system)
+/* Let the monitor take a look at all that it watches. Returns the nanoseconds until its next
+ * look. */
+static uint64_t take_all_looks_of_monitor(domus_system *system)
 {
     uint64_t next_ns = DOMI_LIVE(system, memory.interval_ns);
 
     domi_counter_add(&system->monitor.looks, 1);
-    /* Threads look at memory between their runs, too, but one run may be long. */
+    /* Threads look at memory between their runs, too, but the monitor does so as well, because one
+     * run may be long. */
     domi_pressure_look_if_due(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
     uint64_t stalls_ns = domi_stalls_look(system);
     if (stalls_ns < next_ns)
@@ -33,7 +35,7 @@ static uint64_t run_all_checks(domus_system *system)
     return next_ns;
 }
 
-/* True if this system needs a monitor. */
+/* True if this system needs a monitor, because something is watched or measured. */
 static bool is_monitor_needed(const domus_system *system)
 {
     return system->simulator == NULL &&
@@ -41,20 +43,21 @@ static bool is_monitor_needed(const domus_system *system)
             system->config.profile.level != DOMUS_PROFILE_OFF);
 }
 
-static bool is_anyone_awake(const domus_system *system)
+static bool is_any_thread_awake(const domus_system *system)
 {
     if (system->monitor.pools != NULL && system->monitor.pools->is_awake(system))
         return true;
     for (uint32_t i = 0; i < system->count; i++) {
         _Atomic uint32_t *park = (_Atomic uint32_t *)(uintptr_t)&system->threads[i].manager.park;
-        /* seq_cst: pairs with domi_monitor_wake_if_resting(). */
+        /* seq_cst: pairs with domi_monitor_wake_if_resting(), so either this sees that the thread
+         * is awake, or the thread sees that the monitor is asleep. */
         if (!domi_park_is_at_rest(atomic_load_explicit(park, memory_order_seq_cst)))
             return true;
     }
     return false;
 }
 
-/* Returns the runs and spawns of all threads so far. */
+/* Returns how many runs and spawns all threads have done so far. */
 static uint64_t sum_runs_and_spawns(const domus_system *system)
 {
     uint64_t sum = 0;
@@ -66,15 +69,15 @@ static uint64_t sum_runs_and_spawns(const domus_system *system)
     return sum;
 }
 
-/* Returns whether a thread is at work, or was until a moment ago; threads that wake and fall asleep
- * often count as at work. */
-static bool check_recent_work(domus_system *system)
+/* Returns whether any thread is at work, or was until a moment ago; threads that wake and fall
+ * asleep often also count as at work. */
+static bool was_any_thread_at_work_recently(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint64_t now_ns = domi_clock_now(&system->clock);
     uint64_t done = sum_runs_and_spawns(system);
 
-    if (done != monitor->works || is_anyone_awake(system) || domi_stalls_is_any_open(system))
+    if (done != monitor->works || is_any_thread_awake(system) || domi_stalls_is_any_open(system))
         monitor->lively_ns = now_ns;
     monitor->works = done;
     return now_ns - monitor->lively_ns < DOMI_MONITOR_LINGER_NS;
@@ -89,9 +92,9 @@ void domi_monitor_rest(domus_system *system)
      * domi_monitor_wake_if_resting(). */
     if (!atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_ASLEEP,
                                                  memory_order_seq_cst, memory_order_relaxed))
-        return; /* the word is ENDING */
-    if (is_anyone_awake(system)) {
-        /* a compare-exchange, because another thread may have changed the word already */
+        return; /* the word of the monitor is ENDING */
+    if (is_any_thread_awake(system)) {
+        /* a compare-exchange, because another thread may have changed the monitor's word already */
         expected = DOMI_MONITOR_ASLEEP;
         (void)atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_AWAKE,
                                                       memory_order_relaxed, memory_order_relaxed);
@@ -103,7 +106,7 @@ void domi_monitor_rest(domus_system *system)
     domi_run_time_forget(system);
 }
 
-static void *run_monitor(void *system_)
+static void *run_monitor_thread(void *system_)
 {
     domus_system *system = system_;
     domi_monitor *monitor = &system->monitor;
@@ -115,9 +118,9 @@ static void *run_monitor(void *system_)
     domi_random_init(&monitor->chance, monitor->lively_ns);
     domi_stalls_forget(system);
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
-        const struct timespec next = domi_clock_deadline_after(run_all_checks(system));
+        const struct timespec next = domi_clock_deadline_after(take_all_looks_of_monitor(system));
 
-        if (check_recent_work(system))
+        if (was_any_thread_at_work_recently(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
         else
             domi_monitor_rest(system);
@@ -129,8 +132,8 @@ void domi_monitor_wake(domi_monitor *monitor)
 {
     uint32_t asleep = DOMI_MONITOR_ASLEEP;
 
-    /* Relaxed: no data is handed over. Only the thread that changes the word makes
-     * the system call. */
+    /* Relaxed: no data is handed over with the word. Only the thread that changes it makes the
+     * system call. */
     if (atomic_compare_exchange_strong_explicit(&monitor->word, &asleep, DOMI_MONITOR_AWAKE,
                                                 memory_order_relaxed, memory_order_relaxed))
         domi_futex_wake(&monitor->word);
@@ -143,7 +146,7 @@ int domi_monitor_start(domus_system *system)
     if (!is_monitor_needed(system))
         return 0;
     atomic_store_explicit(&monitor->word, DOMI_MONITOR_AWAKE, memory_order_relaxed);
-    int result = domi_unpinned_start(&monitor->pthread, run_monitor, system, "domus-monitor",
+    int result = domi_unpinned_start(&monitor->pthread, run_monitor_thread, system, "domus-monitor",
                                      &system->all_cpus);
     monitor->started = result == 0;
     return result;

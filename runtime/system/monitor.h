@@ -3,8 +3,9 @@
  *
  * It looks now and then while a thread of the loop is awake, and for some time after that. Then it
  * sleeps without a time-out, so an idle system costs nothing. A thread that is about to run an
- * actor wakes it; this costs one load if the monitor is awake. The function run_all_checks() in
- * monitor.c calls all watches. A simulated system has no monitor, and its word is never ASLEEP. */
+ * actor wakes it; this costs one load if the monitor is awake. The function
+ * take_all_looks_of_monitor() in monitor.c calls all watches. A simulated system has no monitor,
+ * and its word is never ASLEEP. */
 #ifndef DOMI_RUNTIME_SYSTEM_MONITOR_H
 #define DOMI_RUNTIME_SYSTEM_MONITOR_H
 
@@ -15,9 +16,9 @@
  * and wakes often need not wake the monitor each time. */
 #define DOMI_MONITOR_LINGER_NS UINT64_C(100000000)
 
-/* Start the monitor once the threads run, or stop it before they are joined. If there is nothing to
- * watch, the start makes no thread. The start returns 0 or a negative errno. A monitor that was not
- * started may be stopped. */
+/* Start the monitor's thread once the threads run; domi_monitor_stop() ends it before they are
+ * joined. If there is nothing to watch, no thread is made. The start returns 0 or a negative errno.
+ * A monitor that was not started may be stopped. */
 int domi_monitor_start(domus_system *system);
 void domi_monitor_stop(domus_system *system);
 
@@ -28,12 +29,13 @@ void domi_monitor_wake(domi_monitor *monitor);
  * check the second look. */
 void domi_monitor_rest(domus_system *system);
 
-/* A thread of the loop calls this when it has left its park and is about to run an actor. */
+/* Wake the monitor if it sleeps. A thread of the loop calls this when it has left its park and is
+ * about to run an actor. */
 static inline void domi_monitor_wake_if_resting(domi_monitor *monitor)
 {
-    /* seq_cst, after the exchange of the park word to RUNNING. It pairs with the monitor's
-     * exchange to ASLEEP and its look at all park words after that (monitor.c): one of the two
-     * sees the other. */
+    /* seq_cst, after the thread has exchanged its park word to RUNNING. It pairs with the monitor's
+     * exchange to ASLEEP and its look at all park words after that (monitor.c): one of the two sees
+     * the other. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&monitor->word, memory_order_seq_cst) ==
                       DOMI_MONITOR_ASLEEP))
         domi_monitor_wake(monitor);

@@ -15,7 +15,7 @@
 
 #define DOMI_ORDERS_CHANGES UINT32_C(0x00ffffff)
 
-/* Returns the least word of orders with `step` in it. */
+/* Returns the least word of orders that has the step `step` of a stop in it. */
 static inline uint32_t domi_orders_of(domi_stop_step step)
 {
     return (uint32_t)step << 24;
@@ -26,14 +26,14 @@ static inline domi_stop_step domi_orders_step(uint32_t orders)
     return (domi_stop_step)(orders >> 24);
 }
 
-/* Returns the word of orders with its step replaced. */
+/* Returns the word of orders with its step of a stop replaced. */
 static inline uint32_t domi_orders_with_step(uint32_t orders, domi_stop_step step)
 {
     return domi_orders_of(step) | (orders & DOMI_ORDERS_CHANGES);
 }
 
-/* Returns the word of orders with one more change. No change has the number 0, because a thread
- * that begins has followed 0. */
+/* Returns the word of orders with one more change of the configuration counted. No change has the
+ * number 0, because a thread that begins has followed 0. */
 static inline uint32_t domi_orders_with_change(uint32_t orders)
 {
     uint32_t changes = (orders + 1) & DOMI_ORDERS_CHANGES;
@@ -41,7 +41,8 @@ static inline uint32_t domi_orders_with_change(uint32_t orders)
     return (orders & ~DOMI_ORDERS_CHANGES) | (changes != 0 ? changes : 1);
 }
 
-/* Returns whether two words of orders count different changes of the configuration. */
+/* Returns whether two words of orders differ in how many changes of the configuration they
+ * count. */
 static inline bool domi_orders_differ_in_change(uint32_t followed, uint32_t wanted)
 {
     return ((followed ^ wanted) & DOMI_ORDERS_CHANGES) != 0;

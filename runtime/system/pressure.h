@@ -16,26 +16,28 @@ struct domus_system;
 
 void domi_pressure_init(struct domus_system *system);
 
-/* Find the limits of memory; called before the threads start. A simulated system has none. A test
- * may set `root` before this call. */
+/* Find the limits of memory, and begin to measure it; called before the threads start. A simulated
+ * system has no limits. A test may set `root` before this call. */
 void domi_pressure_begin(struct domus_system *system);
 
-/* Let memory count as normal from now on; called after the threads have ended. */
+/* Let memory count as normal from now on, because it is not measured any more; called after the
+ * threads have ended. */
 void domi_pressure_end(struct domus_system *system);
 
-/* Returns how a thread's io has to behave at the present levels. */
+/* Returns how the io of a thread has to behave at the present levels of memory. */
 domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure);
 
-/* Read the levels and their figures. Returns the number of the change that set them. This function
- * is domi_runtime_hooks.read_memory. */
+/* Read the levels of memory and their figures. Returns the number of the change that has set them.
+ * It is called as domi_runtime_hooks.read_memory. */
 uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change);
 
-/* Measure, set the levels, and give back what the heap has free if memory is short. Any thread that
- * holds no lock may call it; it returns at once if another thread takes a look. */
+/* Take a look: measure memory, set the levels, and give back what the heap has free if memory is
+ * short. Any thread that holds no lock may call it; it returns at once if another thread takes a
+ * look. */
 void domi_pressure_look(struct domus_system *system);
 
-/* A thread that is awake calls this once a tick: take a look if one is due, wake
- * watchers, report. */
+/* Take a look at memory if one is due, and if the levels have changed, wake watchers and report it.
+ * A thread that is awake calls this once a tick. */
 void domi_pressure_look_if_due(struct domus_system *system, uint32_t thread, uint64_t now_ns);
 
 #endif

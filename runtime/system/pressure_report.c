@@ -1,4 +1,5 @@
-/* This file decides which shortage of memory is logged, and that each one is logged once. */
+/* This file decides which shortage of memory is logged, and sees to it that each one is logged
+ * once. */
 #include "runtime/system/logs.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 /* The states of memory that are logged, from the best to the worst. */
 enum trouble {
     NONE,
-    FOREIGN, /* memory is short, but not because of what the library holds */
+    FOREIGN, /* memory is short, but not because of what the library itself holds */
     HIGH,
     CRITICAL,
     FULL,
@@ -20,9 +21,10 @@ static const char *const said[] = {
     [FULL] = "is almost used up: nothing is accepted, and allocations fail",
 };
 
-/* At the mark `full` allocations fail and succeed by turns. So FULL is over only when the level
- * critical, which lies below it, is over, too. */
-static enum trouble get_next_trouble(domi_pressure *pressure, uint32_t before)
+/* Returns the state of memory that is to be logged next. At the mark `full` allocations fail and
+ * succeed by turns, so FULL is over only when the level critical, which lies below it, is over,
+ * too. */
+static enum trouble get_next_state_to_log(domi_pressure *pressure, uint32_t before)
 {
     uint32_t level = atomic_load_explicit(&pressure->level, memory_order_relaxed);
     uint32_t own_level = atomic_load_explicit(&pressure->own_level, memory_order_relaxed);
@@ -35,12 +37,12 @@ static enum trouble get_next_trouble(domi_pressure *pressure, uint32_t before)
     return level != DOMUS_MEMORY_NORMAL ? FOREIGN : NONE;
 }
 
-static uint64_t read_in_kib(const domi_counter *counter)
+static uint64_t read_counter_in_kib(const domi_counter *counter)
 {
     return domi_counter_read(counter) / 1024;
 }
 
-/* nanoseconds; resets are over when no channel was reset for this time */
+/* nanoseconds without a reset of a channel after which the resets for memory are over */
 #define SHED_OVER_NS UINT64_C(1000000000)
 
 void domi_pressure_record_shed(domi_pressure *pressure, uint64_t now_ns)
@@ -58,14 +60,14 @@ void domi_pressure_record_shed(domi_pressure *pressure, uint64_t now_ns)
     }
 }
 
-static void report_shed(domus_system *system, uint32_t thread)
+static void report_resets_for_memory(domus_system *system, uint32_t thread)
 {
     domi_pressure *pressure = &system->pressure;
     uint32_t now = atomic_load_explicit(&pressure->is_shedding, memory_order_relaxed);
 
     if (atomic_load_explicit(&pressure->said_shedding, memory_order_relaxed) == now)
         return;
-    /* acq_rel: the thread that logs the end of a shortage reads the figures of the thread that
+    /* acq_rel: the thread that logs the end of the resets reads the figures of the thread that
      * logged the last end */
     if (atomic_exchange_explicit(&pressure->said_shedding, now, memory_order_acq_rel) == now)
         return;
@@ -89,16 +91,18 @@ void domi_pressure_report(domus_system *system, uint32_t thread)
 {
     domi_pressure *pressure = &system->pressure;
     uint32_t before = atomic_load_explicit(&pressure->said, memory_order_relaxed);
-    enum trouble now = get_next_trouble(pressure, before);
+    enum trouble now = get_next_state_to_log(pressure, before);
 
-    report_shed(system, thread);
-    /* Relaxed: if two threads find the state changed, only the one that exchanges it logs it. */
+    report_resets_for_memory(system, thread);
+    /* Relaxed: if two threads find the state of memory changed, only the one that exchanges it logs
+     * that. */
     if (before == now ||
         atomic_exchange_explicit(&pressure->said, now, memory_order_relaxed) == now)
         return;
     domi_log_line(system, now == NONE ? DOMUS_LOG_INFO : DOMUS_LOG_WARNING, thread,
                   "memory %s (%" PRIu64 " of %" PRIu64 " KiB; domus holds %" PRIu64
                   ", its budget is %" PRIu64 ")",
-                  said[now], read_in_kib(&pressure->used), read_in_kib(&pressure->limit),
-                  read_in_kib(&pressure->own), read_in_kib(&pressure->budget));
+                  said[now], read_counter_in_kib(&pressure->used),
+                  read_counter_in_kib(&pressure->limit), read_counter_in_kib(&pressure->own),
+                  read_counter_in_kib(&pressure->budget));
 }

@@ -1,11 +1,12 @@
-/* This file adds up the run time of behaviours; run_time.h says how. */
+/* This file adds up how long the actors of each behaviour run; run_time.h says how. */
 #include "runtime/system/run_time.h"
 
 #define LOOK_LEAST_NS UINT64_C(5000000)
-/* the greatest random addition, which makes 10 ms in the mean */
+/* greatest random addition to the time between two looks, which makes 10 ms in the mean */
 #define LOOK_RANDOM_NS UINT64_C(10000000)
 
-static void count_time_of_run(const domus_system *system, domi_manager *manager, uint64_t passed_ns)
+static void add_time_to_running_behaviour(const domus_system *system, domi_manager *manager,
+                                          uint64_t passed_ns)
 {
     const domus_behaviour *running = domi_manager_running(manager);
 
@@ -15,14 +16,14 @@ static void count_time_of_run(const domus_system *system, domi_manager *manager,
     domi_counter_add(&manager->tallies[number].run_ns, passed_ns);
 }
 
-/* Detached threads are made while the system runs, under its mutex. While another thread holds the
- * mutex, this look leaves the detached threads out. */
-static void look_at_detached_threads(domus_system *system, uint64_t passed_ns)
+/* Look at the detached threads, which are made under the system's mutex while the system runs. If
+ * another thread has the mutex, this look leaves them out. */
+static void add_time_on_detached_threads(domus_system *system, uint64_t passed_ns)
 {
     if (pthread_mutex_trylock(&system->mutex) != 0)
         return;
     for (uint32_t i = 0; i < system->detached_count; i++)
-        count_time_of_run(system, system->managers[system->count + 1 + i], passed_ns);
+        add_time_to_running_behaviour(system, system->managers[system->count + 1 + i], passed_ns);
     pthread_mutex_unlock(&system->mutex);
 }
 
@@ -40,10 +41,10 @@ uint64_t domi_run_time_look(domus_system *system)
     if (monitor->looked_ns != 0) {
         uint64_t passed_ns = now_ns - monitor->looked_ns;
         for (uint32_t i = 0; i < system->count; i++)
-            count_time_of_run(system, &system->threads[i].manager, passed_ns);
+            add_time_to_running_behaviour(system, &system->threads[i].manager, passed_ns);
         for (uint32_t i = system->pools_from; i < system->managers_count; i++)
-            count_time_of_run(system, system->managers[i], passed_ns);
-        look_at_detached_threads(system, passed_ns);
+            add_time_to_running_behaviour(system, system->managers[i], passed_ns);
+        add_time_on_detached_threads(system, passed_ns);
     }
     monitor->looked_ns = now_ns;
     monitor->look_ns =

@@ -9,12 +9,12 @@
 
 #include "runtime/system/system.h"
 
-/* Take one look at all threads and runners. Returns the nanoseconds until the next look. Called by
- * the monitor. */
+/* Look which behaviour runs on each thread and runner, and add the time since the last look to it.
+ * Returns the nanoseconds until the next look. Called by the monitor. */
 uint64_t domi_run_time_look(domus_system *system);
 
-/* Forget the last look after the monitor has slept, so that no behaviour gets the time of the
- * sleep. Called by the monitor. */
+/* Forget the last look at what runs after the monitor has slept, so that no behaviour gets the time
+ * of the sleep. Called by the monitor. */
 void domi_run_time_forget(domus_system *system);
 
 #endif

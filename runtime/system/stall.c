@@ -1,4 +1,4 @@
-/* This file finds and reports stalls.
+/* This file finds and reports stalls: runs of a thread that last longer than the threshold.
  *
  * If two looks at a thread find the same beat, the thread was in one run at least from the end of
  * the first look to the start of the second. So a reported stall is never shorter than the
@@ -18,17 +18,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MS     UINT64_C(1000000) /* nanoseconds of a millisecond */
+#define MS     UINT64_C(1000000) /* nanoseconds in a millisecond */
 #define SECOND (1000 * MS)
 
-/* Nanoseconds to wait for a backtrace. A thread that is interrupted by a signal handles it at once,
- * but a sanitizer delays it. */
+/* Nanoseconds for which the monitor waits for a backtrace. A thread that is interrupted by a signal
+ * handles it at once, but a sanitizer delays it. */
 #define TRACE_WAIT_NS (50 * MS)
 
-/* The beat of a thread that is in no run; no thread ever counts up to this value. */
+/* The value of `beat` for a thread that is in no run; no thread ever counts its beats up to this
+ * value. */
 #define NO_BEAT UINT64_MAX
 
-/* The most arrivals that are counted for a stall. */
+/* Most houses with arrivals that are counted behind a stall. */
 #define ARRIVALS_MAX 10000u
 
 void domi_stall_record_interrupted(void *thread_)
@@ -39,13 +40,14 @@ void domi_stall_record_interrupted(void *thread_)
     thread->stall.traced_beat = domi_thread_beat(thread);
 }
 
-/* Count the houses that have got messages from other threads since home last took its arrivals. */
-static uint32_t count_arrivals(domi_manager *manager)
+/* Count the houses that have got messages from other threads since the stalled thread last took its
+ * arrivals. */
+static uint32_t count_houses_with_arrivals(domi_manager *manager)
 {
-    /* acquire: pairs with the put that linked the newest house, so the links behind that house are
-     * seen. The links are only right while home takes no arrivals; the caller checks whether home
-     * took any meanwhile. Slots stay slots for ever, so each link leads to a house or to NULL in
-     * any case. */
+    /* acquire: pairs with the put that has linked the newest house, so the links behind that house
+     * are seen. The links are right only while home takes no arrivals; the caller checks whether
+     * home took any meanwhile. Slots stay slots for ever, so each link leads to a house or to NULL
+     * in any case. */
     const domi_house *house = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);
     uint32_t count = 0;
 
@@ -75,8 +77,8 @@ static const char *explain_missing_backtrace(const domi_stall *stall)
     }
 }
 
-/* Write whose handler runs, and what it handles. */
-static void describe_stall(const domi_stall *stall, char *text, size_t size)
+/* Write into `text` whose handler runs in a stall, and which type of message it handles. */
+static void describe_handler_in_stall(const domi_stall *stall, char *text, size_t size)
 {
     if (stall->behaviour == NULL)
         snprintf(text, size, "in no handler");
@@ -88,11 +90,11 @@ static void describe_stall(const domi_stall *stall, char *text, size_t size)
                  domi_type_name(stall->type));
 }
 
-/* Write how many houses wait behind the stall. Without a backtrace this is the number that the
- * thread published last, at the beginning of its phase 3 or some houses ago. */
-static void describe_waiting(domi_thread *thread, bool traced, char *text, size_t size)
+/* Write into `text` how many houses wait behind a stall. Without a backtrace this is the number
+ * that the thread has published last, at the beginning of its phase 3 or some houses ago. */
+static void describe_houses_behind_stall(domi_thread *thread, bool traced, char *text, size_t size)
 {
-    uint32_t arrived = count_arrivals(&thread->manager);
+    uint32_t arrived = count_houses_with_arrivals(&thread->manager);
     uint32_t count =
         arrived + (traced ? thread->stall.traced_queued : domi_thread_read_published_depth(thread));
 
@@ -106,7 +108,7 @@ static void describe_waiting(domi_thread *thread, bool traced, char *text, size_
                  count);
 }
 
-static void log_backtrace(domus_system *system, const domi_thread *thread)
+static void log_backtrace_of_stall(domus_system *system, const domi_thread *thread)
 {
     char text[256];
 
@@ -123,9 +125,10 @@ static uint64_t read_thread_cpu_ns(const domi_thread *thread)
     return domi_clock_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
 }
 
-/* Write for how much of the stall the thread was on the CPU: that tells whether it worked or
- * waited. */
-static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text, size_t size)
+/* Write into `text` for how much of the stall the thread was on the CPU, which tells whether it
+ * worked or waited. */
+static void describe_cpu_time_of_stall(const domi_thread *thread, uint64_t now_ns, char *text,
+                                       size_t size)
 {
     const domi_stall *stall = &thread->stall;
     uint64_t used_ns = read_thread_cpu_ns(thread);
@@ -138,7 +141,7 @@ static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text,
                  (used_ns - stall->cpu_ns) / MS, over_ns / MS);
 }
 
-/* Add the stall to the history that viewers read. */
+/* Add the stall of a thread to the history of stalls, which viewers read. */
 static void add_stall_to_history(domus_system *system, domi_thread *thread, bool traced)
 {
     domi_stall *stall = &thread->stall;
@@ -153,22 +156,24 @@ static void add_stall_to_history(domus_system *system, domi_thread *thread, bool
     stall->number = domi_stall_history_add(&system->stall_history, &system->clock, &record);
 }
 
-/* Report a stall, which goes on or is over; called once for each stall. */
-static void report_stall(domus_system *system, domi_thread *thread, uint64_t now_ns, bool traced)
+/* Report a stall of a thread in the log and the history; called once for each stall, while it goes
+ * on or when it is over. */
+static void report_stall_of_thread(domus_system *system, domi_thread *thread, uint64_t now_ns,
+                                   bool traced)
 {
     domi_stall *stall = &thread->stall;
     char where[192], cpu[64], waiting[64];
 
     stall->stage = DOMI_STALL_TOLD;
-    describe_stall(stall, where, sizeof where);
-    describe_cpu(thread, now_ns, cpu, sizeof cpu);
-    describe_waiting(thread, traced, waiting, sizeof waiting);
+    describe_handler_in_stall(stall, where, sizeof where);
+    describe_cpu_time_of_stall(thread, now_ns, cpu, sizeof cpu);
+    describe_houses_behind_stall(thread, traced, waiting, sizeof waiting);
     domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                   "thread %" PRIu32 " is stuck for %" PRIu64 " ms %s;%s %s%s%s",
                   thread->manager.index, (now_ns - stall->from_ns) / MS, where, cpu, waiting,
                   traced ? "" : "; no backtrace: ", traced ? "" : explain_missing_backtrace(stall));
     if (traced)
-        log_backtrace(system, thread);
+        log_backtrace_of_stall(system, thread);
     add_stall_to_history(system, thread, traced);
     domi_backtrace_drop(&stall->backtrace);
     domi_stall_trace_write(system, now_ns);
@@ -176,7 +181,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
 
 /* --- one thread ------------------------------------------------------------------------------- */
 
-/* True if the thread sleeps, or is at a place where it may stay without a beat. */
+/* True if the thread sleeps, or is at a place of its loop where it may stay without a beat. */
 static bool is_thread_at_rest(const domi_thread *thread, const domus_behaviour *running)
 {
     uint32_t park = domi_park_peek(&thread->manager.park);
@@ -189,8 +194,8 @@ static bool is_thread_at_rest(const domi_thread *thread, const domus_behaviour *
     return true;
 }
 
-/* Begin a new watch of a thread, because it is not in the run of the last look any more. */
-static void begin_new_watch(domi_thread *thread, uint64_t beat, const domi_clock *clock)
+/* Begin to watch a thread anew, because it is not in the same run as at the last look. */
+static void begin_new_watch_of_thread(domi_thread *thread, uint64_t beat, const domi_clock *clock)
 {
     domi_stall *stall = &thread->stall;
     uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
@@ -198,32 +203,33 @@ static void begin_new_watch(domi_thread *thread, uint64_t beat, const domi_clock
     stall->stage = DOMI_STALL_NONE;
     stall->beat = beat;
     stall->cpu_since_ns = 0;
-    stall->since_ns = domi_clock_now(clock); /* the clock is read after the beat */
+    /* the clock is read after the beat, so the run was already under way at this time */
+    stall->since_ns = domi_clock_now(clock);
     stall->from_ns = stall->looked_ns != 0 ? stall->looked_ns : stall->since_ns;
-    /* A thread stamps the time when it wakes and after each phase, so a newer stamp is nearer to
-     * the run's begin. */
+    /* The thread stamps the time when it wakes and after each phase, so a stamp newer than the last
+     * look is nearer to the run's begin. */
     stamp_ns &= ~DOMI_STAMP_ASLEEP;
     if (stamp_ns > stall->looked_ns && stamp_ns <= stall->since_ns)
         stall->from_ns = stamp_ns;
 }
 
-static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void end_stall_of_thread(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
     uint64_t length_ns = now_ns - stall->from_ns;
 
     if (stall->stage == DOMI_STALL_FOUND) {
         stall->no_trace = stall->no_trace != 0 ? stall->no_trace : -EAGAIN;
-        report_stall(system, thread, now_ns, false);
+        report_stall_of_thread(system, thread, now_ns, false);
     }
     domi_stall_history_end(&system->stall_history, stall->number, length_ns);
     stall->number = 0;
     domi_stall_counts_end(&stall->counts, length_ns);
 }
 
-/* Ask the thread for a backtrace. Returns 0 if the thread was asked, otherwise a negative errno
- * (see explain_missing_backtrace()). */
-static int ask_for_backtrace(domus_system *system, domi_thread *thread, uint64_t now_ns)
+/* Ask a stalled thread for a backtrace. Returns 0 if it was asked, otherwise a negative errno (see
+ * explain_missing_backtrace()). */
+static int ask_thread_for_backtrace(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall_bound *bound = &system->monitor.traces;
     uint64_t second = now_ns / SECOND;
@@ -240,15 +246,16 @@ static int ask_for_backtrace(domus_system *system, domi_thread *thread, uint64_t
     return result;
 }
 
-/* Hand the stall to its thread, which writes the record when it goes on (loop/observing.c). If the
- * thread has gone on just now, it writes the record at the end of its next phase, as a stall of no
- * length. The stall begins after everything that the thread has recorded. */
+/* Show the stall in the trace of its thread: the thread writes the record when it goes on
+ * (loop/observing.c). If it has gone on just now, it writes the record at the end of its next
+ * phase, as a stall of no length. The stall begins after everything that the thread has
+ * recorded. */
 static void show_stall_in_trace(domi_thread *thread)
 {
     const domi_stall *stall = &thread->stall;
     uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns) & ~DOMI_STAMP_ASLEEP;
-    /* acquire: pairs with the release with which the thread published its recorder, so the recorder
-     * is complete. */
+    /* acquire: pairs with the release by which the thread has published its recorder, so the
+     * recorder is complete. */
     domi_recorder *recorder = atomic_load_explicit(&thread->recorder, memory_order_acquire);
 
     if (recorder == NULL)
@@ -262,27 +269,29 @@ static void show_stall_in_trace(domi_thread *thread)
                         (uintptr_t)stall->type);
 }
 
-static void record_found_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void count_stall_and_ask_for_backtrace(domus_system *system, domi_thread *thread,
+                                              uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
 
     stall->behaviour = domi_manager_running(&thread->manager);
     stall->type = domi_manager_handling(&thread->manager);
     if (domi_thread_beat(thread) != stall->beat)
-        return; /* the thread is in another run by now; the next look decides */
+        return; /* the thread is in another run by now, and the next look decides about that */
     domi_counter_add(&stall->counts.count, 1);
     DOMI_PROBE_4(stall, thread->manager.index, stall->behaviour, stall->type, stall->from_ns);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
     show_stall_in_trace(thread);
     domi_backtrace_drop(&stall->backtrace);
-    stall->no_trace = ask_for_backtrace(system, thread, now_ns);
+    stall->no_trace = ask_thread_for_backtrace(system, thread, now_ns);
     if (stall->no_trace != 0)
-        report_stall(system, thread, now_ns, false);
+        report_stall_of_thread(system, thread, now_ns, false);
 }
 
-/* Go on with the watch of a thread that is still in the run of the last look. */
-static void continue_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
+/* Go on with the watch of a thread that is still in the same run as at the last look, which may be
+ * a stall by now. */
+static void continue_watch_of_thread(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
 
@@ -292,31 +301,34 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
     }
     if (stall->stage == DOMI_STALL_NONE &&
         now_ns - stall->since_ns >= DOMI_LIVE(system, stall.threshold_ns))
-        record_found_stall(system, thread, now_ns);
+        count_stall_and_ask_for_backtrace(system, thread, now_ns);
     if (stall->stage != DOMI_STALL_FOUND)
         return;
     if (domi_backtrace_is_taken(&stall->backtrace) && stall->traced_beat == stall->beat)
-        report_stall(system, thread, now_ns, true);
+        report_stall_of_thread(system, thread, now_ns, true);
     else if (now_ns - stall->found_ns >= TRACE_WAIT_NS) {
         stall->no_trace = -ETIMEDOUT;
-        report_stall(system, thread, now_ns, false);
+        report_stall_of_thread(system, thread, now_ns, false);
     }
 }
 
-/* Look at one thread for a stall. Returns the nanoseconds until the next look at this thread. */
-static uint64_t look_at_thread(domus_system *system, domi_thread *thread, uint64_t often_ns)
+/* Look whether a thread is in a stall. Returns the nanoseconds until the next look at this
+ * thread. */
+static uint64_t look_at_thread_for_stall(domus_system *system, domi_thread *thread,
+                                         uint64_t often_ns)
 {
     domi_stall *stall = &thread->stall;
-    uint64_t now_ns = domi_clock_now(&system->clock); /* the clock is read before the beat */
+    /* the clock is read before the beat, so a run is never taken for longer than it is */
+    uint64_t now_ns = domi_clock_now(&system->clock);
     const domus_behaviour *running = domi_manager_running(&thread->manager);
     uint64_t beat = is_thread_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
 
     if (beat != stall->beat || beat == NO_BEAT) {
         if (stall->stage != DOMI_STALL_NONE)
-            end_stall(system, thread, now_ns);
-        begin_new_watch(thread, beat, &system->clock);
+            end_stall_of_thread(system, thread, now_ns);
+        begin_new_watch_of_thread(thread, beat, &system->clock);
     } else {
-        continue_stall(system, thread, now_ns);
+        continue_watch_of_thread(system, thread, now_ns);
     }
     stall->looked_ns = now_ns;
     if (stall->stage == DOMI_STALL_NONE)
@@ -348,7 +360,7 @@ bool domi_stalls_is_any_open(const domus_system *system)
     return false;
 }
 
-/* End all stalls, because stalls are not watched any more. */
+/* End all stalls that were found, because stalls are not watched any more. */
 static void end_all_stalls(domus_system *system)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
@@ -357,8 +369,8 @@ static void end_all_stalls(domus_system *system)
         domi_thread *thread = &system->threads[i];
         if (thread->stall.stage == DOMI_STALL_NONE)
             continue;
-        end_stall(system, thread, now_ns);
-        begin_new_watch(thread, NO_BEAT, &system->clock);
+        end_stall_of_thread(system, thread, now_ns);
+        begin_new_watch_of_thread(thread, NO_BEAT, &system->clock);
     }
 }
 
@@ -366,7 +378,7 @@ uint64_t domi_stalls_look(domus_system *system)
 {
     uint64_t often_ns = DOMI_LIVE(system, stall.threshold_ns) / 4;
 
-    if (often_ns == 0) { /* stalls are not watched */
+    if (often_ns == 0) { /* stall.threshold is 0, so stalls are not watched */
         end_all_stalls(system);
         return UINT64_MAX;
     }
@@ -376,7 +388,7 @@ uint64_t domi_stalls_look(domus_system *system)
         often_ns = DOMI_STALL_LOOK_MAX_NS;
     uint64_t next_ns = often_ns;
     for (uint32_t i = 0; i < system->count; i++) {
-        uint64_t wanted_ns = look_at_thread(system, &system->threads[i], often_ns);
+        uint64_t wanted_ns = look_at_thread_for_stall(system, &system->threads[i], often_ns);
         if (wanted_ns < next_ns)
             next_ns = wanted_ns;
     }

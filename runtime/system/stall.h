@@ -1,6 +1,6 @@
 /* The stall watch finds out whether a thread is still in the same run as some time ago.
  *
- * Only the monitor's thread calls these functions; the thread's own signal handler calls
+ * Only the monitor's thread calls these functions; a thread's own signal handler calls
  * domi_stall_record_interrupted() (backtrace.h). The monitor reads only counters and words of a
  * thread that other threads may read. */
 #ifndef DOMI_RUNTIME_SYSTEM_STALL_H
@@ -11,24 +11,25 @@
 
 struct domus_system;
 
-/* The shortest and the longest time between two looks. */
+/* The shortest and the longest time between two looks for stalls, in nanoseconds. */
 #define DOMI_STALL_LOOK_MIN_NS UINT64_C(1000000)
 #define DOMI_STALL_LOOK_MAX_NS UINT64_C(250000000)
 
-/* The most stalls of a system in one second that are reported with a backtrace. */
+/* Most stalls in a system in one second that are reported with a backtrace. */
 #define DOMI_STALL_TRACES_MAX 4u
 
-/* Forget the last looks: after the monitor's sleep they do not tell whether a run went on. */
+/* Forget the last looks for stalls, because after the monitor's sleep they do not tell whether a
+ * run went on. */
 void domi_stalls_forget(struct domus_system *system);
 
-/* Look at every thread. Returns the nanoseconds until the next look. */
+/* Look at every thread for a stall. Returns the nanoseconds until the next look. */
 uint64_t domi_stalls_look(struct domus_system *system);
 
-/* True if there is a stall that was found and is not known to be over. */
+/* True if a stall was found that is not known to be over. */
 bool domi_stalls_is_any_open(const struct domus_system *system);
 
-/* Note for a stall report what only the thread `thread_` (domi_thread) itself can read. Called in
- * its signal handler (domi_backtrace.note). */
+/* Record for the report of a stall what only the interrupted thread `thread_` (a domi_thread)
+ * itself can read. Called in its signal handler (domi_backtrace.note). */
 void domi_stall_record_interrupted(void *thread_);
 
 #endif

@@ -1,5 +1,5 @@
-/* The counts of stalls of one thread or runner. The monitor writes them, and any thread reads them.
- */
+/* How many stalls one thread or runner had, and how long they were. The monitor writes the counts,
+ * and any thread reads them. */
 #ifndef DOMI_RUNTIME_SYSTEM_STALL_COUNTS_H
 #define DOMI_RUNTIME_SYSTEM_STALL_COUNTS_H
 
@@ -9,13 +9,14 @@
 
 typedef struct domi_stall_counts {
     domi_counter count;
-    domi_counter total_ns; /* nanoseconds in stalls that are over */
-    /* stalls by their length: place n counts those below 2^(n+1) ms, the last place all longer
-     * ones */
+    domi_counter total_ns; /* sum of the lengths of all stalls that are over, in nanoseconds */
+    /* number of stalls by their length: place n counts those below 2^(n+1) ms, the last place all
+     * longer ones */
     domi_counter lengths[DOMUS_STALL_LENGTHS];
 } domi_stall_counts;
 
-/* Count the length of a stall that is over; the stall itself was counted when it was found. */
+/* Count the length of a stall of a thread or runner that is over; the stall itself was counted when
+ * it was found. */
 static inline void domi_stall_counts_end(domi_stall_counts *counts, uint64_t length_ns)
 {
     uint32_t place = 0;
@@ -26,7 +27,7 @@ static inline void domi_stall_counts_end(domi_stall_counts *counts, uint64_t len
     domi_counter_add(&counts->lengths[place], 1);
 }
 
-/* Copy the counts into the three fields of `profile` about stalls. */
+/* Copy the counts of stalls into the three fields of `profile` that show them. */
 static inline void domi_stall_counts_read(const domi_stall_counts *counts, domus_profile *profile)
 {
     profile->stalls = domi_counter_read(&counts->count);

@@ -1,4 +1,5 @@
-/* This file keeps the last stalls; stall_history.h says what a record holds.
+/* This file keeps the newest stalls of a system; stall_history.h says what a record of a stall
+ * holds.
  *
  * The monitor's thread and the readers share a mutex, which no thread that runs actors takes. */
 #include "runtime/system/stall_history.h"

@@ -1,5 +1,5 @@
-/* This file writes the trace of a stall. Each trace overwrites the last one, so there is at most
- * one such file. */
+/* This file writes the trace of a stall into a file. Each trace overwrites the last one, so there
+ * is at most one such file. */
 #include "runtime/system/stall_trace.h"
 
 #include "runtime/os/raw_files.h"
@@ -12,12 +12,12 @@
 
 struct file {
     int fd;
-    uint64_t left; /* bytes that may still be written to the file */
+    uint64_t left; /* number of bytes that may still be written to the file */
 };
 
-/* This function is a domus_trace_sink. Each call gets whole packets, so a trace that is cut between
- * packets can be read. */
-static int write_to_file(void *file_, const void *bytes, size_t length)
+/* Write packets of a trace to the file, until it has its most bytes; called as a domus_trace_sink.
+ * Each call gets whole packets, so a trace that is cut between packets can be read. */
+static int write_packets_to_file(void *file_, const void *bytes, size_t length)
 {
     struct file *file = file_;
 
@@ -32,7 +32,7 @@ static bool is_trace_wanted(const domus_system *system, uint64_t now_ns)
     const char *path = system->config.profile.stall_file;
     uint64_t last_ns = system->monitor.file_ns;
 
-    /* relaxed: the threads, too, follow a new level only some time later. */
+    /* relaxed: the threads, too, follow a new level of the profile only some time later */
     return path != NULL && path[0] != '\0' &&
            atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->profile_level,
                                 memory_order_relaxed) == DOMUS_PROFILE_SPANS &&
@@ -51,7 +51,7 @@ void domi_stall_trace_write(domus_system *system, uint64_t now_ns)
     struct file file = {domi_own_file_open(path), DOMI_STALL_TRACE_BYTES_MAX};
     int result = file.fd;
     if (file.fd >= 0) {
-        result = domus_trace_write(system, since_ns, write_to_file, &file);
+        result = domus_trace_write(system, since_ns, write_packets_to_file, &file);
         domi_own_file_close(file.fd);
     }
     if (result < 0 && result != -EFBIG)

@@ -7,14 +7,16 @@
 
 struct domus_system;
 
-#define DOMI_STALL_TRACE_EVERY_NS UINT64_C(60000000000) /* least time between two files: 60 s */
-/* older records are left out of a file: those that ended more than 10 s before it is written */
+/* least time between two files with traces of stalls: 60 s */
+#define DOMI_STALL_TRACE_EVERY_NS UINT64_C(60000000000)
+/* records that ended more than 10 s before a file is written are left out of the file */
 #define DOMI_STALL_TRACE_BEFORE_NS UINT64_C(10000000000)
-#define DOMI_STALL_TRACE_BYTES_MAX (UINT64_C(64) << 20) /* most bytes of a file */
+/* most bytes of a file with the trace of a stall */
+#define DOMI_STALL_TRACE_BYTES_MAX (UINT64_C(64) << 20)
 
-/* Write the file of profile.stallFile, and log that. Nothing is written without that key, while
- * spans are not recorded, or if the last file was written just now. Called by the monitor, which
- * looks at nothing else meanwhile. */
+/* Write the trace of a stall into the file of profile.stallFile, and log that. Nothing is written
+ * without that key, while spans are not recorded, or if the last file was written just now. Called
+ * by the monitor, which looks at nothing else meanwhile. */
 void domi_stall_trace_write(struct domus_system *system, uint64_t now_ns);
 
 #endif

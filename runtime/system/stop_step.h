@@ -17,7 +17,7 @@
 #define DOMI_RUNTIME_SYSTEM_STOP_STEP_H
 
 typedef enum domi_stop_step {
-    /* The system does not stop. */
+    /* No stop of the system is wanted. */
     DOMI_STOP_NONE,
 
     /* A thread of the loop stops accepting, answers everything that has come, and closes the

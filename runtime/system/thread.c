@@ -1,4 +1,4 @@
-/* This file finds the calling thread's manager, and reads what other threads may read of a
+/* This file finds the manager of the calling thread, and reads what other threads may read of a
  * thread. */
 #include "runtime/system/thread.h"
 
@@ -27,7 +27,8 @@ uint32_t domi_thread_count_queued(const domi_thread *thread)
     const domi_manager *manager = &thread->manager;
     uint32_t count = manager->schedule.ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
 
-    /* With an ioRatio of 100, phase 3 runs its houses from a queue of its own. */
+    /* with an ioRatio of 100, phase 3 runs its houses from a queue of its own, which is not
+     * counted */
     if (thread->config->scheduler.io_ratio == 100 &&
         domi_thread_read_published_depth(thread) > count)
         count = domi_thread_read_published_depth(thread);
@@ -36,8 +37,9 @@ uint32_t domi_thread_count_queued(const domi_thread *thread)
 
 domi_stop_step domi_thread_read_stop_step(const domi_thread *thread)
 {
-    /* acquire: pairs with the release in domi_thread_follow(). Before a thread has followed,
-     * it may be about to hand over a connection that no counter has yet. */
+    /* acquire: pairs with the release in domi_thread_follow(), so what the thread did when it began
+     * the step is seen. Before that, the thread may be about to hand over a connection that no
+     * counter has yet. */
     return domi_orders_step(
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders, memory_order_acquire));
 }

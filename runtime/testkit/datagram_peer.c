@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Receive the datagrams that have arrived. This function is the callback `changed` of the peer's
+/* Receive the datagrams that have arrived for a peer. It is called as `changed` of the peer's
  * socket. */
-static void receive_arrived(domi_net_socket *socket)
+static void receive_arrived_datagrams(domi_net_socket *socket)
 {
     domus_datagram_peer *peer = socket->owner;
     int result = 0;
@@ -31,9 +31,10 @@ static void receive_arrived(domi_net_socket *socket)
 
 /* --- making and freeing peers ---------------------------------------------------------------- */
 
-/* Make the socket of a datagram peer. Returns 0; a negative errno. */
-static int open_socket(domus_testkit *kit, const char *at, const char *to,
-                       domi_net_socket **ret_socket)
+/* Make the socket of a datagram peer, bound to `at` and connected to `to` if that is given. Returns
+ * 0; a negative errno. */
+static int open_socket_of_datagram_peer(domus_testkit *kit, const char *at, const char *to,
+                                        domi_net_socket **ret_socket)
 {
     domus_endpoint own, other;
     domi_net_socket *socket;
@@ -62,7 +63,7 @@ int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
     int result = domi_peer_prepare_act(kit);
 
     if (result == 0)
-        result = open_socket(kit, at, to, &socket);
+        result = open_socket_of_datagram_peer(kit, at, to, &socket);
     domus_datagram_peer *peer = result == 0 ? domi_memory_new(sizeof *peer) : NULL;
     if (result == 0 && peer == NULL) {
         domi_net_socket_close(socket);
@@ -80,7 +81,7 @@ int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
     };
     kit->datagram_peers = peer;
     socket->owner = peer;
-    socket->changed = receive_arrived;
+    socket->changed = receive_arrived_datagrams;
     *ret_peer = peer;
     return 0;
 }
@@ -146,7 +147,7 @@ void domus_datagram_peer_resume(domus_datagram_peer *peer)
 {
     peer->is_paused = false;
     if (peer->socket != NULL && domi_peer_prepare_act(peer->kit) == 0)
-        receive_arrived(peer->socket);
+        receive_arrived_datagrams(peer->socket);
 }
 
 void domus_datagram_peer_close(domus_datagram_peer *peer)
@@ -173,9 +174,9 @@ static bool has_datagram_or_ended(const void *peer_)
     return peer->got.head != NULL || peer->error != 0 || peer->socket == NULL;
 }
 
-/* Write to the kit's error what the peer expected, and which datagram has come. Returns
- * `result`. */
-static int write_peer_error(const domus_datagram_peer *peer, const char *what, int result)
+/* Write into the kit's error text what the peer expected, and which datagram has come instead.
+ * Returns `result`. */
+static int write_error_of_expectation(const domus_datagram_peer *peer, const char *what, int result)
 {
     const domi_net_datagram *datagram = peer->got.head;
     char got[DOMI_PEER_TEXT_MAX] = "none";
@@ -188,9 +189,9 @@ static int write_peer_error(const domus_datagram_peer *peer, const char *what, i
     return result;
 }
 
-/* Returns and clears the error of a peer that has no datagram: that of a refusal, or -EPIPE if the
- * test has closed the peer. */
-static int get_and_clear_error(domus_datagram_peer *peer)
+/* Returns the error of a peer for which no datagram has come, and clears it: that of a refusal, or
+ * -EPIPE if the test has closed the peer. */
+static int take_error_of_peer(domus_datagram_peer *peer)
 {
     int error = peer->error != 0 ? peer->error : -EPIPE;
 
@@ -209,10 +210,10 @@ int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size
         return result;
     domi_peer_format_bytes(data, size, what, sizeof what);
     if (datagram == NULL)
-        return write_peer_error(peer, what,
-                                result == -ETIME ? -ETIMEDOUT : get_and_clear_error(peer));
+        return write_error_of_expectation(peer, what,
+                                          result == -ETIME ? -ETIMEDOUT : take_error_of_peer(peer));
     if (datagram->size != size || (size != 0 && memcmp(datagram->bytes, data, size) != 0))
-        return write_peer_error(peer, what, -EBADMSG);
+        return write_error_of_expectation(peer, what, -EBADMSG);
     domus_datagram_peer_take(peer);
     return 0;
 }
@@ -223,5 +224,5 @@ int domus_datagram_peer_expect_nothing(domus_datagram_peer *peer, uint64_t withi
 
     if (result == -ETIME)
         return 0;
-    return result == 0 ? write_peer_error(peer, "nothing", -EBADMSG) : result;
+    return result == 0 ? write_error_of_expectation(peer, "nothing", -EBADMSG) : result;
 }

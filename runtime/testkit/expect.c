@@ -1,5 +1,5 @@
-/* Expectations of a probe: each takes steps and lets time pass until the probe has received a
- * message, and compares the message with what the test expects. */
+/* The expectations that a test has of a probe: each function takes steps and lets time pass until
+ * the probe has received a message, and compares the message with what is expected. */
 #include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
@@ -15,9 +15,9 @@ static bool has_probe_received(const void *probe_)
     return probe->came.head != NULL || probe->lost;
 }
 
-/* Wait until the probe has received a message. Returns 0; -ETIME if none came within `within_ns`;
- * -EBUSY in a step; another negative errno, and then the kit's error says why. */
-static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
+/* Take steps until the probe has received a message. Returns 0; -ETIME if none came within
+ * `within_ns`; -EBUSY in a step; another negative errno, and then the kit's error says why. */
+static int take_steps_until_parcel(domus_probe *probe, uint64_t within_ns)
 {
     domus_testkit *kit = probe->kit;
     uint64_t now_ns = domus_testkit_now_ns(kit);
@@ -35,13 +35,13 @@ static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
     return result;
 }
 
-static const char *get_type_name(const domus_type *type)
+static const char *name_of_type_or_none(const domus_type *type)
 {
     return type->name != NULL ? type->name : "(no name)";
 }
 
-/* Write to the kit's error what the probe expected, and what came first instead. */
-static void write_probe_error(domus_probe *probe, const char *what)
+/* Write into the kit's error text what the probe expected, and which message came first instead. */
+static void write_error_of_expectation(domus_probe *probe, const char *what)
 {
     const domi_parcel *first = probe->came.head;
     domus_testkit *kit = probe->kit;
@@ -55,11 +55,11 @@ static void write_probe_error(domus_probe *probe, const char *what)
                  first->error, strerror(-first->error));
     else
         snprintf(kit->error, sizeof kit->error, "probe %u expected %s, but the %s %s came first",
-                 probe->number, what, first->kind, get_type_name(first->type));
+                 probe->number, what, first->kind, name_of_type_or_none(first->type));
 }
 
-/* Remove the first parcel from the probe's list, because the test has expected it. An ask goes to
- * the list of asks that the test has to answer; another parcel is freed. */
+/* Remove the first parcel from the probe's list, because it is what the test has expected. An ask
+ * goes to the list of asks that the test has to answer; another parcel is freed. */
 static void remove_expected_parcel(domus_probe *probe)
 {
     domi_parcel *one = domi_parcels_take(&probe->came);
@@ -78,7 +78,7 @@ static int compare_first_parcel(domus_probe *probe, const domus_type *type, int 
                                 uint64_t within_ns)
 {
     char what[96];
-    int result = wait_for_parcel(probe, within_ns);
+    int result = take_steps_until_parcel(probe, within_ns);
     const domi_parcel *first = probe->came.head;
 
     if (result != 0 && result != -ETIME)
@@ -86,10 +86,10 @@ static int compare_first_parcel(domus_probe *probe, const domus_type *type, int 
     if (first != NULL && first->type == type && first->error == error)
         return 0;
     if (type != NULL)
-        snprintf(what, sizeof what, "%s", get_type_name(type));
+        snprintf(what, sizeof what, "%s", name_of_type_or_none(type));
     else
         snprintf(what, sizeof what, "the failure %d (%s)", error, strerror(-error));
-    write_probe_error(probe, what);
+    write_error_of_expectation(probe, what);
     return first != NULL ? -EBADMSG : -ETIMEDOUT;
 }
 
@@ -119,12 +119,12 @@ int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns)
 
 int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns)
 {
-    int result = wait_for_parcel(probe, within_ns);
+    int result = take_steps_until_parcel(probe, within_ns);
 
     if (result == -ETIME)
         return 0;
     if (result != 0)
         return result;
-    write_probe_error(probe, "nothing");
+    write_error_of_expectation(probe, "nothing");
     return -EBADMSG;
 }

@@ -1,6 +1,7 @@
-/* The functions of scripted peers, except their expectations (domus/testkit_net.h). The network
- * calls the peer's callback whenever the peer's socket may be readable or writable. Then the peer
- * reads all bytes that have arrived, unless it is paused, and sends the bytes that wait. */
+/* The functions of scripted peers (domus/testkit_net.h), except what a test expects of them. The
+ * network calls the peer's callback whenever the peer's socket may be readable or writable. Then
+ * the peer reads all bytes that have arrived, unless it is paused, and sends the bytes that
+ * wait. */
 #include "runtime/testkit/peer.h"
 
 #include "base/memory.h"
@@ -11,9 +12,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define BACKLOG     128u  /* backlog of a listener unless the test sets one */
-#define READ_BYTES  4096u /* most bytes that a peer reads at a time */
-#define BYTES_FIRST 256u  /* bytes of a buffer's first memory */
+#define BACKLOG     128u  /* backlog of a test's listener, unless the test sets another one */
+#define READ_BYTES  4096u /* most bytes that a peer reads from its socket at a time */
+#define BYTES_FIRST 256u  /* size in bytes of the first memory of a peer's buffer */
 
 int domi_peer_prepare_act(domus_testkit *kit)
 {
@@ -23,7 +24,7 @@ int domi_peer_prepare_act(domus_testkit *kit)
     return 0;
 }
 
-static bool append_bytes(domi_peer_bytes *bytes, const void *data, size_t size)
+static bool append_bytes_to_buffer(domi_peer_bytes *bytes, const void *data, size_t size)
 {
     size_t held = domi_peer_bytes_count(bytes);
     size_t capacity = bytes->capacity != 0 ? bytes->capacity : BYTES_FIRST;
@@ -48,14 +49,14 @@ static bool append_bytes(domi_peer_bytes *bytes, const void *data, size_t size)
 
 /* --- reading and sending --------------------------------------------------------------------- */
 
-static void store_first_error(domus_peer *peer, int error)
+static void store_first_error_of_peer(domus_peer *peer, int error)
 {
     if (peer->error == 0)
         peer->error = error;
     peer->out.begin = peer->out.end = 0;
 }
 
-static void read_all_bytes(domus_peer *peer)
+static void read_all_bytes_for_peer(domus_peer *peer)
 {
     char piece[READ_BYTES];
 
@@ -65,17 +66,17 @@ static void read_all_bytes(domus_peer *peer)
         if (result == -EAGAIN)
             return;
         if (result < 0)
-            store_first_error(peer, result);
+            store_first_error_of_peer(peer, result);
         else if (result == 0)
             peer->has_end = peer->error == 0;
-        else if (!append_bytes(&peer->got, piece, (size_t)result))
+        else if (!append_bytes_to_buffer(&peer->got, piece, (size_t)result))
             peer->kit->net->is_out_of_memory = true;
         if (result <= 0)
             return;
     }
 }
 
-static void send_all_bytes(domus_peer *peer)
+static void send_waiting_bytes_of_peer(domus_peer *peer)
 {
     domi_peer_bytes *out = &peer->out;
 
@@ -87,14 +88,14 @@ static void send_all_bytes(domus_peer *peer)
         if (result == -EAGAIN)
             return;
         if (result < 0) {
-            store_first_error(peer, result);
+            store_first_error_of_peer(peer, result);
             return;
         }
         out->begin += (size_t)result;
     }
 }
 
-static void close_socket(domus_peer *peer)
+static void close_socket_of_peer(domus_peer *peer)
 {
     domi_net_socket *socket = peer->socket;
 
@@ -102,38 +103,37 @@ static void close_socket(domus_peer *peer)
     domi_net_socket_close(socket);
 }
 
-static void read_and_send(domus_peer *peer)
+static void read_and_send_as_far_as_possible(domus_peer *peer)
 {
     domi_net_socket *socket = peer->socket;
 
     if (socket == NULL || socket->state == DOMI_NET_CONNECTING)
         return;
-    /* a paused peer, which does not read, also notices a reset */
+    /* a paused peer does not read, but it also has to notice a reset */
     if (socket->is_dead && socket->error != 0)
-        store_first_error(peer, -domi_net_socket_take_error(socket));
+        store_first_error_of_peer(peer, -domi_net_socket_take_error(socket));
     else
         peer->is_connected = true;
-    read_all_bytes(peer);
+    read_all_bytes_for_peer(peer);
     if (!socket->is_dead)
-        send_all_bytes(peer);
+        send_waiting_bytes_of_peer(peer);
     if (domi_peer_bytes_count(&peer->out) != 0 || !peer->is_finished)
         return;
     if (!socket->is_dead && socket->state == DOMI_NET_CONNECTED)
         domi_net_finish_stream(socket->connection, socket->side);
     if (peer->closes)
-        close_socket(peer);
+        close_socket_of_peer(peer);
 }
 
-/* Read and send as far as possible. This function is the callback `changed` of the peer's
- * socket. */
-static void read_and_send_by_socket(domi_net_socket *socket)
+/* Read and send for a peer as far as possible. It is called as `changed` of the peer's socket. */
+static void read_and_send_for_peer_of_socket(domi_net_socket *socket)
 {
-    read_and_send(socket->owner);
+    read_and_send_as_far_as_possible(socket->owner);
 }
 
 /* --- making and freeing peers ---------------------------------------------------------------- */
 
-static domus_peer *peer_new(domus_testkit *kit, domi_net_socket *socket)
+static domus_peer *make_peer_of_socket(domus_testkit *kit, domi_net_socket *socket)
 {
     domus_peer *peer = domi_memory_new(sizeof *peer);
 
@@ -145,11 +145,11 @@ static domus_peer *peer_new(domus_testkit *kit, domi_net_socket *socket)
     kit->peers = peer;
     peer->socket = socket;
     socket->owner = peer;
-    socket->changed = read_and_send_by_socket;
+    socket->changed = read_and_send_for_peer_of_socket;
     return peer;
 }
 
-static void make_peer_of_connection(domus_peer *peer)
+static void set_connection_of_peer(domus_peer *peer)
 {
     peer->connection = peer->socket->connection;
     peer->connection->is_kept = true;
@@ -158,14 +158,14 @@ static void make_peer_of_connection(domus_peer *peer)
 
 int domi_peer_make_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer)
 {
-    domus_peer *peer = peer_new(kit, socket);
+    domus_peer *peer = make_peer_of_socket(kit, socket);
 
     if (peer == NULL)
         return -ENOMEM;
-    make_peer_of_connection(peer);
+    set_connection_of_peer(peer);
     peer->is_connected = true;
     *ret_peer = peer;
-    read_and_send(peer);
+    read_and_send_as_far_as_possible(peer);
     return 0;
 }
 
@@ -209,18 +209,18 @@ int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, dom
         result = domi_peer_make_socket(kit, at.family, DOMI_NET_FRESH, from, &socket);
     if (result != 0)
         return domi_peer_write_error(kit, "connect to", to, result);
-    domus_peer *peer = peer_new(kit, socket);
+    domus_peer *peer = make_peer_of_socket(kit, socket);
     if (peer == NULL) {
         domi_net_socket_free(socket);
         return domi_peer_write_error(kit, "connect to", to, -ENOMEM);
     }
     result = domi_net_socket_connect(socket, &at);
     if (result == 0) {
-        make_peer_of_connection(peer);
-        read_and_send(peer);
-    } else { /* a connect of a Unix socket fails at once */
-        store_first_error(peer, result);
-        close_socket(peer);
+        set_connection_of_peer(peer);
+        read_and_send_as_far_as_possible(peer);
+    } else { /* a connect of a Unix socket fails at once, and this is its error */
+        store_first_error_of_peer(peer, result);
+        close_socket_of_peer(peer);
     }
     *ret_peer = peer;
     return 0;
@@ -297,32 +297,32 @@ int domus_peer_send(domus_peer *peer, const void *data, size_t size)
         return result;
     if (peer->socket == NULL || peer->is_finished || peer->error != 0)
         return -EPIPE;
-    if (!append_bytes(&peer->out, data, size))
+    if (!append_bytes_to_buffer(&peer->out, data, size))
         return -ENOMEM;
-    read_and_send(peer);
+    read_and_send_as_far_as_possible(peer);
     return 0;
 }
 
-/* Finish the peer's stream behind the bytes that wait to be sent, and, with `closes`, close the
- * socket then. */
-static void finish_sending(domus_peer *peer, bool closes)
+/* Finish the peer's stream behind the bytes that wait to be sent. With `closes`, close the peer's
+ * socket after that. */
+static void finish_stream_of_peer(domus_peer *peer, bool closes)
 {
     if (domi_peer_prepare_act(peer->kit) != 0 || peer->socket == NULL)
         return;
     peer->is_finished = true;
     peer->closes |= closes;
-    read_and_send(peer);
+    read_and_send_as_far_as_possible(peer);
 }
 
 void domus_peer_finish(domus_peer *peer)
 {
-    finish_sending(peer, false);
+    finish_stream_of_peer(peer, false);
 }
 
 void domus_peer_close(domus_peer *peer)
 {
-    peer->is_paused = true; /* bytes that arrive from now on are not read */
-    finish_sending(peer, true);
+    peer->is_paused = true; /* from now on the peer does not read the bytes that arrive */
+    finish_stream_of_peer(peer, true);
 }
 
 void domus_peer_reset(domus_peer *peer)
@@ -332,7 +332,7 @@ void domus_peer_reset(domus_peer *peer)
     peer->out.begin = peer->out.end = 0;
     peer->is_finished = true;
     peer->socket->aborts = true;
-    close_socket(peer);
+    close_socket_of_peer(peer);
 }
 
 void domus_peer_pause(domus_peer *peer)
@@ -344,7 +344,7 @@ void domus_peer_resume(domus_peer *peer)
 {
     peer->is_paused = false;
     if (domi_peer_prepare_act(peer->kit) == 0)
-        read_and_send(peer);
+        read_and_send_as_far_as_possible(peer);
 }
 
 void domus_peer_hold(domus_peer *peer)
@@ -420,7 +420,7 @@ void domus_peer_take(domus_peer *peer, size_t size)
 
 /* --- the network ----------------------------------------------------------------------------- */
 
-static bool are_faults_valid(const domus_net_faults *faults)
+static bool are_faults_of_network_valid(const domus_net_faults *faults)
 {
     const uint32_t chances[] = {
         faults->short_writes,
@@ -452,7 +452,7 @@ int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults)
 
     if (result != 0)
         return result;
-    if (faults != NULL && !are_faults_valid(faults)) {
+    if (faults != NULL && !are_faults_of_network_valid(faults)) {
         snprintf(kit->error, sizeof kit->error, "faults of the network that cannot be");
         return -EINVAL;
     }

@@ -1,5 +1,5 @@
-/* Expectations of scripted peers: each takes steps and lets time pass until it is met or has
- * failed. */
+/* The expectations that a test has of scripted peers: each function takes steps and lets time pass
+ * until the expectation is met or has failed. */
 #include "runtime/network/parts.h"
 #include "runtime/testkit/parts.h"
 #include "runtime/testkit/peer.h"
@@ -11,9 +11,9 @@
 #include <string.h>
 
 typedef struct expected {
-    const domus_peer *peer; /* the peer that has to receive the bytes */
-    const char *data;       /* the expected bytes */
-    size_t size;            /* number of expected bytes */
+    const domus_peer *peer; /* peer that has to receive the expected bytes */
+    const char *data;       /* bytes that the test expects the peer to receive */
+    size_t size;            /* number of bytes that the test expects */
 } expected;
 
 int domi_peer_run_until(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
@@ -54,8 +54,9 @@ static const char *describe_peer_state(const domus_peer *peer)
     return peer->is_connected ? "the stream goes on" : "it is not connected";
 }
 
-/* Write to the kit's error what the peer expected, and what it has received. Returns `result`. */
-static int write_peer_error(const domus_peer *peer, const char *what, int result)
+/* Write into the kit's error text what the peer expected, and what it has received instead. Returns
+ * `result`. */
+static int write_error_of_expectation(const domus_peer *peer, const char *what, int result)
 {
     char got[4 * DOMI_PEER_SHOWN_MAX + 8];
     size_t size;
@@ -68,13 +69,12 @@ static int write_peer_error(const domus_peer *peer, const char *what, int result
     return result;
 }
 
-static bool is_stream_over(const domus_peer *peer)
+static bool is_stream_of_peer_over(const domus_peer *peer)
 {
     return peer->has_end || peer->error != 0 || peer->socket == NULL;
 }
 
-/* Returns how many of the received bytes agree with the expected ones, counted from the first
- * byte. */
+/* Returns how many bytes from the first one on are received as expected. */
 static size_t count_expected_bytes(const expected *expect)
 {
     size_t held;
@@ -86,19 +86,20 @@ static size_t count_expected_bytes(const expected *expect)
     return count;
 }
 
-static bool have_bytes_come_or_failed(const void *expect_)
+static bool have_expected_bytes_come_or_failed(const void *expect_)
 {
     const expected *expect = expect_;
     size_t held = domi_peer_bytes_count(&expect->peer->got);
     size_t equal = count_expected_bytes(expect);
 
-    return equal == expect->size || equal < held || is_stream_over(expect->peer);
+    return equal == expect->size || equal < held || is_stream_of_peer_over(expect->peer);
 }
 
 int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t within_ns)
 {
     const expected expect = {.peer = peer, .data = data, .size = size};
-    int result = domi_peer_run_until(peer->kit, have_bytes_come_or_failed, &expect, within_ns);
+    int result =
+        domi_peer_run_until(peer->kit, have_expected_bytes_come_or_failed, &expect, within_ns);
     char what[4 * DOMI_PEER_SHOWN_MAX + 32];
     size_t equal = count_expected_bytes(&expect);
 
@@ -111,77 +112,78 @@ int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t 
     int length = snprintf(what, sizeof what, "%zu bytes: ", size);
     domi_peer_format_bytes(data, size, what + length, sizeof what - (size_t)length);
     if (equal < domi_peer_bytes_count(&peer->got))
-        return write_peer_error(peer, what, -EBADMSG);
+        return write_error_of_expectation(peer, what, -EBADMSG);
     if (result == -ETIME)
-        return write_peer_error(peer, what, -ETIMEDOUT);
-    return write_peer_error(peer, what, peer->error != 0 ? peer->error : -EPIPE);
+        return write_error_of_expectation(peer, what, -ETIMEDOUT);
+    return write_error_of_expectation(peer, what, peer->error != 0 ? peer->error : -EPIPE);
 }
 
-static bool has_connect_ended(const void *peer_)
+static bool has_connect_of_peer_ended(const void *peer_)
 {
     const domus_peer *peer = peer_;
 
-    return peer->is_connected || is_stream_over(peer);
+    return peer->is_connected || is_stream_of_peer_over(peer);
 }
 
 int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_connect_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_connect_of_peer_ended, peer, within_ns);
 
     if (result == -ETIME)
-        return write_peer_error(peer, "to be connected", -ETIMEDOUT);
+        return write_error_of_expectation(peer, "to be connected", -ETIMEDOUT);
     if (result != 0 || peer->is_connected)
         return result;
-    return write_peer_error(peer, "to be connected", peer->error != 0 ? peer->error : -EPIPE);
+    return write_error_of_expectation(peer, "to be connected",
+                                      peer->error != 0 ? peer->error : -EPIPE);
 }
 
-static bool has_bytes_or_ended(const void *peer_)
+static bool has_peer_bytes_or_ended(const void *peer_)
 {
     const domus_peer *peer = peer_;
 
-    return domi_peer_bytes_count(&peer->got) != 0 || is_stream_over(peer);
+    return domi_peer_bytes_count(&peer->got) != 0 || is_stream_of_peer_over(peer);
 }
 
 int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_bytes_or_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_peer_bytes_or_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
     if (domi_peer_bytes_count(&peer->got) != 0)
-        return write_peer_error(peer, "the end of the stream", -EBADMSG);
+        return write_error_of_expectation(peer, "the end of the stream", -EBADMSG);
     if (peer->has_end)
         return 0;
-    return write_peer_error(peer, "the end of the stream",
-                            peer->error != 0 ? peer->error : -ETIMEDOUT);
+    return write_error_of_expectation(peer, "the end of the stream",
+                                      peer->error != 0 ? peer->error : -ETIMEDOUT);
 }
 
-static bool has_stream_ended(const void *peer)
+static bool has_stream_of_peer_ended(const void *peer)
 {
-    return is_stream_over(peer);
+    return is_stream_of_peer_over(peer);
 }
 
 int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_stream_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_stream_of_peer_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
     if (peer->error != 0)
         return 0;
-    return write_peer_error(peer, "a reset", peer->has_end ? -EPIPE : -ETIMEDOUT);
+    return write_error_of_expectation(peer, "a reset", peer->has_end ? -EPIPE : -ETIMEDOUT);
 }
 
 int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_bytes_or_ended, peer, within_ns);
+    int result = domi_peer_run_until(peer->kit, has_peer_bytes_or_ended, peer, within_ns);
 
     if (result == -ETIME)
         return 0;
-    return result == 0 ? write_peer_error(peer, "nothing", -EBADMSG) : result;
+    return result == 0 ? write_error_of_expectation(peer, "nothing", -EBADMSG) : result;
 }
 
-static bool has_connection(const void *listener_)
+static bool has_listener_a_connection(const void *listener_)
 {
     const domus_peer_listener *listener = listener_;
 
@@ -190,7 +192,7 @@ static bool has_connection(const void *listener_)
 
 int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_peer **ret_peer)
 {
-    int result = domi_peer_run_until(listener->kit, has_connection, listener, within_ns);
+    int result = domi_peer_run_until(listener->kit, has_listener_a_connection, listener, within_ns);
 
     if (result == -ETIME || (result == 0 && listener->socket == NULL)) {
         snprintf(listener->kit->error, sizeof listener->kit->error,

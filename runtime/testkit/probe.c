@@ -1,5 +1,5 @@
-/* A probe is an actor that keeps the messages that it receives, and between steps does what the
- * test tells it to do.
+/* A probe is an actor that keeps the messages that it receives for the test, and between steps does
+ * what the test tells it to do.
  *
  * A probe acts outside of a run: its simulated thread is woken, and a stack
  * (house/conversation/stack.h) is made for the probe, as io makes one for a channel. So the probe
@@ -16,10 +16,10 @@
 
 /* --- the probe's actor ----------------------------------------------------------------------- */
 
-/* Keep a received message as a parcel, which then owns what the payload owns. Returns NULL if there
- * is no memory; then the library releases the payload. */
-static domi_parcel *keep_as_parcel(domus_stack *stack, domus_probe *probe, const char *kind,
-                                   const domus_type *type, const void *payload, int error)
+/* Keep a message that the probe has received as a parcel, which then owns what the payload owns.
+ * Returns NULL if there is no memory; then the library releases the payload. */
+static domi_parcel *keep_message_as_parcel(domus_stack *stack, domus_probe *probe, const char *kind,
+                                           const domus_type *type, const void *payload, int error)
 {
     size_t bytes = type != NULL ? type->size : 0;
     domi_parcel *one = domi_memory_new(sizeof *one + bytes);
@@ -39,34 +39,34 @@ static domi_parcel *keep_as_parcel(domus_stack *stack, domus_probe *probe, const
     return one;
 }
 
-/* Handle a received message. This is the handler of the behaviour's only row, which accepts every
- * type. */
-static int receive_message(domus_stack *stack, void *self, const void *payload)
+/* Handle a message to the probe: keep it for the test. This is the handler of the behaviour's only
+ * row, which accepts every type. */
+static int on_message_keep_for_test(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {
         [DOMI_ASK] = "ask", [DOMI_NOTICE] = "notice", [DOMI_EVENT] = "event"};
     domus_probe *probe = *(domus_probe **)self;
     const domus_type *type = stack->message->type;
     uint8_t kind = stack->message->node.kind;
-    domi_parcel *one = keep_as_parcel(stack, probe, kinds[kind], type, payload, 0);
+    domi_parcel *one = keep_message_as_parcel(stack, probe, kinds[kind], type, payload, 0);
 
     if (one == NULL)
         return -ENOMEM;
     one->sender = domus_sender(stack);
     one->is_ask = kind == DOMI_ASK;
     /* If there is no memory to keep the ask, the library fails it with -ENOMSG, and the test's
-     * reply will find nobody to answer. */
+     * reply finds nobody to answer. */
     if (one->is_ask)
         (void)domus_keep(stack, &one->kept);
     return 0;
 }
 
-static int receive_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_keep_for_test(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_probe *probe = *(domus_probe **)self;
     const char *kind = answer->error == 0 ? "reply" : "failure";
     domi_parcel *one =
-        keep_as_parcel(stack, probe, kind, answer->type, answer->payload, answer->error);
+        keep_message_as_parcel(stack, probe, kind, answer->type, answer->payload, answer->error);
 
     if (one != NULL)
         one->sender = domus_sender(stack);
@@ -76,7 +76,7 @@ static int receive_answer(domus_stack *stack, void *self, const domus_answer *an
 static const domus_behaviour behaviour = {
     .name = "probe",
     .state_size = sizeof(domus_probe *),
-    .on = (const domus_on[]){{NULL, receive_message, 0}},
+    .on = (const domus_on[]){{NULL, on_message_keep_for_test, 0}},
 };
 
 /* --- making and freeing probes --------------------------------------------------------------- */
@@ -127,8 +127,8 @@ domus_address domus_probe_sender(const domus_probe *probe)
 
 /* --- acts of a probe ------------------------------------------------------------------------- */
 
-/* Begin a run of the probe between steps, and make a stack for it. Returns 0; -EBUSY in a step;
- * -ESTALE if the probe was stopped. */
+/* Begin a run of the probe between steps, with a stack for what the test tells it to do. Returns 0;
+ * -EBUSY in a step; -ESTALE if the probe was stopped. */
 static int begin_run_of_probe(const domus_probe *probe, domus_stack *ret_stack)
 {
     domi_house *house = probe->address.house;
@@ -145,7 +145,7 @@ static int begin_run_of_probe(const domus_probe *probe, domus_stack *ret_stack)
     return 0;
 }
 
-/* End the run that the probe's act has begun; `result` is the result of the act. */
+/* End the run that begin_run_of_probe() has begun; `result` is that of what the probe did. */
 static void end_run_of_probe(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
@@ -181,12 +181,13 @@ int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_typ
 
     if (result != 0)
         return result;
-    result = domus_ask_within(&stack, to, type, payload, timeout_ns, receive_answer);
+    result = domus_ask_within(&stack, to, type, payload, timeout_ns, on_answer_keep_for_test);
     end_run_of_probe(&stack, result);
     return result == DOMUS_PARKED ? 0 : result;
 }
 
-/* Answer the oldest received ask: with a reply, or, if `type` is NULL, with `error`. */
+/* Answer the oldest ask that the probe has received and the test expected: with a reply, or, if
+ * `type` is NULL, with `error`. */
 static int answer_oldest_ask(domus_probe *probe, const domus_type *type, const void *payload,
                              int error)
 {

@@ -1,4 +1,4 @@
-/* This file simulates the runners of pools in a test kit (parts.h). */
+/* This file simulates the runners of pools in a test kit; parts.h says how. */
 #include "runtime/testkit/parts.h"
 
 #include "base/memory.h"
@@ -26,7 +26,7 @@ int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
         for (uint32_t j = 0; j < pool->usual; j++) {
             domus_runner *runner = pool->runners[j];
             domi_random_init(&runner->random, seed ^ ((uint64_t)i << 40) ^ ((uint64_t)j + 1) << 20);
-            /* a simulated runner has no thread to be joined */
+            /* a simulated runner counts as joined, because it has no thread */
             runner->begun = runner->joined = true;
             system->runners_begun++;
             domi_span_begin(runner);
@@ -59,7 +59,8 @@ void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index)
 
     domi_thread_manager = &one->runner->manager;
     domi_manager_own(domi_thread_manager);
-    one->runner->turns_to_look = 0; /* the runner fires due timers in each step */
+    /* the count is set to 0, so that the runner looks at its timers in each step */
+    one->runner->turns_to_look = 0;
     if (!domi_runner_step(one->runner, false)) {
         domi_pool_flush_returns(&one->runner->manager);
         domi_span_end(one->runner);

@@ -36,21 +36,22 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define LAG_EVERY     32u /* average number of steps between two times that a thread is held back */
-#define LAG_STEPS_MAX 64u /* most steps for which a thread is held back */
-/* The houses and the network are checked when the number of steps is a multiple of this. */
+/* average number of steps between two times at which one thread is held back */
+#define LAG_EVERY     32u
+#define LAG_STEPS_MAX 64u /* most steps for which one thread is held back */
+/* In one of so many steps the houses and the network are checked. */
 #define CHECK_HOUSES_EVERY 16u
 #define NAMED_MAX          3u /* most ready actors of a thread that an error text names */
 
-/* Returns the number of threads and runners, which are the ones that take steps. Runners have the
- * indexes after those of the threads. */
-static uint32_t count_steppers(const domus_testkit *kit)
+/* Returns how many threads and runners the kit has, which take steps. Runners have the indices
+ * behind those of the threads. */
+static uint32_t count_threads_and_runners(const domus_testkit *kit)
 {
     return kit->system->count + kit->runner_count;
 }
 
-/* True if the thread can take a step at this time. */
-static bool can_thread_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+/* True if the simulated thread can take a step at this time. */
+static bool can_thread_take_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     const domi_kit_thread *thread = &kit->threads[index];
 
@@ -58,7 +59,8 @@ static bool can_thread_step(const domus_testkit *kit, uint32_t index, uint64_t n
     case DOMI_STEP_SLEEP:
         return thread->woken || thread->refused || now_ns >= thread->until_ns ||
                domi_net_ring_is_due(kit->system->threads[index].io.ring);
-    /* actors are ended when all threads have left their loops, as in thread_life.c */
+    /* the actors of a thread are ended when all threads have left their loops, as in
+     * thread_life.c */
     case DOMI_STEP_END:
         return kit->left_loops == kit->system->count && domi_kit_runners_have_left(kit);
     case DOMI_STEP_NONE:
@@ -68,10 +70,10 @@ static bool can_thread_step(const domus_testkit *kit, uint32_t index, uint64_t n
     }
 }
 
-static bool can_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+static bool can_thread_or_runner_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     return index < kit->system->count
-               ? can_thread_step(kit, index, now_ns)
+               ? can_thread_take_step(kit, index, now_ns)
                : domi_kit_can_runner_step(kit, index - kit->system->count, now_ns);
 }
 
@@ -88,12 +90,12 @@ static void check_sleeper_has_no_work(const domus_testkit *kit)
         DOMI_CHECK(manager->schedule.ready[DOMUS_STATE].count == 0);
         DOMI_CHECK(manager->schedule.ready[DOMUS_CHANNELS].count == 0);
         DOMI_CHECK(manager->schedule.mounting.head == NULL);
-        /* the thread has sent back all objects of other threads that it has freed */
+        /* a sleeping thread has sent back all objects of other threads that it has freed */
         DOMI_CHECK(manager->pool.chained == 0);
-        /* while the thread sleeps its timers may be cancelled, but none is started that is due
+        /* while a thread sleeps its timers may be cancelled, but none is started that is due
          * sooner */
         DOMI_CHECK(domi_thread_due_ns(thread) >= kit->threads[i].until_ns);
-        /* work is an arrival, a new step of a stop, or a completion */
+        /* a sleeping thread has no arrival, no new step of a stop, and no completion */
         DOMI_CHECK(!domi_thread_has_work(thread));
         if (kit->steps % CHECK_HOUSES_EVERY == 0)
             domi_manager_check_houses(&kit->system->threads[i].manager);
@@ -102,49 +104,49 @@ static void check_sleeper_has_no_work(const domus_testkit *kit)
         domi_net_check_counts(kit->net);
 }
 
-static void draw_held_back_thread(domus_testkit *kit)
+static void draw_which_thread_is_held_back(domus_testkit *kit)
 {
     if (kit->lag_steps != 0) {
         kit->lag_steps--;
     } else if (domi_random_below(&kit->random, LAG_EVERY) == 0) {
-        kit->lagging = (uint32_t)domi_random_below(&kit->random, count_steppers(kit));
+        kit->lagging = (uint32_t)domi_random_below(&kit->random, count_threads_and_runners(kit));
         kit->lag_steps = 1 + (uint32_t)domi_random_below(&kit->random, LAG_STEPS_MAX);
     }
 }
 
 /* Draw the thread or runner that takes the next step. Returns its index; UINT32_MAX if none can
  * take a step. */
-static uint32_t draw_next_stepper(domus_testkit *kit)
+static uint32_t draw_who_takes_next_step(domus_testkit *kit)
 {
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
     uint32_t lagging = UINT32_MAX;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < count_steppers(kit); i++)
-        count += can_step(kit, i, now_ns);
+    for (uint32_t i = 0; i < count_threads_and_runners(kit); i++)
+        count += can_thread_or_runner_step(kit, i, now_ns);
     if (count == 0)
         return UINT32_MAX;
-    draw_held_back_thread(kit);
-    if (kit->lag_steps != 0 && count > 1 && can_step(kit, kit->lagging, now_ns)) {
+    draw_which_thread_is_held_back(kit);
+    if (kit->lag_steps != 0 && count > 1 && can_thread_or_runner_step(kit, kit->lagging, now_ns)) {
         lagging = kit->lagging;
         count--;
     }
     uint64_t drawn = domi_random_below(&kit->random, count);
     for (uint32_t i = 0;; i++) {
-        if (i != lagging && can_step(kit, i, now_ns) && drawn-- == 0)
+        if (i != lagging && can_thread_or_runner_step(kit, i, now_ns) && drawn-- == 0)
             return i;
     }
 }
 
-static void wake_sleeping_thread(domus_testkit *kit, uint32_t index)
+static void wake_sleeping_thread_for_step(domus_testkit *kit, uint32_t index)
 {
     domi_net_ring_end_sleep(kit->system->threads[index].io.ring);
     domi_thread_rest_end(&kit->system->threads[index], kit->threads[index].until_ns);
     kit->threads[index].next = DOMI_STEP_IO;
 }
 
-/* Choose the thread's next step after phase 3 as domi_thread_loop() does: leave the loop, sleep,
- * run a loan, or go on with phase 1. */
+/* Choose what a thread does after phase 3, as domi_thread_loop() does: leave the loop, sleep, run a
+ * loan, or go on with phase 1. */
 static void choose_step_after_phase_3(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
@@ -157,23 +159,24 @@ static void choose_step_after_phase_3(domus_testkit *kit, uint32_t index)
     } else if (domi_thread_rest_begin(thread, &capped_ns)) {
         state->next = DOMI_STEP_SLEEP;
         state->woken = false;
-        /* a real thread also wakes at `capped_ns`, which a kit leaves out to save steps */
+        /* a real thread also wakes after DOMI_PARK_CAP_NS, which a kit leaves out to save steps */
         state->until_ns = thread->until_ns = domi_thread_due_ns(thread);
-        domi_io_enter(&thread->io, 0, 0); /* the begin of the enter in which the thread sleeps */
+        /* the enter of the ring in which the thread sleeps begins */
+        domi_io_enter(&thread->io, 0, 0);
         state->refused = thread->io.refusals != 0;
     } else {
         state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;
     }
 }
 
-/* Take the next step of a thread. Returns the name of the step for the trace. */
-static const char *take_step(domus_testkit *kit, uint32_t index)
+/* Let a simulated thread do its next step. Returns the name of the step for the trace. */
+static const char *do_next_step_of_thread(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
     domi_kit_thread *state = &kit->threads[index];
 
     if (state->next == DOMI_STEP_SLEEP)
-        wake_sleeping_thread(kit, index);
+        wake_sleeping_thread_for_step(kit, index);
     switch (state->next) {
     case DOMI_STEP_IO:
         domi_phase_io(thread);
@@ -204,16 +207,16 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
     }
 }
 
-static void step_thread(domus_testkit *kit, uint32_t index)
+static void take_step_of_thread(domus_testkit *kit, uint32_t index)
 {
     /* manager of the calling thread; not NULL if an actor of another system uses this kit */
     domi_manager *outer = domi_thread_manager;
 
-    /* code of the step runs as if on the simulated thread itself */
+    /* code of the step runs as if on the simulated thread */
     domi_thread_manager = &kit->system->threads[index].manager;
-    /* the owner check must accept this thread as the manager's owner */
+    /* the check of owners accepts the calling thread as the simulated thread */
     domi_manager_own(domi_thread_manager);
-    const char *phase = take_step(kit, index);
+    const char *phase = do_next_step_of_thread(kit, index);
     domi_thread_manager = outer;
     domi_trace_record_step(kit, index, phase);
 }
@@ -223,7 +226,7 @@ bool domi_testkit_step(domus_testkit *kit)
     if (kit->stepping)
         return false;
     domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
-    uint32_t index = draw_next_stepper(kit);
+    uint32_t index = draw_who_takes_next_step(kit);
     if (index == UINT32_MAX) {
         check_sleeper_has_no_work(kit);
         return false;
@@ -232,7 +235,7 @@ bool domi_testkit_step(domus_testkit *kit)
     kit->steps_here++;
     kit->stepping = true;
     if (index < kit->system->count) {
-        step_thread(kit, index);
+        take_step_of_thread(kit, index);
     } else {
         domi_kit_take_runner_step(kit, index - kit->system->count);
         domi_trace_record_turn(kit, index - kit->system->count);
@@ -258,9 +261,10 @@ uint64_t domi_testkit_due_ns(const domus_testkit *kit)
     return due_ns;
 }
 
-/* Append the names of the first ready actors of a thread to `text`, which has `length` bytes
- * already. Returns the new length. */
-static size_t append_ready_names(const domi_thread *thread, char *text, size_t size, size_t length)
+/* Append the names of the first ready actors of a thread to an error text that has `length` bytes
+ * already. Returns the new length of the text. */
+static size_t append_names_of_ready_actors(const domi_thread *thread, char *text, size_t size,
+                                           size_t length)
 {
     const domi_queue *queue = &thread->manager.schedule.ready[DOMUS_STATE];
     const domi_house *house = queue->high.head != NULL ? queue->high.head : queue->normal.head;
@@ -280,7 +284,7 @@ static size_t append_ready_names(const domi_thread *thread, char *text, size_t s
     return length;
 }
 
-static void write_running_actors(domus_testkit *kit)
+static void write_error_of_endless_run(domus_testkit *kit)
 {
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
     size_t size = sizeof kit->error;
@@ -288,11 +292,12 @@ static void write_running_actors(domus_testkit *kit)
         (size_t)snprintf(kit->error, size, "%u steps and no end;", DOMUS_TESTKIT_STEPS_MAX);
 
     for (uint32_t i = 0; i < kit->system->count && length < size; i++) {
-        if (!can_step(kit, i, now_ns))
+        if (!can_thread_or_runner_step(kit, i, now_ns))
             continue;
         length += (size_t)snprintf(kit->error + length, size - length, " thread %u runs", i);
         if (length < size)
-            length = append_ready_names(&kit->system->threads[i], kit->error, size, length);
+            length =
+                append_names_of_ready_actors(&kit->system->threads[i], kit->error, size, length);
         if (length < size)
             length += (size_t)snprintf(kit->error + length, size - length, ";");
     }
@@ -317,7 +322,7 @@ int domi_testkit_run_until(domus_testkit *kit, bool (*is_done)(const void *conte
         if (domi_testkit_step(kit)) {
             if (kit->steps_here <= DOMUS_TESTKIT_STEPS_MAX)
                 continue;
-            write_running_actors(kit);
+            write_error_of_endless_run(kit);
             return -ETIMEDOUT;
         }
         uint64_t now_ns = domi_clock_now(clock);
@@ -334,29 +339,31 @@ void domi_testkit_prepare_thread(domus_testkit *kit, const domi_manager *manager
     domi_manager_own(&kit->system->threads[manager->index].manager);
     if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
         return;
-    wake_sleeping_thread(kit, manager->index);
-    /* the test has woken the thread, so the wake-up need not have found work */
+    wake_sleeping_thread_for_step(kit, manager->index);
+    /* the mark is cleared, because the test has woken the thread, and that wake-up need not have
+     * found work */
     kit->system->threads[manager->index].judge_wakeup = false;
 }
 
-/* Wake a simulated thread. This function is domi_runtime_hooks.wake. */
-static void wake_thread(domi_manager *manager)
+/* Wake a simulated thread. It is called as domi_runtime_hooks.wake. */
+static void wake_simulated_thread(domi_manager *manager)
 {
     const domi_thread *thread = manager->thread;
     domus_testkit *kit = (domus_testkit *)(void *)thread->system->simulator;
     domi_kit_thread *state = &kit->threads[manager->index];
 
-    /* M12: one sleep is ended by one wake-up only */
+    /* M12: a thread that sleeps and was not woken yet, because one wake-up ends one sleep */
     DOMI_CHECK(state->next == DOMI_STEP_SLEEP && !state->woken);
     state->woken = true;
 }
 
 const domi_runtime_hooks domi_hooks_of_testkit = {
-    .wake = wake_thread,
+    .wake = wake_simulated_thread,
     .log = domi_log_happening,
     .warn = domi_log_mistake,
     .say = domi_log_text,
-    .spawn_detached = domi_detached_spawn, /* fails, because a kit has no detached actors */
+    /* this function returns an error, because a kit has no detached actors */
+    .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
     .block = domus_blocking,
     .resolve = domi_resolver_resolve,
@@ -366,12 +373,12 @@ const domi_runtime_hooks domi_hooks_of_testkit = {
 };
 
 struct condition {
-    /* function that returns true when the condition holds */
+    /* function that returns true when the awaited condition holds */
     bool (*is_done)(const domus_system *system);
-    const domus_system *system; /* system for which the condition has to hold */
+    const domus_system *system; /* system for which the condition is awaited */
 };
 
-static bool is_condition_met(const void *condition_)
+static bool is_awaited_condition_met(const void *condition_)
 {
     const struct condition *condition = condition_;
 
@@ -385,5 +392,5 @@ bool domi_testkit_run_until_condition(domi_simulator *simulator,
     domus_testkit *kit = (domus_testkit *)(void *)simulator;
     struct condition condition = {.is_done = is_done, .system = kit->system};
 
-    return domi_testkit_run_until(kit, is_condition_met, &condition, until_ns) == 0;
+    return domi_testkit_run_until(kit, is_awaited_condition_met, &condition, until_ns) == 0;
 }

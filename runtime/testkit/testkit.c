@@ -1,5 +1,5 @@
-/* The functions of domus/testkit.h for users, except those of probes and of the trace. Steps of
- * threads are in steps.c. */
+/* The functions of domus/testkit.h for users, except those of probes and of the trace. The steps of
+ * simulated threads are in steps.c. */
 #include "base/memory.h"
 #include "runtime/control/life.h"
 #include "runtime/network/parts.h"
@@ -14,19 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFERS 64u /* number of receive buffers of a thread */
-/* bytes of a receive buffer: few, so that a stream comes in many pieces */
+#define BUFFERS 64u /* number of receive buffers that a simulated thread has */
+/* size of a receive buffer in bytes: small, so that a stream comes in many pieces */
 #define BUFFER_BYTES       256u
 #define RING_ENTRIES       64u
 #define COMPLETION_ENTRIES 256u
 
-/* constant that makes the network's seed from the kit's, so that both draw different numbers */
+/* constant that changes the kit's seed into the network's, so that both draw different numbers */
 #define NET_SEED UINT64_C(0x6e6574776f726b73)
 
-/* Copy the user's configuration and change it for a simulation: no pinning, no spinning (the clock
- * stands still during a step), phases that end without a deadline, and small buffers unless the
- * user has chosen their number. */
-static void adapt_config(const domus_config *config, domus_config *ret_config)
+/* Copy the user's configuration and change it for a simulation: threads are not pinned and do not
+ * spin (the clock stands still during a step), phases end without a deadline, and there are few and
+ * small buffers unless the user has chosen their number. */
+static void adapt_config_for_simulation(const domus_config *config, domus_config *ret_config)
 {
     domus_config preset;
 
@@ -72,7 +72,7 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
 
     if (result != 0)
         return result;
-    adapt_config(config, &own);
+    adapt_config_for_simulation(config, &own);
     kit = domi_memory_new(sizeof *kit);
     if (kit == NULL || !make_parts_of_kit(kit, own.system.threads, seed)) {
         if (error_size != 0)
@@ -116,7 +116,9 @@ void domus_testkit_free(domus_testkit *kit)
         domi_probe_free(probe);
     }
     if (kit->net != NULL)
-        kit->net->note = NULL; /* the trace would read the system, which is freed already */
+        /* the trace is not written any more, because it would read the system, which is freed
+         * already */
+        kit->net->note = NULL;
     domi_kit_peers_free(kit);
     domi_datagram_peers_free(kit);
     domi_net_free(kit->net);
@@ -194,9 +196,9 @@ const char *domus_testkit_error(const domus_testkit *kit)
 
 /* --- seeds ----------------------------------------------------------------------------------- */
 
-/* Read the seed from the environment variable DOMUS_SEED. Returns false if it is not set or is not
- * a number. */
-static bool read_seed(uint64_t *ret_seed)
+/* Read the seed of a kit from the environment variable DOMUS_SEED. Returns false if it is not set
+ * or is not a number. */
+static bool read_seed_of_environment(uint64_t *ret_seed)
 {
     const char *text = getenv("DOMUS_SEED");
     char *end = NULL;
@@ -211,7 +213,7 @@ uint64_t domus_testkit_seed(uint64_t preset)
 {
     uint64_t seed;
 
-    return read_seed(&seed) ? seed : preset;
+    return read_seed_of_environment(&seed) ? seed : preset;
 }
 
 int domus_testkit_sweep(uint64_t first, uint64_t count, int (*test)(uint64_t seed, void *context),
@@ -220,7 +222,7 @@ int domus_testkit_sweep(uint64_t first, uint64_t count, int (*test)(uint64_t see
     uint64_t seed = first;
     int result = 0;
 
-    if (read_seed(&seed))
+    if (read_seed_of_environment(&seed))
         count = 1;
     for (; count != 0 && result == 0; count--, seed++) {
         if (ret_seed != NULL)

@@ -6,9 +6,9 @@
 
 typedef struct domi_who domi_who;
 
-/* Most entries of the table, of which at most half are used. */
+/* Most entries of the table with the numbers of actors; at most half of them are used. */
 #define DOMI_WHO_MAX (1u << 20)
-/* result for an actor that has no number, because memory or the table is full */
+/* returned for an actor that gets no number, because memory or the table is full */
 #define DOMI_WHO_UNKNOWN UINT32_MAX
 
 /* Returns the number of the actor that lives in `house`. The actor gets its number at the first

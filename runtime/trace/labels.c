@@ -1,5 +1,5 @@
-/* A table of the kinds, and a hash table without deletions of the texts that have numbers. It is
- * never full, because DOMI_LABELS_MAX is less than its places. */
+/* The texts of records, from a table of their kinds, and the numbers of texts, in a hash table
+ * without deletions. That table is never full, because DOMI_LABELS_MAX is less than its places. */
 #include "runtime/trace/labels.h"
 
 #include <domus/actor.h>
@@ -14,15 +14,15 @@ enum names {
     NAMES_NOTHING,
     NAMES_TEXT,
     NAMES_BEHAVIOUR,
-    NAMES_BOTH, /* whether a record's name is a behaviour, and its value may be a type */
+    NAMES_BOTH, /* kinds of records whose name is a behaviour and whose value may be a type */
     NAMES_TYPE,
 };
 
 static const struct kind {
     const char *category;
-    const char *begin; /* first words of a text */
+    const char *begin; /* first words of the texts of this kind */
     enum names names;
-    const char *counts; /* unit that the value counts; NULL: there is no value */
+    const char *counts; /* unit that the value of such a record counts; NULL: it counts nothing */
 } kinds[DOMI_RECORD_KINDS] = {
     [DOMI_RECORD_NONE] = {"none", "nothing", NAMES_NOTHING, NULL},
     [DOMI_RECORD_ITERATION] = {"iteration", "iteration", NAMES_NOTHING, "completions"},
@@ -53,12 +53,12 @@ const char *domi_label_get_unit(domi_record_kind kind)
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 struct text {
-    char *bytes; /* array of DOMI_LABEL_BYTES bytes */
+    char *bytes; /* array of DOMI_LABEL_BYTES bytes, in which the text is written */
     size_t length;
 };
 
-/* A text that is cut ends with a whole character. */
-static void append_text(struct text *to, const char *more)
+/* Append `more` to a text. If it does not fit, it is cut behind a whole character. */
+static void append_to_text(struct text *to, const char *more)
 {
     size_t room = DOMI_LABEL_BYTES - 1 - to->length;
     size_t length = strnlen(more, room + 1);
@@ -73,17 +73,17 @@ static void append_text(struct text *to, const char *more)
     to->bytes[to->length] = '\0';
 }
 
-static const char *get_name_or_question_mark(const char *name)
+static const char *name_or_question_mark(const char *name)
 {
     return name != NULL ? name : "?";
 }
 
-static const char *get_name_of_type(const domus_type *type)
+static const char *name_of_type_or_question_mark(const domus_type *type)
 {
-    return type != NULL ? get_name_or_question_mark(type->name) : "?";
+    return type != NULL ? name_or_question_mark(type->name) : "?";
 }
 
-static const char *get_name_of_record(const domi_record *record, enum names names)
+static const char *name_of_behaviour_or_type(const domi_record *record, enum names names)
 {
     const domus_behaviour *behaviour = record->name;
 
@@ -91,8 +91,8 @@ static const char *get_name_of_record(const domi_record *record, enum names name
         return "?";
     if (names == NAMES_TEXT)
         return record->name;
-    return names == NAMES_TYPE ? get_name_of_type(record->name)
-                               : get_name_or_question_mark(behaviour->name);
+    return names == NAMES_TYPE ? name_of_type_or_question_mark(record->name)
+                               : name_or_question_mark(behaviour->name);
 }
 
 size_t domi_label_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
@@ -100,16 +100,17 @@ size_t domi_label_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
     const struct kind *kind = &kinds[domi_record_kind_of(record)];
     struct text to = {.bytes = bytes};
 
-    append_text(&to, kind->begin);
+    append_to_text(&to, kind->begin);
     if (kind->names == NAMES_NOTHING)
         return to.length;
     if (to.length > 0)
-        append_text(&to, " ");
-    append_text(&to, get_name_of_record(record, kind->names));
+        append_to_text(&to, " ");
+    append_to_text(&to, name_of_behaviour_or_type(record, kind->names));
     if (kind->names == NAMES_BOTH && record->value != 0) {
-        append_text(&to, " (");
-        append_text(&to, get_name_of_type((const domus_type *)(uintptr_t)record->value));
-        append_text(&to, ")");
+        append_to_text(&to, " (");
+        append_to_text(&to,
+                       name_of_type_or_question_mark((const domus_type *)(uintptr_t)record->value));
+        append_to_text(&to, ")");
     }
     return to.length;
 }
@@ -121,7 +122,7 @@ void domi_labels_clear(domi_labels *labels)
     memset(labels, 0, sizeof *labels);
 }
 
-static uint32_t hash_to_place(const void *name, uint64_t value, uint32_t kind)
+static uint32_t hash_to_place_of_label(const void *name, uint64_t value, uint32_t kind)
 {
     uint64_t hash = (uint64_t)(uintptr_t)name * UINT64_C(0x9E3779B97F4A7C15);
 
@@ -135,7 +136,7 @@ uint32_t domi_labels_find_number(domi_labels *labels, const domi_record *record,
     uint64_t value = kinds[kind].names == NAMES_BOTH ? record->value : 0;
 
     *ret_new = false;
-    for (uint32_t i = hash_to_place(record->name, value, kind);; i++) {
+    for (uint32_t i = hash_to_place_of_label(record->name, value, kind);; i++) {
         uint32_t at = i & (DOMI_LABELS_PLACES - 1);
         if (labels->places[at].number == 0) {
             if (labels->count == DOMI_LABELS_MAX)

@@ -1,5 +1,5 @@
-/* The record around a given one at some depth is found so: it is the next record that lies no
- * deeper than that. If it lies at just that depth, and did not begin later, it is the record
+/* Finds for a record the record that lies around it at some depth: it is the next record that lies
+ * no deeper than that. If it lies at just that depth, and did not begin later, it is the record
  * around; else there is none. Such a search goes on from where the last one at its depth has
  * stopped, so each depth passes each record once.
  *
@@ -10,8 +10,9 @@
 
 #include <stdbool.h>
 
-#define NOBODY UINT32_MAX       /* value of `begun`: nothing is open at this depth */
-#define OPEN   (UINT32_MAX - 1) /* value of `begun`: an element of `open` has begun */
+#define NOBODY UINT32_MAX /* value of `begun` for a depth at which nothing is open */
+/* value of `begun` for a depth at which an element of `open` has begun */
+#define OPEN (UINT32_MAX - 1)
 
 struct walk {
     const domi_record *records;
@@ -19,15 +20,17 @@ struct walk {
     const domi_record *open;
     domi_nesting_visit *visit;
     void *context;
-    uint64_t last_ns;                   /* time of the last step */
-    uint32_t begun[DOMI_RECORD_DEPTHS]; /* index of the record that has begun, NOBODY or OPEN */
-    /* index at which the last search at this depth has stopped */
+    uint64_t last_ns; /* time of the walk's last step */
+    /* for each depth: index of the record that has begun there, NOBODY or OPEN */
+    uint32_t begun[DOMI_RECORD_DEPTHS];
+    /* for each depth: index at which the last search has stopped */
     uint32_t next[DOMI_RECORD_DEPTHS];
-    bool is_past[DOMI_RECORD_DEPTHS]; /* whether the element of `open` has ended meanwhile */
+    /* for each depth: whether the element of `open` has ended meanwhile */
+    bool is_past[DOMI_RECORD_DEPTHS];
 };
 
-static void visit_step(struct walk *walk, domi_nesting_step step, uint64_t at_ns,
-                       const domi_record *record)
+static void visit_step_in_order(struct walk *walk, domi_nesting_step step, uint64_t at_ns,
+                                const domi_record *record)
 {
     if (at_ns < walk->last_ns)
         at_ns = walk->last_ns;
@@ -40,8 +43,8 @@ static uint32_t get_record_depth(const domi_record *record)
     return domi_record_depth_of(domi_record_kind_of(record));
 }
 
-/* Returns the index of the next record behind `index` that lies at `depth` or further out; `count`:
- * there is none. */
+/* Returns the index of the next record behind `index` that lies at `depth` or further out; `count`
+ * if there is none. */
 static uint32_t find_next_record(struct walk *walk, uint32_t index, uint32_t depth)
 {
     uint32_t next = walk->next[depth];
@@ -54,7 +57,7 @@ static uint32_t find_next_record(struct walk *walk, uint32_t index, uint32_t dep
     return next;
 }
 
-static bool may_begin_open(const struct walk *walk, uint32_t depth, uint64_t until_ns)
+static bool may_open_thing_begin(const struct walk *walk, uint32_t depth, uint64_t until_ns)
 {
     const domi_record *open = &walk->open[depth];
 
@@ -62,56 +65,56 @@ static bool may_begin_open(const struct walk *walk, uint32_t depth, uint64_t unt
            open->begin_ns >= walk->last_ns && open->begin_ns <= until_ns;
 }
 
-static void begin_open(struct walk *walk, uint32_t depth)
+static void begin_open_thing(struct walk *walk, uint32_t depth)
 {
     walk->begun[depth] = OPEN;
-    visit_step(walk, DOMI_NESTING_BEGIN, walk->open[depth].begin_ns, &walk->open[depth]);
+    visit_step_in_order(walk, DOMI_NESTING_BEGIN, walk->open[depth].begin_ns, &walk->open[depth]);
 }
 
-/* The depth behind the innermost thing around `depth` that has begun. */
-static uint32_t find_depth_to_begin(const struct walk *walk, uint32_t depth)
+/* Returns the depth just behind the innermost thing around `depth` that has begun. */
+static uint32_t find_depth_where_begins_start(const struct walk *walk, uint32_t depth)
 {
     while (depth > 0 && walk->begun[depth - 1] == NOBODY)
         depth--;
     return depth;
 }
 
-/* Begin all things that lie around record `index` and have not begun. */
+/* Begin all things that lie around record `index` and have not begun yet. */
 static void begin_things_around(struct walk *walk, uint32_t index)
 {
     const domi_record *record = &walk->records[index];
-    uint32_t depth = find_depth_to_begin(walk, get_record_depth(record));
+    uint32_t depth = find_depth_where_begins_start(walk, get_record_depth(record));
 
     for (; depth < get_record_depth(record); depth++) {
         uint32_t next = find_next_record(walk, index, depth);
         const domi_record *outer = &walk->records[next];
         if (next == walk->count) {
-            if (may_begin_open(walk, depth, record->begin_ns))
-                begin_open(walk, depth);
+            if (may_open_thing_begin(walk, depth, record->begin_ns))
+                begin_open_thing(walk, depth);
         } else if (get_record_depth(outer) == depth && outer->begin_ns <= record->begin_ns) {
             walk->begun[depth] = next;
-            visit_step(walk, DOMI_NESTING_BEGIN, outer->begin_ns, outer);
+            visit_step_in_order(walk, DOMI_NESTING_BEGIN, outer->begin_ns, outer);
         }
     }
 }
 
-static void visit_record(struct walk *walk, uint32_t index)
+static void visit_steps_of_record(struct walk *walk, uint32_t index)
 {
     const domi_record *record = &walk->records[index];
     uint32_t depth = get_record_depth(record);
 
     begin_things_around(walk, index);
     if (depth == DOMI_RECORD_DEPTHS - 1) {
-        visit_step(walk, DOMI_NESTING_INSTANT, record->begin_ns, record);
+        visit_step_in_order(walk, DOMI_NESTING_INSTANT, record->begin_ns, record);
         return;
     }
     if (walk->begun[depth] != index)
-        visit_step(walk, DOMI_NESTING_BEGIN, record->begin_ns, record);
+        visit_step_in_order(walk, DOMI_NESTING_BEGIN, record->begin_ns, record);
     walk->begun[depth] = NOBODY;
     if (domi_record_kind_of(record) == domi_record_kind_of(&walk->open[depth]) &&
         record->begin_ns == walk->open[depth].begin_ns)
         walk->is_past[depth] = true;
-    visit_step(walk, DOMI_NESTING_END, domi_record_end_ns(record), record);
+    visit_step_in_order(walk, DOMI_NESTING_END, domi_record_end_ns(record), record);
 }
 
 void domi_nesting_walk(const domi_record *records, uint32_t count,
@@ -124,9 +127,9 @@ void domi_nesting_walk(const domi_record *records, uint32_t count,
     for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++)
         walk.begun[depth] = NOBODY;
     for (uint32_t i = 0; i < count; i++)
-        visit_record(&walk, i);
+        visit_steps_of_record(&walk, i);
     for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
-        if (walk.begun[depth] == NOBODY && may_begin_open(&walk, depth, UINT64_MAX))
-            begin_open(&walk, depth);
+        if (walk.begun[depth] == NOBODY && may_open_thing_begin(&walk, depth, UINT64_MAX))
+            begin_open_thing(&walk, depth);
     }
 }

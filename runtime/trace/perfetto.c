@@ -1,4 +1,5 @@
-/* The fields of the packets, by their names and numbers in Perfetto's files, and the packets. */
+/* Writes the packets of a trace in Perfetto's format, whose fields are listed by their names and
+ * numbers. */
 #include "runtime/trace/perfetto.h"
 
 #include "runtime/trace/nesting.h"
@@ -24,14 +25,14 @@ enum packet_field {
 };
 
 enum sequence_flag {
-    /* flag: the state that earlier packets of this sequence have set is void */
+    /* flag of a packet: the state that earlier packets of this sequence have set is void */
     FLAG_STATE_CLEARED = 1,
     FLAG_NEEDS_STATE = 2,
 };
 
 enum snapshot_field {
     SNAPSHOT_CLOCKS = 1,
-    SNAPSHOT_PRIMARY_CLOCK = 2, /* number of the clock that the trace uses */
+    SNAPSHOT_PRIMARY_CLOCK = 2, /* number of the field that says which clock the trace uses */
 };
 
 enum clock_field {
@@ -39,7 +40,7 @@ enum clock_field {
     CLOCK_TIMESTAMP = 2,
 };
 
-#define MONOTONIC 3u /* number of CLOCK_MONOTONIC in a trace */
+#define MONOTONIC 3u /* number of the clock CLOCK_MONOTONIC in Perfetto's format */
 
 enum defaults_field {
     DEFAULTS_TRACK_EVENT = 11,
@@ -99,26 +100,27 @@ enum entry_field {
 
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-#define PACKET_MAX         1024u /* most bytes of a packet */
-#define PROCESS_NAME_MAX   256u  /* most bytes of the process's name */
-#define SEQUENCE_OF_GLOBAL 1u    /* sequence of packets that belong to no thread */
+#define PACKET_MAX       1024u /* most bytes of one packet */
+#define PROCESS_NAME_MAX 256u  /* most bytes of the name of the process */
+/* number of the sequence of those packets that belong to no thread */
+#define SEQUENCE_OF_GLOBAL 1u
 
 static_assert(PACKET_MAX <= DOMI_PERFETTO_BYTES, "a packet fits into the empty buffer");
 static_assert(DOMI_LABEL_BYTES + 256 < PACKET_MAX, "an event with a text is a packet");
 
-static void flush_bytes(domi_perfetto *perfetto)
+static void flush_gathered_bytes(domi_perfetto *perfetto)
 {
     if (perfetto->error == 0 && perfetto->used > 0)
         perfetto->error = perfetto->write(perfetto->context, perfetto->bytes, perfetto->used);
     perfetto->used = 0;
 }
 
-/* Begin a packet of the present sequence in `packet`. Returns its mark, which end_packet()
- * takes. */
-static size_t begin_packet(domi_perfetto *perfetto, domi_protobuf *packet)
+/* Begin a packet of the present sequence in `packet`. Returns its mark, by which
+ * end_packet_and_gather_it() ends it. */
+static size_t begin_packet_of_sequence(domi_perfetto *perfetto, domi_protobuf *packet)
 {
     if (sizeof perfetto->bytes - perfetto->used < PACKET_MAX)
-        flush_bytes(perfetto);
+        flush_gathered_bytes(perfetto);
     *packet = (domi_protobuf){
         .bytes = perfetto->bytes, .size = perfetto->used + PACKET_MAX, .used = perfetto->used};
 
@@ -127,34 +129,35 @@ static size_t begin_packet(domi_perfetto *perfetto, domi_protobuf *packet)
     return mark;
 }
 
-static void end_packet(domi_perfetto *perfetto, domi_protobuf *packet, size_t mark)
+static void end_packet_and_gather_it(domi_perfetto *perfetto, domi_protobuf *packet, size_t mark)
 {
     domi_protobuf_end_message(packet, mark);
     perfetto->used = packet->used;
 }
 
-static void add_name(domi_protobuf *to, uint32_t field, const char *name)
+static void add_name_of_process_or_thread(domi_protobuf *to, uint32_t field, const char *name)
 {
     domi_protobuf_add_text(to, field, name, strnlen(name, PROCESS_NAME_MAX));
 }
 
 /* ---- Tracks ---------------------------------------------------------------------------------- */
 
-/* Tracks of several processes may be put together, so their numbers hold the process's. */
-static uint64_t get_uuid_of_process(const domi_perfetto *perfetto)
+/* Returns the number of the process's track. Tracks of several processes may be put together, so it
+ * holds the number of the process. */
+static uint64_t uuid_of_process_track(const domi_perfetto *perfetto)
 {
     return ((uint64_t)(uint32_t)perfetto->pid << 20) + 1;
 }
 
-static uint64_t get_uuid_of_thread(const domi_perfetto *perfetto, const domi_recorder *recorder)
+static uint64_t uuid_of_thread_track(const domi_perfetto *perfetto, const domi_recorder *recorder)
 {
-    return get_uuid_of_process(perfetto) + 1 + recorder->number;
+    return uuid_of_process_track(perfetto) + 1 + recorder->number;
 }
 
-static void write_clock(domi_perfetto *perfetto, uint64_t now_ns)
+static void write_packet_of_clock(domi_perfetto *perfetto, uint64_t now_ns)
 {
     domi_protobuf packet;
-    size_t whole = begin_packet(perfetto, &packet);
+    size_t whole = begin_packet_of_sequence(perfetto, &packet);
     size_t snapshot = domi_protobuf_begin_message(&packet, PACKET_CLOCK_SNAPSHOT);
     size_t clock = domi_protobuf_begin_message(&packet, SNAPSHOT_CLOCKS);
 
@@ -163,26 +166,26 @@ static void write_clock(domi_perfetto *perfetto, uint64_t now_ns)
     domi_protobuf_end_message(&packet, clock);
     domi_protobuf_add_number(&packet, SNAPSHOT_PRIMARY_CLOCK, MONOTONIC);
     domi_protobuf_end_message(&packet, snapshot);
-    end_packet(perfetto, &packet, whole);
+    end_packet_and_gather_it(perfetto, &packet, whole);
 }
 
-static void write_process(domi_perfetto *perfetto, const char *name)
+static void write_track_of_process(domi_perfetto *perfetto, const char *name)
 {
     domi_protobuf packet;
-    size_t whole = begin_packet(perfetto, &packet);
+    size_t whole = begin_packet_of_sequence(perfetto, &packet);
     size_t track = domi_protobuf_begin_message(&packet, PACKET_TRACK_DESCRIPTOR);
 
-    domi_protobuf_add_number(&packet, TRACK_UUID, get_uuid_of_process(perfetto));
+    domi_protobuf_add_number(&packet, TRACK_UUID, uuid_of_process_track(perfetto));
     size_t process = domi_protobuf_begin_message(&packet, TRACK_PROCESS);
     domi_protobuf_add_number(&packet, PROCESS_PID, (uint64_t)perfetto->pid);
     if (name != NULL)
-        add_name(&packet, PROCESS_NAME, name);
+        add_name_of_process_or_thread(&packet, PROCESS_NAME, name);
     domi_protobuf_end_message(&packet, process);
     domi_protobuf_end_message(&packet, track);
-    end_packet(perfetto, &packet, whole);
+    end_packet_and_gather_it(perfetto, &packet, whole);
 }
 
-static void add_defaults(domi_protobuf *packet, uint64_t track_uuid)
+static void add_defaults_of_sequence(domi_protobuf *packet, uint64_t track_uuid)
 {
     size_t defaults = domi_protobuf_begin_message(packet, PACKET_DEFAULTS);
     size_t event = domi_protobuf_begin_message(packet, DEFAULTS_TRACK_EVENT);
@@ -193,7 +196,7 @@ static void add_defaults(domi_protobuf *packet, uint64_t track_uuid)
     domi_protobuf_end_message(packet, defaults);
 }
 
-static void add_entry(domi_protobuf *packet, uint32_t field, uint64_t iid, const char *name)
+static void add_numbered_name(domi_protobuf *packet, uint32_t field, uint64_t iid, const char *name)
 {
     size_t entry = domi_protobuf_begin_message(packet, field);
 
@@ -202,47 +205,48 @@ static void add_entry(domi_protobuf *packet, uint32_t field, uint64_t iid, const
     domi_protobuf_end_message(packet, entry);
 }
 
-/* The number of a category is the kind of its records. */
-static void add_categories(domi_protobuf *packet)
+/* Add the categories of events to a packet: the number of a category is the kind of its records. */
+static void add_categories_of_events(domi_protobuf *packet)
 {
     size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
     for (domi_record_kind kind = DOMI_RECORD_NONE + 1; kind < DOMI_RECORD_KINDS; kind++)
-        add_entry(packet, INTERNED_CATEGORIES, kind, domi_label_get_category(kind));
+        add_numbered_name(packet, INTERNED_CATEGORIES, kind, domi_label_get_category(kind));
     domi_protobuf_end_message(packet, interned);
 }
 
-/* A thread whose number the kernel has not told has a track with a name alone. */
-static void write_thread(domi_perfetto *perfetto, const domi_recorder *recorder)
+/* Write the track of a thread. If the number that the kernel has for the thread is not known, the
+ * track has only a name. */
+static void write_track_of_thread(domi_perfetto *perfetto, const domi_recorder *recorder)
 {
-    /* relaxed: the number means something by itself. */
+    /* relaxed: the number is complete by itself */
     int32_t tid =
         atomic_load_explicit((_Atomic int32_t *)(uintptr_t)&recorder->tid, memory_order_relaxed);
     domi_protobuf packet;
-    size_t whole = begin_packet(perfetto, &packet);
+    size_t whole = begin_packet_of_sequence(perfetto, &packet);
 
     domi_protobuf_add_number(&packet, PACKET_SEQUENCE_FLAGS, FLAG_STATE_CLEARED);
-    add_defaults(&packet, get_uuid_of_thread(perfetto, recorder));
+    add_defaults_of_sequence(&packet, uuid_of_thread_track(perfetto, recorder));
     size_t track = domi_protobuf_begin_message(&packet, PACKET_TRACK_DESCRIPTOR);
-    domi_protobuf_add_number(&packet, TRACK_UUID, get_uuid_of_thread(perfetto, recorder));
-    domi_protobuf_add_number(&packet, TRACK_PARENT_UUID, get_uuid_of_process(perfetto));
+    domi_protobuf_add_number(&packet, TRACK_UUID, uuid_of_thread_track(perfetto, recorder));
+    domi_protobuf_add_number(&packet, TRACK_PARENT_UUID, uuid_of_process_track(perfetto));
     if (tid == 0) {
-        add_name(&packet, TRACK_NAME, recorder->name);
+        add_name_of_process_or_thread(&packet, TRACK_NAME, recorder->name);
     } else {
         size_t thread = domi_protobuf_begin_message(&packet, TRACK_THREAD);
         domi_protobuf_add_number(&packet, THREAD_PID, (uint64_t)perfetto->pid);
         domi_protobuf_add_number(&packet, THREAD_TID, (uint64_t)tid);
-        add_name(&packet, THREAD_NAME, recorder->name);
+        add_name_of_process_or_thread(&packet, THREAD_NAME, recorder->name);
         domi_protobuf_end_message(&packet, thread);
     }
     domi_protobuf_end_message(&packet, track);
-    add_categories(&packet);
-    end_packet(perfetto, &packet, whole);
+    add_categories_of_events(&packet);
+    end_packet_and_gather_it(perfetto, &packet, whole);
 }
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-static void add_value(domi_protobuf *packet, const domi_record *record)
+static void add_value_of_event(domi_protobuf *packet, const domi_record *record)
 {
     const char *name = domi_label_get_unit(domi_record_kind_of(record));
 
@@ -254,7 +258,7 @@ static void add_value(domi_protobuf *packet, const domi_record *record)
     domi_protobuf_end_message(packet, annotation);
 }
 
-static void add_flow(domi_protobuf *packet, const domi_record *record)
+static void add_flow_of_event(domi_protobuf *packet, const domi_record *record)
 {
     switch (domi_record_kind_of(record)) {
     case DOMI_RECORD_ASK_OUT:
@@ -270,9 +274,10 @@ static void add_flow(domi_protobuf *packet, const domi_record *record)
     }
 }
 
-/* Add the text of an event by its number, or the text itself if it has no number. Returns the
- * number if this packet has to say the text with it, else 0. */
-static uint32_t add_label(domi_perfetto *perfetto, domi_protobuf *packet, const domi_record *record)
+/* Add the text of an event to a packet by its number, or the text itself if it has no number.
+ * Returns the number if this packet has to say the text with it, else 0. */
+static uint32_t add_label_of_event(domi_perfetto *perfetto, domi_protobuf *packet,
+                                   const domi_record *record)
 {
     char text[DOMI_LABEL_BYTES];
     bool is_new = false;
@@ -291,13 +296,14 @@ static void add_text_of_label(domi_protobuf *packet, uint32_t number, const domi
     size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
     (void)domi_label_text(record, text);
-    add_entry(packet, INTERNED_NAMES, number, text);
+    add_numbered_name(packet, INTERNED_NAMES, number, text);
     domi_protobuf_end_message(packet, interned);
 }
 
-/* This function is a domi_nesting_visit. */
-static void write_event(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
-                        const domi_record *record)
+/* Write an event for a step of a record: a begin, an end or an instant. It is called as a
+ * domi_nesting_visit. */
+static void write_event_of_step(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
+                                const domi_record *record)
 {
     static const enum event_type types[] = {
         [DOMI_NESTING_BEGIN] = TYPE_BEGIN,
@@ -307,7 +313,7 @@ static void write_event(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
     domi_perfetto *perfetto = perfetto_;
     domi_protobuf packet;
     uint32_t new_label = 0;
-    size_t whole = begin_packet(perfetto, &packet);
+    size_t whole = begin_packet_of_sequence(perfetto, &packet);
 
     domi_protobuf_add_number(&packet, PACKET_SEQUENCE_FLAGS, FLAG_NEEDS_STATE);
     domi_protobuf_add_number(&packet, PACKET_TIMESTAMP, at_ns);
@@ -315,14 +321,14 @@ static void write_event(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
     domi_protobuf_add_number(&packet, EVENT_TYPE, types[step]);
     if (step != DOMI_NESTING_END) {
         domi_protobuf_add_number(&packet, EVENT_CATEGORY_IIDS, domi_record_kind_of(record));
-        new_label = add_label(perfetto, &packet, record);
-        add_value(&packet, record);
-        add_flow(&packet, record);
+        new_label = add_label_of_event(perfetto, &packet, record);
+        add_value_of_event(&packet, record);
+        add_flow_of_event(&packet, record);
     }
     domi_protobuf_end_message(&packet, event);
     if (new_label != 0)
         add_text_of_label(&packet, new_label, record);
-    end_packet(perfetto, &packet, whole);
+    end_packet_and_gather_it(perfetto, &packet, whole);
 }
 
 /* ---- A trace --------------------------------------------------------------------------------- */
@@ -337,8 +343,8 @@ void domi_perfetto_begin(domi_perfetto *perfetto,
     perfetto->pid = getpid();
     perfetto->sequence = SEQUENCE_OF_GLOBAL;
     perfetto->used = 0;
-    write_clock(perfetto, now_ns);
-    write_process(perfetto, process);
+    write_packet_of_clock(perfetto, now_ns);
+    write_track_of_process(perfetto, process);
 }
 
 void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
@@ -347,12 +353,12 @@ void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
 {
     perfetto->sequence = SEQUENCE_OF_GLOBAL + 1 + recorder->number;
     domi_labels_clear(&perfetto->labels);
-    write_thread(perfetto, recorder);
-    domi_nesting_walk(records, count, open, write_event, perfetto);
+    write_track_of_thread(perfetto, recorder);
+    domi_nesting_walk(records, count, open, write_event_of_step, perfetto);
 }
 
 int domi_perfetto_end(domi_perfetto *perfetto)
 {
-    flush_bytes(perfetto);
+    flush_gathered_bytes(perfetto);
     return perfetto->error;
 }

@@ -17,33 +17,35 @@
 
 #include <sys/types.h>
 
-#define DOMI_PERFETTO_BYTES 8192u /* most bytes that are gathered for one call of `write` */
+/* most bytes of a trace that are gathered for one call of `write` */
+#define DOMI_PERFETTO_BYTES 8192u
 
 typedef struct domi_perfetto {
-    /* A function that takes bytes of the trace. Returns 0; a negative errno, after which it is not
-     * called again. */
+    /* A function that takes bytes of the trace. It returns 0, or a negative errno, after which it
+     * is not called again. */
     int (*write)(void *context, const void *bytes, size_t length);
     void *context;
-    int error;         /* first error of `write`; 0: none */
-    pid_t pid;         /* number of the process */
-    uint32_t sequence; /* number of the present sequence */
-    size_t used;       /* bytes gathered in `bytes` */
+    int error;         /* first error that `write` has returned; 0: none */
+    pid_t pid;         /* number of the process that is traced */
+    uint32_t sequence; /* number of the sequence to which packets are written now */
+    size_t used;       /* number of bytes gathered in `bytes`, for the next call of `write` */
     uint8_t bytes[DOMI_PERFETTO_BYTES];
-    domi_labels labels; /* labels of the present sequence */
+    domi_labels labels; /* labels that have numbers in the present sequence */
 } domi_perfetto;
 
-/* Begin a trace with its clock and its process, whose name may be NULL. `now_ns` is the time. */
+/* Begin a trace: write its clock and the track of its process, whose name may be NULL. `now_ns` is
+ * the time. */
 void domi_perfetto_begin(domi_perfetto *perfetto,
                          int (*write)(void *context, const void *bytes, size_t length),
                          void *context, const char *process, uint64_t now_ns);
 
-/* Write the track of a thread and its events: the records that domi_recorder_copy() and
- * domi_recorder_copy_open() have copied. Each recorder is written once. */
+/* Write the track of a thread into a trace, and its events: the records that domi_recorder_copy()
+ * and domi_recorder_copy_open() have copied. Each recorder is written once. */
 void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
                        const domi_record *records, uint32_t count,
                        const domi_record open[DOMI_RECORD_DEPTHS]);
 
-/* End a trace: write the bytes that wait. Returns 0, or what `write` has returned. */
+/* End a trace: write the gathered bytes. Returns 0, or the error that `write` has returned. */
 int domi_perfetto_end(domi_perfetto *perfetto);
 
 #endif

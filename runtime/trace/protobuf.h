@@ -1,4 +1,4 @@
-/* Writing protobuf's wire format into memory: numbers, texts, and messages within messages.
+/* Writes protobuf's wire format into memory: numbers, texts, and messages within messages.
  *
  * A message within a message has its length in front of it, in two bytes that are filled when it
  * ends; so one may have DOMI_PROTOBUF_LENGTH_MAX bytes. Source: the encoding page of protobuf.dev.
@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_PROTOBUF_LENGTH_MAX 16383u /* most bytes of a message: its length has 14 bits */
+/* most bytes of a message within a message, because its length has 14 bits */
+#define DOMI_PROTOBUF_LENGTH_MAX 16383u
 
 typedef struct domi_protobuf {
     uint8_t *bytes;
@@ -19,17 +20,18 @@ typedef struct domi_protobuf {
     size_t used;
 } domi_protobuf;
 
-/* Add a field of type int32 (not negative), int64, uint32, uint64, bool or of an enumeration. */
+/* Add a number as a field of type int32 (not negative), int64, uint32, uint64, bool or of an
+ * enumeration. */
 void domi_protobuf_add_number(domi_protobuf *to, uint32_t field, uint64_t value);
 
-/* Add a field of type fixed64. */
+/* Add a field of type fixed64, a number of 8 bytes. */
 void domi_protobuf_add_fixed(domi_protobuf *to, uint32_t field, uint64_t value);
 
-/* Add a field of type string or bytes. */
+/* Add a text as a field of type string or bytes. */
 void domi_protobuf_add_text(domi_protobuf *to, uint32_t field, const char *text, size_t length);
 
-/* Begin a field that is a message; fields that are added next are in it. Returns a mark, by which
- * the message is ended. */
+/* Begin a field that is a message; the fields that are added next are in it. Returns a mark, by
+ * which domi_protobuf_end_message() ends it. */
 size_t domi_protobuf_begin_message(domi_protobuf *to, uint32_t field);
 void domi_protobuf_end_message(domi_protobuf *to, size_t mark);
 

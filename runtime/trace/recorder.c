@@ -19,24 +19,27 @@
 
 static struct entry {
     _Atomic(const void *) owner;
-    _Atomic(domi_recorder *) recorder; /* recorder at the place; NULL: the place is free */
+    /* recorder at this place of the table; NULL: the place is free */
+    _Atomic(domi_recorder *) recorder;
 } table[DOMI_RECORDERS_MAX];
 
 static atomic_bool crashed;
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-/* Enter a recorder into the table. Returns false if the table is full. */
-static bool enter_into_table(domi_recorder *recorder, const void *owner)
+/* Enter a recorder of `owner` into the table of the process's recorders. Returns false if the table
+ * is full. */
+static bool enter_recorder_into_table(domi_recorder *recorder, const void *owner)
 {
     for (uint32_t i = 0; i < DOMI_RECORDERS_MAX; i++) {
         domi_recorder *none = NULL;
         recorder->number = i;
-        /* release: a signal handler that finds the recorder finds it complete. */
+        /* release: a signal handler that finds the recorder in the table finds it complete. */
         if (!atomic_compare_exchange_strong_explicit(&table[i].recorder, &none, recorder,
                                                      memory_order_release, memory_order_relaxed))
             continue;
-        /* release: pairs with the load in domi_recorder_next(). */
+        /* release: pairs with the load in domi_recorder_next(), so an owner that finds its name
+         * also finds the recorder. */
         atomic_store_explicit(&table[i].owner, owner, memory_order_release);
         return true;
     }
@@ -60,7 +63,7 @@ int domi_recorder_new(const void *owner, const char *name, uint32_t places,
     recorder->places = (domi_recorder_place *)(recorder + 1);
     recorder->scratch = (domi_record *)(void *)(recorder->places + places);
     memcpy(recorder->name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
-    if (!enter_into_table(recorder, owner)) {
+    if (!enter_recorder_into_table(recorder, owner)) {
         domi_memory_unmap(recorder, bytes);
         return -ENOSPC;
     }
@@ -74,9 +77,10 @@ void domi_recorder_free(domi_recorder *recorder)
         return;
 
     struct entry *entry = &table[recorder->number];
-    /* relaxed: only the owner, who frees, looks for this name. */
+    /* relaxed: only the owner looks for its name, and the owner is this thread, which frees the
+     * recorder */
     atomic_store_explicit(&entry->owner, NULL, memory_order_relaxed);
-    /* seq_cst: against a crash (see above). */
+    /* seq_cst: a free and a crash may meet (see the top of this file). */
     atomic_store_explicit(&entry->recorder, NULL, memory_order_seq_cst);
     if (!atomic_load_explicit(&crashed, memory_order_seq_cst))
         domi_memory_unmap(recorder, recorder->bytes);
@@ -84,13 +88,13 @@ void domi_recorder_free(domi_recorder *recorder)
 
 void domi_recorder_enter(domi_recorder *recorder)
 {
-    /* relaxed: the number means something by itself. */
+    /* relaxed: the number is complete by itself */
     atomic_store_explicit(&recorder->tid, (int32_t)gettid(), memory_order_relaxed);
 }
 
 bool domi_recorders_begin_crash(void)
 {
-    /* seq_cst: against domi_recorder_free() (see above). */
+    /* seq_cst: a crash and domi_recorder_free() may meet (see the top of this file). */
     return !atomic_exchange_explicit(&crashed, true, memory_order_seq_cst);
 }
 
@@ -101,7 +105,7 @@ domi_recorder *domi_recorders_add_crashed(const char *name)
     static domi_recorder recorder;
     static atomic_bool is_there;
 
-    /* relaxed: only one caller goes on, and it publishes the recorder below. */
+    /* relaxed: only one caller goes on, and that one publishes the recorder below */
     if (atomic_exchange_explicit(&is_there, true, memory_order_relaxed))
         return NULL;
     recorder.mask = DOMI_RECORDER_PLACES_MIN - 1;
@@ -109,17 +113,18 @@ domi_recorder *domi_recorders_add_crashed(const char *name)
     recorder.scratch = scratch;
     memcpy(recorder.name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
     domi_recorder_enter(&recorder);
-    return enter_into_table(&recorder, NULL) ? &recorder : NULL;
+    return enter_recorder_into_table(&recorder, NULL) ? &recorder : NULL;
 }
 
 domi_recorder *domi_recorder_next(const void *owner, uint32_t *index)
 {
     while (*index < DOMI_RECORDERS_MAX) {
         struct entry *entry = &table[(*index)++];
-        /* acquire: pairs with the store in enter_into_table(). */
+        /* acquire: pairs with the release store in enter_recorder_into_table(), so the recorder is
+         * seen with its owner. */
         if (owner != NULL && atomic_load_explicit(&entry->owner, memory_order_acquire) != owner)
             continue;
-        /* seq_cst: against domi_recorder_free() (see above). */
+        /* seq_cst: a crash and domi_recorder_free() may meet (see the top of this file). */
         domi_recorder *recorder = atomic_load_explicit(&entry->recorder, memory_order_seq_cst);
         if (recorder != NULL)
             return recorder;
@@ -129,26 +134,26 @@ domi_recorder *domi_recorder_next(const void *owner, uint32_t *index)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-static void copy_place(const domi_recorder_place *place, domi_record *to)
+static void copy_record_of_place(const domi_recorder_place *place, domi_record *to)
 {
-    /* an atomic load of C17 takes no pointer to const */
+    /* the pointer is cast, because an atomic load of C17 takes no pointer to const */
     domi_recorder_place *from = (domi_recorder_place *)(uintptr_t)place;
 
-    /* acquire: each pairs with the owner's release store of the same word (recorder.h). */
+    /* acquire: each load pairs with the owner's release store of the same word (recorder.h). */
     to->begin_ns = atomic_load_explicit(&from->begin_ns, memory_order_acquire);
     to->kind_length = atomic_load_explicit(&from->kind_length, memory_order_acquire);
     to->name = atomic_load_explicit(&from->name, memory_order_acquire);
     to->value = atomic_load_explicit(&from->value, memory_order_acquire);
 }
 
-static uint64_t read_head(const domi_recorder *recorder, memory_order order)
+static uint64_t read_head_of_recorder(const domi_recorder *recorder, memory_order order)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&recorder->head, order);
 }
 
-/* Returns whether a record has a known kind. Only memory that a crash has destroyed holds another
- * one. */
-static bool is_kind_known(const domi_record *record)
+/* Returns whether a record is of a known kind. Only memory that a crash has destroyed holds other
+ * kinds. */
+static bool is_kind_of_record_known(const domi_record *record)
 {
     domi_record_kind kind = domi_record_kind_of(record);
 
@@ -157,44 +162,46 @@ static bool is_kind_known(const domi_record *record)
 
 uint64_t domi_recorder_last_ns(const domi_recorder *recorder)
 {
-    /* acquire, then acquire loads, then relaxed: as in domi_recorder_copy(). */
-    uint64_t head = read_head(recorder, memory_order_acquire);
+    /* acquire, then acquire loads of the words, then relaxed, as in domi_recorder_copy() */
+    uint64_t head = read_head_of_recorder(recorder, memory_order_acquire);
     domi_record last;
 
     if (head == 0)
         return 0;
-    copy_place(&recorder->places[(head - 1) & recorder->mask], &last);
-    return read_head(recorder, memory_order_relaxed) == head ? domi_record_end_ns(&last) : 0;
+    copy_record_of_place(&recorder->places[(head - 1) & recorder->mask], &last);
+    return read_head_of_recorder(recorder, memory_order_relaxed) == head ? domi_record_end_ns(&last)
+                                                                         : 0;
 }
 
 uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to)
 {
     uint64_t places = recorder->mask + 1;
-    /* acquire: pairs with the owner's store, so the records up to here are complete. */
-    uint64_t end = read_head(recorder, memory_order_acquire);
+    /* acquire: pairs with the owner's release store of `head`, so all records before `end` are
+     * complete. */
+    uint64_t end = read_head_of_recorder(recorder, memory_order_acquire);
     uint64_t first = end > places ? end - places : 0;
     uint32_t count = 0;
 
     for (uint64_t i = first; i < end; i++)
-        copy_place(&recorder->places[i & recorder->mask], &to[i - first]);
-    /* relaxed: the loads of the words were acquire, so this one is not older than they are. The
-     * place of `now` may be half written. */
-    uint64_t now = read_head(recorder, memory_order_relaxed);
+        copy_record_of_place(&recorder->places[i & recorder->mask], &to[i - first]);
+    /* relaxed: this load is not older than those of the words, which were acquire. The place of
+     * `now` may be half written. */
+    uint64_t now = read_head_of_recorder(recorder, memory_order_relaxed);
     uint64_t whole = now >= places ? now - places + 1 : 0;
     for (uint64_t i = whole > first ? whole : first; i < end; i++) {
         const domi_record *record = &to[i - first];
-        if (is_kind_known(record) && domi_record_end_ns(record) >= since_ns)
+        if (is_kind_of_record_known(record) && domi_record_end_ns(record) >= since_ns)
             to[count++] = *record;
     }
     return count;
 }
 
-/* Copy the run that is under way, unless `run` is one already. It has begun after all that is
- * recorded. */
-static void copy_present_run(const domi_recorder *recorder, domi_record *run)
+/* Copy the run that is under way on the thread into `run`, unless `run` has one already. It began
+ * after all that is recorded. */
+static void copy_run_under_way(const domi_recorder *recorder, domi_record *run)
 {
     uint64_t last_ns = domi_recorder_last_ns(recorder);
-    /* acquire: pairs with domi_spans_enter(), so `runner` is set. */
+    /* acquire: pairs with the release in domi_spans_enter(), so `runner` is set. */
     domi_find_run *find_run = atomic_load_explicit(
         &((domi_recorder *)(uintptr_t)recorder)->find_run, memory_order_acquire);
 
@@ -213,14 +220,15 @@ void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_
 {
     for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
         domi_recorder_place *place = (domi_recorder_place *)(uintptr_t)&recorder->open[depth];
-        /* acquire: pairs with the last store of domi_recorder_begin(). */
+        /* acquire: pairs with the last store of domi_recorder_begin(), so the other words are
+         * seen. */
         uint64_t word = atomic_load_explicit(&place->kind_length, memory_order_acquire);
-        copy_place(place, &to[depth]);
-        /* relaxed: after acquire loads, as above. */
+        copy_record_of_place(place, &to[depth]);
+        /* relaxed: this load comes after acquire loads, as in domi_recorder_copy() */
         if (atomic_load_explicit(&place->kind_length, memory_order_relaxed) != word ||
-            to[depth].kind_length != word || !is_kind_known(&to[depth]))
+            to[depth].kind_length != word || !is_kind_of_record_known(&to[depth]))
             to[depth] = (domi_record){0};
         to[depth].kind_length &= ~DOMI_RECORD_LENGTH_MAX;
     }
-    copy_present_run(recorder, &to[domi_record_depth_of(DOMI_RECORD_RUN)]);
+    copy_run_under_way(recorder, &to[domi_record_depth_of(DOMI_RECORD_RUN)]);
 }

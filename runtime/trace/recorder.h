@@ -30,13 +30,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DOMI_RECORDERS_MAX 1024u /* most recorders of a process */
-/* size in bytes of the name of a thread, with the zero at its end */
-#define DOMI_RECORDER_NAME       32u
-#define DOMI_RECORDER_PLACES_MIN 64u /* least number of records of a ring */
+#define DOMI_RECORDERS_MAX 1024u /* most recorders that a process may have */
+/* size in bytes of a thread's name in its recorder, with the zero at its end */
+#define DOMI_RECORDER_NAME 32u
+/* least number of records for which a recorder's ring has places */
+#define DOMI_RECORDER_PLACES_MIN 64u
 #define DOMI_RECORDER_PLACES_MAX (1u << 22)
 
-/* The words of a record, as threads share them. */
+/* The words of a record in a recorder, as the threads share them. */
 typedef struct domi_recorder_place {
     _Atomic uint64_t begin_ns;
     _Atomic uint64_t kind_length;
@@ -50,27 +51,32 @@ typedef struct domi_recorder_place {
 typedef bool domi_find_run(const void *runner, domi_record *ret_record);
 
 typedef struct domi_recorder {
-    /* The owner writes the fields from here on. */
-    alignas(64) _Atomic uint64_t head; /* number of records that were written, in all */
-    domi_recorder_place *places;       /* places of the ring; constant */
-    uint64_t mask;                     /* number of places, less 1; constant */
-    /* The thing of each depth that has begun and not ended. In place of a length `kind_length` has
+    /* The owner of the recorder writes the fields from this one on. */
+
+    /* number of records that were written into the recorder, in all */
+    alignas(64) _Atomic uint64_t head;
+    domi_recorder_place *places; /* places of the recorder's ring; constant */
+    uint64_t mask;               /* number of places of the ring, less 1; constant */
+    /* For each depth the thing that has begun and not ended. In place of a length `kind_length` has
      * bits of `begin_ns`, so that no two things have the same; it is 0 while nothing is there. */
     domi_recorder_place open[DOMI_RECORD_DEPTHS];
-    _Atomic int32_t tid; /* number that the kernel has for the thread that writes; 0: not known */
-    /* The phase that ended last, and may go on; it is not written yet. */
-    const char *phase; /* name of the present phase; NULL: there is none */
+    _Atomic int32_t tid; /* kernel's number of the thread that writes (tid); 0: not known */
+    /* The phase that has ended last, and may go on; it is not written yet. */
+    const char *phase; /* name of that phase; NULL: there is none */
     uint64_t phase_from_ns;
     uint64_t phase_end_ns;
 
-    /* These fields are constant, except `find_run` and `runner`, which the owner sets once. */
-    alignas(64) char name[DOMI_RECORDER_NAME]; /* name of the thread, such as "thread 0" */
-    uint32_t number;                           /* index in the table of recorders */
-    /* function that tells the present run; NULL: there is none, or not yet */
+    /* The following fields are constant, except `find_run` and `runner`, which the owner sets
+     * once. */
+    alignas(64) char name[DOMI_RECORDER_NAME]; /* name of the recorded thread, such as "thread 0" */
+    /* index of the recorder in the table of the process's recorders */
+    uint32_t number;
+    /* function that tells which run is under way; NULL: there is none, or not yet */
     _Atomic(domi_find_run *) find_run;
-    const void *runner;   /* argument of `find_run`; set before `find_run` */
-    domi_record *scratch; /* room for as many records as the ring has; written only after a crash */
-    size_t bytes;         /* bytes that are mapped for the recorder with its ring */
+    const void *runner; /* argument that `find_run` gets; set before `find_run` */
+    /* memory for as many records as the ring has; written only after a crash */
+    domi_record *scratch;
+    size_t bytes; /* number of bytes that are mapped for the recorder with its ring */
 } domi_recorder;
 
 /* Make a recorder for a thread of `owner` (the system), and put it into the table. `places` is a
@@ -80,11 +86,11 @@ typedef struct domi_recorder {
 int domi_recorder_new(const void *owner, const char *name, uint32_t places,
                       domi_recorder **ret_recorder);
 
-/* Free a recorder, with the allocator that it was made with; NULL is allowed. After a crash it
- * stays, because a signal handler may be reading it. */
+/* Free a recorder, with the allocator that it was made with; NULL is allowed. After a crash it is
+ * not freed, because a signal handler may be reading it. */
 void domi_recorder_free(domi_recorder *recorder);
 
-/* Let the calling thread be the one that writes from now on. */
+/* Let the calling thread be the one that writes to the recorder from now on. */
 void domi_recorder_enter(domi_recorder *recorder);
 
 /* Returns the next recorder of `owner` (NULL: of anybody) from place `*index` of the table on, and
@@ -101,8 +107,8 @@ bool domi_recorders_begin_crash(void);
  * signal handler may call this. */
 domi_recorder *domi_recorders_add_crashed(const char *name);
 
-/* Returns the time when the newest record ended; 0: there is none, or the owner wrote others
- * meanwhile. */
+/* Returns the time at which the newest record of a recorder ended; 0: it has none, or the owner
+ * wrote others meanwhile. */
 uint64_t domi_recorder_last_ns(const domi_recorder *recorder);
 
 /* Copy the records that ended at `since_ns` or later to `to`, which has room for all places of the
@@ -110,32 +116,33 @@ uint64_t domi_recorder_last_ns(const domi_recorder *recorder);
  * because one place may be half written. */
 uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to);
 
-/* Copy the things that the thread has begun and not ended, by depth; the kind is NONE where nothing
- * is. A run that was not said to begin is the one that `find_run` tells. */
+/* For each depth, copy the thing that the thread has begun and not ended; its kind is NONE where
+ * there is nothing. A run that was not said to begin is the one that `find_run` tells. */
 void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS]);
 
 /* ---- What the owner calls -------------------------------------------------------------------- */
 
-/* Write a record. */
+/* Write a record into the ring. Called by the owner. */
 static inline void domi_recorder_write(domi_recorder *recorder, domi_record_kind kind,
                                        uint64_t begin_ns, uint64_t end_ns, const void *name,
                                        uint64_t value)
 {
-    /* Relaxed: the owner's own word. */
+    /* Relaxed: only the owner writes this word. */
     uint64_t head = atomic_load_explicit(&recorder->head, memory_order_relaxed);
     domi_recorder_place *place = &recorder->places[head & recorder->mask];
 
-    /* release: a reader that sees one of these words also sees the `head` before it (step 3). */
+    /* release: a reader that sees one of these words also sees the `head` that was stored before
+     * (step 3). */
     atomic_store_explicit(&place->begin_ns, begin_ns, memory_order_release);
     atomic_store_explicit(&place->kind_length, domi_record_pack(kind, begin_ns, end_ns),
                           memory_order_release);
     atomic_store_explicit(&place->name, name, memory_order_release);
     atomic_store_explicit(&place->value, value, memory_order_release);
-    /* release: pairs with the first load of a reader, which may then read the record. */
+    /* release: pairs with a reader's first load of `head`, which may then read the record. */
     atomic_store_explicit(&recorder->head, head + 1, memory_order_release);
 }
 
-/* End the phase that ended last, if it goes on no more: write its record. */
+/* Write the record of the phase that has ended last, because it does not go on. */
 static inline void domi_recorder_end_phase(domi_recorder *recorder)
 {
     const char *phase = recorder->phase;
@@ -147,8 +154,8 @@ static inline void domi_recorder_end_phase(domi_recorder *recorder)
                         recorder->phase_end_ns, phase, 0);
 }
 
-/* Note that a phase has ended, or that it goes on if it is the one that ended last: phases of one
- * name that follow each other are one record. */
+/* Note that a phase has ended; if it has the name of the phase that ended last, it goes on: phases
+ * of one name that follow each other are one record. */
 static inline void domi_recorder_note_phase(domi_recorder *recorder, uint64_t begin_ns,
                                             uint64_t end_ns, const char *name)
 {
@@ -162,8 +169,8 @@ static inline void domi_recorder_note_phase(domi_recorder *recorder, uint64_t be
     recorder->phase_end_ns = end_ns;
 }
 
-/* Write a record of a thing that has ended. It lies in the next phase, so the last phase comes
- * before it. */
+/* Write the record of a thing that has ended. The thing lies in the next phase, so the record of
+ * the phase before comes first. */
 static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind kind,
                                       uint64_t begin_ns, uint64_t end_ns, const void *name,
                                       uint64_t value)
@@ -172,7 +179,7 @@ static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind 
     domi_recorder_write(recorder, kind, begin_ns, end_ns, name, value);
 }
 
-/* Note that a thing has begun: from now on copies have it as under way. */
+/* Note that a thing has begun: from now on copies of the recorder have it as under way. */
 static inline void domi_recorder_begin(domi_recorder *recorder, domi_record_kind kind,
                                        uint64_t begin_ns, const void *name, uint64_t value)
 {
@@ -188,24 +195,25 @@ static inline void domi_recorder_begin(domi_recorder *recorder, domi_record_kind
                           memory_order_release);
 }
 
-/* Change the value of the thing that has begun last at this depth, as a run goes on to a message of
- * another type. */
+/* Change the value of the thing that has begun last at a kind's depth, as when a run goes on to a
+ * message of another type. */
 static inline void domi_recorder_set_value(domi_recorder *recorder, domi_record_kind kind,
                                            uint64_t value)
 {
-    /* release: as in domi_recorder_begin(). */
+    /* release, as in domi_recorder_begin() */
     atomic_store_explicit(&recorder->open[domi_record_depth_of(kind)].value, value,
                           memory_order_release);
 }
 
-/* End the thing of this kind that has begun: write its record. It began at `from_ns` or later,
- * because something else around it did. Nothing happens if there is none. */
+/* Write the record of the thing of this kind that has begun, because it has ended. It began at
+ * `from_ns` or later, because something around it did. Nothing happens if there is no such
+ * thing. */
 static inline void domi_recorder_end(domi_recorder *recorder, domi_record_kind kind,
                                      uint64_t from_ns, uint64_t end_ns)
 {
     domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
 
-    /* acquire: the monitor writes the place of a stall. Other places are the owner's own words. */
+    /* acquire: the monitor writes the place of a stall. The other places only the owner writes. */
     uint64_t begun = atomic_load_explicit(&place->kind_length, memory_order_acquire);
 
     if (begun >> DOMI_RECORD_LENGTH_BITS != (uint64_t)kind)
@@ -214,7 +222,8 @@ static inline void domi_recorder_end(domi_recorder *recorder, domi_record_kind k
     domi_recorder_note(recorder, kind, begin_ns > from_ns ? begin_ns : from_ns, end_ns,
                        atomic_load_explicit(&place->name, memory_order_relaxed),
                        atomic_load_explicit(&place->value, memory_order_relaxed));
-    /* relaxed: a reader that comes before this sees the thing twice, which nesting.c allows. */
+    /* relaxed: a reader that comes before this store sees the thing twice, which nesting.c
+     * allows */
     atomic_store_explicit(&place->kind_length, 0, memory_order_relaxed);
 }
 

@@ -1,5 +1,5 @@
-/* The two ways to a trace: of a system, with memory that is allocated for it, and of the process
- * after a crash, with memory that was there before.
+/* The two ways in which a trace is written: of a system, with memory that is allocated for it, and
+ * of the process after a crash, with memory that was there before.
  *
  * In both each thread is copied and then written, one after the other, so the threads of a trace
  * end at slightly different times. */
@@ -19,8 +19,9 @@ static uint64_t read_monotonic_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Returns the places of the largest ring of `owner`; 0: there is none. */
-static uint64_t get_most_places(const void *owner)
+/* Returns how many places the largest ring among the recorders of `owner` has; 0: it has no
+ * recorder. */
+static uint64_t count_places_of_largest_ring(const void *owner)
 {
     uint64_t most = 0;
     uint32_t index = 0;
@@ -32,10 +33,10 @@ static uint64_t get_most_places(const void *owner)
     return most;
 }
 
-/* Write all recorders of `owner` to a trace. `records` has room for each ring; NULL: each
- * recorder's own memory is used. */
-static void add_all_records(domi_perfetto *perfetto, const void *owner, uint64_t since_ns,
-                            domi_record *records)
+/* Write the records of all recorders of `owner` to a trace. `records` has room for each ring; NULL:
+ * each recorder's own memory is used. */
+static void write_records_of_owner(domi_perfetto *perfetto, const void *owner, uint64_t since_ns,
+                                   domi_record *records)
 {
     domi_record open[DOMI_RECORD_DEPTHS];
     uint32_t index = 0;
@@ -53,7 +54,7 @@ static void add_all_records(domi_perfetto *perfetto, const void *owner, uint64_t
 int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domus_trace_sink *sink,
                       void *context)
 {
-    size_t bytes = (size_t)get_most_places(system) * sizeof(domi_record);
+    size_t bytes = (size_t)count_places_of_largest_ring(system) * sizeof(domi_record);
 
     if (bytes == 0)
         return -ENODATA;
@@ -63,7 +64,7 @@ int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domu
     if (records != NULL && perfetto != NULL) {
         domi_perfetto_begin(perfetto, sink, context, program_invocation_short_name,
                             read_monotonic_ns());
-        add_all_records(perfetto, system, since_ns, records);
+        write_records_of_owner(perfetto, system, since_ns, records);
         result = domi_perfetto_end(perfetto);
     }
     domi_memory_free(perfetto);
@@ -74,24 +75,26 @@ int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domu
 
 /* ---- After a crash --------------------------------------------------------------------------- */
 
-/* This function is a domus_trace_sink. */
-static int write_to_fd(void *fd, const void *bytes, size_t length)
+/* Write bytes of a trace to a descriptor. It is called as a domus_trace_sink. */
+static int write_bytes_to_descriptor(void *fd, const void *bytes, size_t length)
 {
     return domi_write_all(*(const int *)fd, bytes, length);
 }
 
 int domus_trace_crash_write(int fd)
 {
-    static domi_perfetto perfetto; /* the stack of a handler may be small; one thread comes here */
+    /* the trace is static, because the stack of a signal handler may be small; only one thread
+     * comes to this point */
+    static domi_perfetto perfetto;
     int kept = errno;
     int result = -EBUSY;
 
     if (domi_recorders_begin_crash()) {
         result = -ENODATA;
-        if (get_most_places(NULL) != 0) {
-            domi_perfetto_begin(&perfetto, write_to_fd, &fd, program_invocation_short_name,
-                                read_monotonic_ns());
-            add_all_records(&perfetto, NULL, 0, NULL);
+        if (count_places_of_largest_ring(NULL) != 0) {
+            domi_perfetto_begin(&perfetto, write_bytes_to_descriptor, &fd,
+                                program_invocation_short_name, read_monotonic_ns());
+            write_records_of_owner(&perfetto, NULL, 0, NULL);
             result = domi_perfetto_end(&perfetto);
         }
     }

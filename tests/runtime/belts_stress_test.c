@@ -188,7 +188,7 @@ static bool steal_house(worker *at)
     return true;
 }
 
-/* Park with the steps of fall_asleep() (runtime/loop/park.c). */
+/* Park with the steps of look_and_fall_asleep() (runtime/loop/park.c). */
 static void park_thread(worker *at)
 {
     domi_manager *manager = &at->manager;
