@@ -1,6 +1,7 @@
-/* Asks between nodes: a table of the asks that this gateway keeps for actors here, and one of the
- * asks that it makes here for actors of other nodes. An id consists of an index and a generation,
- * so an id that comes too late, or was made up, matches no ask. */
+/* The asks that cross nodes: a table of the asks that this gateway keeps for actors here until
+ * another node answers, and a table of the asks that it makes here for actors of other nodes. An id
+ * consists of an index and a generation, so an id that comes too late, or was made up, matches no
+ * ask. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
@@ -8,14 +9,14 @@
 
 #define ROOM_FEW 64u
 
-static uint64_t make_id(uint32_t index, uint32_t generation)
+static uint64_t make_id_of_ask(uint32_t index, uint32_t generation)
 {
     return (uint64_t)generation << 32 | index;
 }
 
 /* --- asks of actors here to other nodes ------------------------------------------------------- */
 
-static int asks_grow(domi_cluster_gateway *gateway)
+static int grow_table_of_asks(domi_cluster_gateway *gateway)
 {
     uint32_t max = gateway->cluster->options.asks_max;
     uint32_t room = gateway->asks_room != 0 ? 2 * gateway->asks_room : ROOM_FEW;
@@ -41,7 +42,7 @@ int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kep
     uint64_t now_ns = domus_now_ns(gateway->stack);
 
     if (gateway->asks_used == gateway->asks_room) {
-        int error = asks_grow(gateway);
+        int error = grow_table_of_asks(gateway);
         if (error != 0)
             return error;
     }
@@ -54,7 +55,7 @@ int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kep
     ask->deadline_ns = deadline_ns;
     ask->spawns = ask->for_grain = false;
     peer->asks++;
-    envelope->id = make_id(index, ask->generation);
+    envelope->id = make_id_of_ask(index, ask->generation);
     envelope->time_ns = deadline_ns;
     if (deadline_ns != 0)
         envelope->time_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 1;
@@ -78,7 +79,7 @@ domi_ask *domi_ask_find_kept(domi_cluster_gateway *gateway, domus_kept kept, uin
         domi_ask *ask = &gateway->asks[i];
         if (ask->peer == NULL || ask->kept.stack != kept.stack || ask->kept.serial != kept.serial)
             continue;
-        *ret_id = make_id(i, ask->generation);
+        *ret_id = make_id_of_ask(i, ask->generation);
         return ask;
     }
     return NULL;
@@ -112,7 +113,7 @@ void domi_asks_sweep(domi_cluster_gateway *gateway)
 
     for (uint32_t i = 0; i < gateway->asks_room && gateway->asks_used != 0; i++) {
         domi_ask *ask = &gateway->asks[i];
-        /* The ask itself has failed at its deadline, and the gateway is not told of that. */
+        /* A kept ask fails by itself at its deadline, and the gateway is not told of that. */
         if (ask->peer != NULL && ask->deadline_ns != 0 && ask->deadline_ns < now_ns)
             domi_ask_forget(gateway, ask);
     }
@@ -120,20 +121,20 @@ void domi_asks_sweep(domi_cluster_gateway *gateway)
 
 /* --- asks of other nodes to actors here ------------------------------------------------------- */
 
-static uint32_t *served_bucket(domi_cluster_gateway *gateway, uint64_t id)
+static uint32_t *bucket_of_served_ask(domi_cluster_gateway *gateway, uint64_t id)
 {
     return &gateway->served_buckets[(id ^ id >> 32) % gateway->served_room];
 }
 
-static void served_link(domi_cluster_gateway *gateway, uint32_t index)
+static void link_served_ask_to_bucket(domi_cluster_gateway *gateway, uint32_t index)
 {
-    uint32_t *bucket = served_bucket(gateway, gateway->served[index].id);
+    uint32_t *bucket = bucket_of_served_ask(gateway, gateway->served[index].id);
 
     gateway->served[index].next = *bucket;
     *bucket = index;
 }
 
-static int served_grow(domi_cluster_gateway *gateway)
+static int grow_table_of_served_asks(domi_cluster_gateway *gateway)
 {
     uint32_t room = gateway->served_room != 0 ? 2 * gateway->served_room : ROOM_FEW;
 
@@ -152,9 +153,9 @@ static int served_grow(domi_cluster_gateway *gateway)
     gateway->served_room = room;
     for (uint32_t i = 0; i < room; i++)
         buckets[i] = DOMI_NO_INDEX;
-    /* all entries are in use, so each has to be linked again */
+    /* all entries are in use, so each has to be linked into a bucket of the larger table */
     for (uint32_t i = 0; i < before; i++)
-        served_link(gateway, i);
+        link_served_ask_to_bucket(gateway, i);
     for (uint32_t i = before; i < room; i++)
         larger[i] = (domi_served){.generation = 1, .next = i + 1 < room ? i + 1 : DOMI_NO_INDEX};
     gateway->served_free = before;
@@ -165,7 +166,7 @@ int domi_served_note(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
                      uint64_t id, uint64_t *ret_tag)
 {
     if (gateway->served_used == gateway->served_room) {
-        int error = served_grow(gateway);
+        int error = grow_table_of_served_asks(gateway);
         if (error != 0)
             return error;
     }
@@ -178,8 +179,8 @@ int domi_served_note(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
     served->gateway = from_gateway;
     served->is_used = true;
     served->asked = (domus_remote_asked){NULL, 0};
-    served_link(gateway, index);
-    *ret_tag = make_id(index, served->generation);
+    link_served_ask_to_bucket(gateway, index);
+    *ret_tag = make_id_of_ask(index, served->generation);
     return 0;
 }
 
@@ -196,7 +197,7 @@ domi_served *domi_served_at(domi_cluster_gateway *gateway, uint64_t tag)
 void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served)
 {
     uint32_t index = (uint32_t)(served - gateway->served);
-    uint32_t *link = served_bucket(gateway, served->id);
+    uint32_t *link = bucket_of_served_ask(gateway, served->id);
 
     while (*link != index)
         link = &gateway->served[*link].next;
@@ -209,7 +210,7 @@ void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served)
     gateway->served_used--;
 }
 
-/* Cancel an ask whose answer nobody waits for any more. Its entry is freed when the answer,
+/* Cancel an ask of another node that nobody waits for any more. Its entry is freed when its answer,
  * -ECANCELED, has come. */
 static void cancel_served_ask(domi_cluster_gateway *gateway, domi_served *served)
 {
@@ -221,7 +222,7 @@ void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, ui
 {
     if (gateway->served_room == 0)
         return;
-    for (uint32_t i = *served_bucket(gateway, id); i != DOMI_NO_INDEX;
+    for (uint32_t i = *bucket_of_served_ask(gateway, id); i != DOMI_NO_INDEX;
          i = gateway->served[i].next) {
         if (gateway->served[i].id != id || gateway->served[i].peer != peer)
             continue;
@@ -241,7 +242,7 @@ void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint
 
 /* --- answers to other nodes ------------------------------------------------------------------- */
 
-/* multiple of queued_max on the way to a node from which on answers are refused */
+/* multiple of queued_max: if more bytes are on the way to a node, answers to it are refused */
 #define ANSWERS_MAX 2u
 
 void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
@@ -253,10 +254,10 @@ void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t t
 }
 
 /* Write the message of an answer into gateway->message. Returns its bytes; -ENOBUFS when too much
- * is on the way to the node, at a higher bound than for asks and notices; another negative
- * errno. */
-static int write_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
-                        const domus_answer *answer)
+ * is on the way to the node, whose bound is higher for answers than for asks and notices; another
+ * negative errno. */
+static int write_message_of_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                   const domus_answer *answer)
 {
     uint64_t queued = atomic_load_explicit(&peer->record->queued_bytes, memory_order_relaxed);
 
@@ -265,11 +266,11 @@ static int write_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
                : domi_pickle_message(gateway, answer->type, answer->payload);
 }
 
-/* Send an answer that is a reply. Returns 0; a negative errno. */
-static int send_reply(domi_cluster_gateway *gateway, domi_peer *peer, const domi_served *served,
-                      const domus_answer *answer)
+/* Send the reply of an actor here to the node that has asked. Returns 0; a negative errno. */
+static int send_reply_to_asking_node(domi_cluster_gateway *gateway, domi_peer *peer,
+                                     const domi_served *served, const domus_answer *answer)
 {
-    int bytes = write_answer(gateway, peer, answer);
+    int bytes = write_message_of_answer(gateway, peer, answer);
 
     if (bytes < 0) {
         DOMI_COUNT(gateway, peer->record, refused, 1);
@@ -282,11 +283,12 @@ static int send_reply(domi_cluster_gateway *gateway, domi_peer *peer, const domi
     return domi_send(gateway, peer, served->gateway, &envelope);
 }
 
-/* Send the answer of an actor here to the node that has asked. */
-static void send_answer(domi_cluster_gateway *gateway, domi_peer *peer, const domi_served *served,
-                        const domus_answer *answer)
+/* Send the answer of an actor here, a reply or a failure, to the node that has asked. */
+static void send_answer_to_asking_node(domi_cluster_gateway *gateway, domi_peer *peer,
+                                       const domi_served *served, const domus_answer *answer)
 {
-    int error = answer->error != 0 ? answer->error : send_reply(gateway, peer, served, answer);
+    int error = answer->error != 0 ? answer->error
+                                   : send_reply_to_asking_node(gateway, peer, served, answer);
 
     if (error != 0)
         domi_served_fail(gateway, peer, served->gateway, served->id, error);
@@ -297,7 +299,7 @@ int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
     domi_cluster_gateway *gateway = self;
 
     gateway->stack = stack;
-    /* the answer is that of the long sleep, which is cancelled when the gateway ends */
+    /* no actor has answered, but the long sleep is over: it begins anew, unless the gateway ends */
     if (answer->tag == UINT64_MAX) {
         if (answer->error != 0)
             return 0;
@@ -310,7 +312,7 @@ int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
         const domi_served what = *served;
         domi_served_forget(gateway, served);
         if (peer != NULL)
-            send_answer(gateway, peer, &what, answer);
+            send_answer_to_asking_node(gateway, peer, &what, answer);
     }
     return domus_wait_first(stack, domi_hear_answer);
 }

@@ -1,4 +1,5 @@
-/* The links of a gateway make batches of envelopes, which are published at the end of a phase. */
+/* The links of a gateway make batches of envelopes, which are published in NATS at the end of a
+ * phase. */
 #include "protocols/cluster/inside.h"
 
 #include <domus/channel.h>
@@ -10,7 +11,7 @@
 
 const domus_type domi_tick_type = {.name = "cluster tick"};
 
-#define TICK_NS UINT64_C(20000000) /* ns between two checks for batches that are not confirmed */
+#define TICK_NS UINT64_C(20000000) /* ns between two looks for batches that are not confirmed */
 
 /* --- publishing batches ----------------------------------------------------------------------- */
 
@@ -20,7 +21,8 @@ void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slic
     char whole[DOMUS_CLUSTER_NAME_MAX + 64];
 
     (void)snprintf(whole, sizeof whole, "dm.%s.%s", gateway->cluster->options.name, subject);
-    /* A batch that the client refuses counts as lost on the way, and is sent again later. */
+    /* If NATS's client refuses a batch, the batch counts as lost on the way, and is sent again
+     * later. */
     if (gateway->client.house == NULL || domus_nats_set_subject(&publish, whole) != 0 ||
         domus_notice(gateway->stack, gateway->client, &domus_nats_publish_type, &publish) != 0)
         domus_nats_publish_free(&publish);
@@ -35,8 +37,9 @@ static void publish_batch(domi_cluster_gateway *gateway, const domi_peer *peer, 
     domi_publish(gateway, subject, batch);
 }
 
-/* Update the bytes on the way in the node's record by what the link has queued. */
-static void count_queued_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index)
+/* Add the change of the bytes that a link has queued to the count in its node's record. */
+static void update_queued_bytes_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                        uint32_t index)
 {
     int64_t delta = (int64_t)(peer->links[index]->queued_bytes - peer->counted[index]);
 
@@ -44,17 +47,18 @@ static void count_queued_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
     domi_node_count_queued(gateway, peer->record, delta);
 }
 
-static void flush_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool probes)
+static void publish_built_batch_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                        uint32_t index, bool probes)
 {
     domus_slice batch;
 
     if (domi_link_flush(peer->links[index], domus_now_ns(gateway->stack), probes, &batch) == 1)
         publish_batch(gateway, peer, index, batch);
     gateway->has_torn |= peer->links[index]->is_torn;
-    count_queued_of_link(gateway, peer, index);
+    update_queued_bytes_of_link(gateway, peer, index);
 }
 
-/* Call `act` for each link to each peer. */
+/* Call `act` for each link of this gateway to each gateway of each peer. */
 static void call_for_each_link(domi_cluster_gateway *gateway,
                                void (*act)(domi_cluster_gateway *, domi_peer *, uint32_t, bool),
                                bool flag)
@@ -67,18 +71,19 @@ static void call_for_each_link(domi_cluster_gateway *gateway,
     }
 }
 
-/* Flush a link. With `probes`, a peer from which an answer or an end is awaited is asked to
- * confirm, even if nothing is on the way. */
-static void flush_one_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
-                           bool probes)
+/* Publish the batch that a link has built. With `probes`, a peer that owes an answer, or the end of
+ * a watched actor, is asked to confirm even if no batch is unconfirmed. */
+static void publish_batch_or_probe_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                           uint32_t index, bool probes)
 {
-    flush_link(gateway, peer, index,
-               probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
+    publish_built_batch_of_link(
+        gateway, peer, index,
+        probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
 }
 
 void domi_flush_all(domi_cluster_gateway *gateway, bool probes)
 {
-    call_for_each_link(gateway, flush_one_link, probes);
+    call_for_each_link(gateway, publish_batch_or_probe_of_link, probes);
 }
 
 static void resend_batches_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
@@ -99,8 +104,8 @@ void domi_resend(domi_cluster_gateway *gateway, bool all)
     call_for_each_link(gateway, resend_batches_of_link, all);
 }
 
-static void confirm_batches_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
-                                    bool unused)
+static void send_owed_confirmation_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                           uint32_t index, bool unused)
 {
     domi_link *link = peer->links[index];
 
@@ -108,16 +113,16 @@ static void confirm_batches_of_link(domi_cluster_gateway *gateway, domi_peer *pe
     if (link->owed == 0)
         return;
     link->owes = true;
-    flush_link(gateway, peer, index, false);
+    publish_built_batch_of_link(gateway, peer, index, false);
 }
 
 void domi_confirm_all(domi_cluster_gateway *gateway)
 {
-    call_for_each_link(gateway, confirm_batches_of_link, false);
+    call_for_each_link(gateway, send_owed_confirmation_of_link, false);
 }
 
-static void mark_if_unconfirmed(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
-                                bool unused)
+static void note_if_link_is_unconfirmed(domi_cluster_gateway *gateway, domi_peer *peer,
+                                        uint32_t index, bool unused)
 {
     const domi_link *link = peer->links[index];
 
@@ -129,7 +134,7 @@ static void mark_if_unconfirmed(domi_cluster_gateway *gateway, domi_peer *peer, 
 bool domi_has_unconfirmed(domi_cluster_gateway *gateway)
 {
     gateway->has_unconfirmed = false;
-    call_for_each_link(gateway, mark_if_unconfirmed, false);
+    call_for_each_link(gateway, note_if_link_is_unconfirmed, false);
     return gateway->has_unconfirmed;
 }
 
@@ -160,18 +165,19 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
     domi_link *link = domi_peer_link(gateway, peer, index);
     if (link == NULL)
         return -ENOMEM;
-    int error = domi_link_add(link, envelope);
-    if (error == -ENOBUFS) { /* the message fits into the next batch, after this one is published */
-        flush_link(gateway, peer, index, false);
-        error = domi_link_add(link, envelope);
+    int error = domi_link_add_envelope(link, envelope);
+    /* the envelope fits into the link's next batch, after the present one is published */
+    if (error == -ENOBUFS) {
+        publish_built_batch_of_link(gateway, peer, index, false);
+        error = domi_link_add_envelope(link, envelope);
     }
     if (error == 0)
         DOMI_COUNT(gateway, peer->record, sent, 1);
     else
         gateway->has_torn |= link->is_torn;
     if (domi_link_is_full(link))
-        flush_link(gateway, peer, index, false);
-    count_queued_of_link(gateway, peer, index);
+        publish_built_batch_of_link(gateway, peer, index, false);
+    update_queued_bytes_of_link(gateway, peer, index);
     domi_flush_soon(gateway);
     return error;
 }
@@ -215,14 +221,15 @@ int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name
     if (name->node == gateway->cluster->id)
         local.node = DOMUS_REMOTE_HERE;
     int error = domus_remote_address(gateway->stack, &local, ret_address);
-    /* A node that only other nodes have mentioned may be heard soon: until then it counts as
-     * down. */
+    /* A node that only other nodes have mentioned may send a heartbeat soon: until then it counts
+     * as down. */
     if (error == -ENOENT && local.node != DOMUS_REMOTE_HERE) {
         error = domi_nodes_mention(gateway, local.node);
         if (error == 0)
             error = domus_remote_address(gateway->stack, &local, ret_address);
     }
-    /* An actor that has certainly ended gets the address of nobody, which answers -ESTALE. */
+    /* The name of an actor that has certainly ended becomes the address of nobody, which answers
+     * -ESTALE. */
     return error == -ESTALE || (error == -ENOENT && local.node == DOMUS_REMOTE_HERE) ? 0 : error;
 }
 

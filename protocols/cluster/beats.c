@@ -1,4 +1,4 @@
-/* Sends the heartbeats of this node. */
+/* Sends the heartbeats of this node to all other nodes. */
 #include "protocols/cluster/inside.h"
 
 void domi_beat(domi_cluster_gateway *gateway, uint8_t state)
@@ -11,8 +11,8 @@ void domi_beat(domi_cluster_gateway *gateway, uint8_t state)
     gateway->beat_ns = domus_now_ns(gateway->stack);
 }
 
-/* The rate is limited, so that a stranger who makes up nodes cannot make this one send all the
- * time. */
+/* The rate of heartbeats is limited, so that a stranger who makes up nodes cannot make this node
+ * send heartbeats all the time. */
 void domi_beat_now(domi_cluster_gateway *gateway)
 {
     uint64_t since_ns = domus_now_ns(gateway->stack) - gateway->beat_ns;
@@ -26,7 +26,8 @@ void domi_tell_all(domi_cluster_gateway *gateway)
     domi_peers_follow(gateway);
     domi_say_news(gateway);
     if (!domi_cluster_is_open(gateway->cluster))
-        return; /* gateways that are not open yet read the table with their first heartbeat */
+        /* gateways that are not open yet read the table of nodes at their first heartbeat */
+        return;
     for (uint32_t i = 1; i < gateway->cluster->gateways; i++)
         (void)domus_notice(gateway->stack, gateway->cluster->addresses[i], &domi_follow_type, NULL);
 }

@@ -1,5 +1,5 @@
-/* A gateway follows the table of nodes: it gives up everything that a node which is down or has
- * ended had here. */
+/* A gateway follows the table of nodes: if a node is down or has ended, the gateway gives up
+ * everything that it holds for that node. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
     }
     if (peer->links[domi_gateway_at(gateway, peer)] != NULL)
         return;
-    /* An ask or a watch may be waiting for a link that could not be made, so both fail here. */
+    /* There may be asks and watches to the peer without a link, because it could not be made; they
+     * fail here. */
     domi_asks_fail(gateway, peer, -EHOSTDOWN);
     domi_watched_down(gateway, peer);
     domi_routes_lose(gateway, peer);
@@ -40,8 +41,9 @@ void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
 
 #define ENDED_AT_A_TIME 64u
 
-/* End all addresses of the actors of a node that has ended, as far as this gateway owns them. */
-static void end_addresses(domi_cluster_gateway *gateway, uint64_t id)
+/* End the addresses of actors of a node that has ended, as far as this gateway owns these
+ * addresses. */
+static void end_addresses_of_ended_node(domi_cluster_gateway *gateway, uint64_t id)
 {
     domus_remote_name names[ENDED_AT_A_TIME];
     uint32_t cursor = 0;
@@ -55,14 +57,14 @@ static void end_addresses(domi_cluster_gateway *gateway, uint64_t id)
 
 /* --- following the table ---------------------------------------------------------------------- */
 
-/* A record of the table, as it is now. */
+/* A copy of some members of a node's record, on which a gateway acts without the lock. */
 typedef struct seen_record {
     uint64_t id;
     uint32_t downs;
     bool is_ended;
 } seen_record;
 
-static uint32_t read_records(domus_cluster *cluster, seen_record *seen)
+static uint32_t copy_records_of_nodes(domus_cluster *cluster, seen_record *seen)
 {
     uint32_t count = 0;
 
@@ -82,14 +84,14 @@ static uint32_t read_records(domus_cluster *cluster, seen_record *seen)
     return count;
 }
 
-/* Release this gateway's hold on a node that has ended. */
-static void release_node(domi_cluster_gateway *gateway, uint64_t id)
+/* Release everything that this gateway holds of a node that has ended. */
+static void release_ended_node(domi_cluster_gateway *gateway, uint64_t id)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_peer *peer = domi_peer_find(gateway, id);
     uint64_t bit = UINT64_C(1) << gateway->index % 64;
 
-    end_addresses(gateway, id);
+    end_addresses_of_ended_node(gateway, id);
     if (peer != NULL)
         domi_peer_forget(gateway, peer);
     domi_lock_take(&cluster->lock);
@@ -100,8 +102,8 @@ static void release_node(domi_cluster_gateway *gateway, uint64_t id)
         record->holders--;
     }
     domi_lock_give(&cluster->lock);
-    /* Forgetting reads all groups, so it is done without the lock. Only gateway 0 learns of members
-     * of nodes. */
+    /* Forgetting the node in all groups takes long, so it is done without the lock of the table.
+     * Only gateway 0 does it, since only gateway 0 learns which nodes have members. */
     if (is_first && gateway->index == 0)
         domi_wide_forget(&cluster->wide, id);
 }
@@ -109,7 +111,7 @@ static void release_node(domi_cluster_gateway *gateway, uint64_t id)
 void domi_peers_follow(domi_cluster_gateway *gateway)
 {
     seen_record seen[DOMUS_CLUSTER_NODES_MAX];
-    uint32_t count = read_records(gateway->cluster, seen);
+    uint32_t count = copy_records_of_nodes(gateway->cluster, seen);
 
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_find(gateway, seen[i].id);
@@ -119,6 +121,6 @@ void domi_peers_follow(domi_cluster_gateway *gateway)
             domi_interest_lose(peer);
         }
         if (seen[i].is_ended)
-            release_node(gateway, seen[i].id);
+            release_ended_node(gateway, seen[i].id);
     }
 }

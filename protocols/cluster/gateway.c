@@ -13,11 +13,13 @@
 
 static_assert(DOMI_GRAIN_NAME_MAX >= DOMI_WIDE_TAIL, "either stands beside a message");
 
-/* bytes of the largest payload, DOMUS_PAYLOAD_MAX, and some more */
+/* bytes of the gateway's buffer for a payload: DOMUS_PAYLOAD_MAX and some more */
 #define PAYLOAD_ROOM 65536u
-#define BUFFER_MOST  (UINT64_C(1) << 30) /* bytes of the largest buffer of a client */
-#define IDLE_NAMES   64u                 /* addresses that one heartbeat asks about, at most */
-#define IDLE_BEATS   60u /* heartbeats between two checks for addresses that nobody uses */
+/* bytes of the largest buffer that a client of NATS may have */
+#define BUFFER_MOST (UINT64_C(1) << 30)
+#define IDLE_NAMES  64u /* actors that one heartbeat asks another node about, at most */
+/* heartbeats between two searches for remote addresses that nobody here uses */
+#define IDLE_BEATS 60u
 
 const domus_type domi_begun_type = {.name = "cluster begun"};
 const domus_type domi_leave_type = {.name = "cluster leave"};
@@ -26,7 +28,7 @@ static const domus_type begin_type = {.name = "cluster begin"};
 static const domus_type subscribe_type = {.name = "cluster subscribe"};
 static const domus_type left_type = {.name = "cluster left"};
 
-static domi_cluster_gateway *begin_turn(domus_stack *stack, void *self)
+static domi_cluster_gateway *begin_turn_of_gateway(domus_stack *stack, void *self)
 {
     domi_cluster_gateway *gateway = self;
 
@@ -36,8 +38,8 @@ static domi_cluster_gateway *begin_turn(domus_stack *stack, void *self)
 
 /* --- heartbeats ------------------------------------------------------------------------------- */
 
-/* Ask a node which of its actors, whose addresses nobody here uses, have ended. */
-static void ask_about_idle(domi_cluster_gateway *gateway, domi_peer *peer)
+/* Ask a node which of its actors have ended, for addresses of them that nobody here uses. */
+static void ask_node_which_idle_actors_ended(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     domus_remote_name names[IDLE_NAMES];
     unsigned char bytes[IDLE_NAMES * DOMI_NAME_BYTES];
@@ -53,8 +55,8 @@ static void ask_about_idle(domi_cluster_gateway *gateway, domi_peer *peer)
     (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
 }
 
-/* Give up the links that have lost messages, or were not confirmed for too long. */
-static void lose_links(domi_cluster_gateway *gateway)
+/* Break the links that have lost messages, or whose batches were not confirmed for too long. */
+static void break_torn_and_stuck_links(domi_cluster_gateway *gateway)
 {
     gateway->has_torn = false;
     for (domi_peer *peer = gateway->peers; peer != NULL; peer = peer->next) {
@@ -66,20 +68,20 @@ static void lose_links(domi_cluster_gateway *gateway)
     }
 }
 
-static void check_peers(domi_cluster_gateway *gateway)
+static void check_links_and_idle_addresses(domi_cluster_gateway *gateway)
 {
     bool is_time = ++gateway->beats % IDLE_BEATS == 0;
 
-    lose_links(gateway);
+    break_torn_and_stuck_links(gateway);
     for (domi_peer *peer = gateway->peers; peer != NULL; peer = peer->next) {
         if (is_time || peer->idle_cursor != 0)
-            ask_about_idle(gateway, peer);
+            ask_node_which_idle_actors_ended(gateway, peer);
     }
 }
 
-static int handle_beat_timer(domus_stack *stack, void *self, const void *payload)
+static int handle_heartbeat_timer(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
     (void)payload;
     if (gateway->index == 0) {
@@ -90,10 +92,11 @@ static int handle_beat_timer(domus_stack *stack, void *self, const void *payload
         domi_say_news(gateway);
     }
     domi_peers_follow(gateway);
-    /* fail messages that wait too long, before one that is always returned is sent again */
+    /* Waiting messages fail here if they have waited too long, before the others are sent again: a
+     * message that always comes back must not wait for ever. */
     domi_routes_sweep(gateway);
     domi_routes_follow(gateway);
-    check_peers(gateway);
+    check_links_and_idle_addresses(gateway);
     domi_asks_sweep(gateway);
     domi_watched_room(gateway);
     domi_interest_beat(gateway);
@@ -101,9 +104,9 @@ static int handle_beat_timer(domus_stack *stack, void *self, const void *payload
     return 0;
 }
 
-static int handle_follow(domus_stack *stack, void *self, const void *payload)
+static int handle_change_of_nodes(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
     (void)payload;
     domi_peers_follow(gateway);
@@ -115,23 +118,23 @@ static int handle_follow(domus_stack *stack, void *self, const void *payload)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static int flush_links_later(domus_stack *stack, void *self, const void *payload)
+static int flush_links_at_end_of_phase(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
     (void)payload;
     gateway->is_due = false;
     if (gateway->has_torn)
-        lose_links(gateway);
+        break_torn_and_stuck_links(gateway);
     domi_flush_all(gateway, false);
     if (domi_routes_open(gateway))
         domi_flush_soon(gateway);
     return 0;
 }
 
-static int handle_tick(domus_stack *stack, void *self, const void *payload)
+static int resend_unconfirmed_batches(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
     (void)payload;
     gateway->ticks = false;
@@ -142,16 +145,16 @@ static int handle_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int handle_server_message(domus_stack *stack, void *self, const void *payload)
+static int handle_bytes_of_subscription(domus_stack *stack, void *self, const void *payload)
 {
-    domi_take_batch(begin_turn(stack, self), domus_nats_payload(payload));
+    domi_take_batch(begin_turn_of_gateway(stack, self), domus_nats_payload(payload));
     return 0;
 }
 
-/* Handle a change of the connection to the servers. */
+/* Handle an event of NATS's client: the connection to the servers was made, or is lost. */
 static int handle_connection_event(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
     const domus_nats_event *event = payload;
     bool is_connected = event->happening == DOMUS_NATS_CONNECTED;
 
@@ -166,16 +169,17 @@ static int handle_connection_event(domus_stack *stack, void *self, const void *p
         if (is_connected && !gateway->is_leaving)
             domi_beat(gateway, DOMI_BEAT_UP);
     }
-    if (is_connected) /* what was sent over the last connection may be lost, so it is sent again */
+    /* batches that were sent over the last connection may be lost, so they are sent again */
+    if (is_connected)
         domi_resend(gateway, true);
     return 0;
 }
 
 /* --- control ---------------------------------------------------------------------------------- */
 
-static int handle_cancel(domus_stack *stack, void *self, const void *payload)
+static int cancel_ask_to_remote_actor(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
     domus_kept kept = ((const domus_remote_cancelled_ask *)payload)->kept;
     uint64_t id;
 
@@ -191,7 +195,8 @@ static int handle_cancel(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static void send_stop(domi_cluster_gateway *gateway, uint8_t kind, const domus_remote_name *to)
+static void send_stop_to_remote_actor(domi_cluster_gateway *gateway, uint8_t kind,
+                                      const domus_remote_name *to)
 {
     domi_peer *peer = domi_peer_of(gateway, to->node);
     const domi_wire_envelope envelope = {.kind = kind, .to = *to};
@@ -200,33 +205,35 @@ static void send_stop(domi_cluster_gateway *gateway, uint8_t kind, const domus_r
         (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
 }
 
-static int handle_stop(domus_stack *stack, void *self, const void *payload)
+static int stop_remote_actor(domus_stack *stack, void *self, const void *payload)
 {
-    send_stop(begin_turn(stack, self), DOMI_TO_STOP, &((const domus_remote_stop *)payload)->name);
+    send_stop_to_remote_actor(begin_turn_of_gateway(stack, self), DOMI_TO_STOP,
+                              &((const domus_remote_stop *)payload)->name);
     return 0;
 }
 
-static int handle_last_stop(domus_stack *stack, void *self, const void *payload)
+static int stop_remote_actor_after_mail(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
     domus_remote_message message;
 
     (void)payload;
     if (domus_remote_target(stack, &message) == 0)
-        send_stop(gateway, DOMI_TO_STOP_LAST, &message.to);
+        send_stop_to_remote_actor(gateway, DOMI_TO_STOP_LAST, &message.to);
     return 0;
 }
 
-static int finish_leave(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_that_node_has_left(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self, (void)answer;
     return domus_reply(stack, &left_type, NULL);
 }
 
-/* Handle that all parts of grains were given to other nodes, or the time for that is over. */
-static int finish_giving_parts(domus_stack *stack, void *self, const domus_answer *answer)
+/* Go on with leaving: all parts of grains were given to other nodes, or the time for that is
+ * over. */
+static int leave_when_parts_are_given(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
     (void)answer;
     gateway->has_left = true;
@@ -234,20 +241,20 @@ static int finish_giving_parts(domus_stack *stack, void *self, const domus_answe
     domi_flush_all(gateway, false);
     domi_beat(gateway, DOMI_BEAT_LEFT);
     return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,
-                            gateway->cluster->options.heartbeat_ns, finish_leave);
+                            gateway->cluster->options.heartbeat_ns, reply_that_node_has_left);
 }
 
-static int answer_begun(domus_stack *stack, void *self, const void *payload)
+static int reply_that_gateway_has_begun(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_reply(stack, &domi_begun_type, NULL);
 }
 
-/* Handle the ask of domus_cluster_leave(): the other nodes are told that this one leaves before it
- * is answered. */
-static int handle_leave(domus_stack *stack, void *self, const void *payload)
+/* Handle the ask of domus_cluster_leave(). It is answered when the other nodes were told that this
+ * node leaves. */
+static int begin_to_leave_cluster(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
     domus_address warden = gateway->cluster->parts->warden;
 
     (void)payload;
@@ -255,15 +262,15 @@ static int handle_leave(domus_stack *stack, void *self, const void *payload)
         return domus_reply(stack, &left_type, NULL);
     gateway->is_leaving = true;
     if (warden.house == NULL)
-        return finish_giving_parts(stack, gateway, NULL);
+        return leave_when_parts_are_given(stack, gateway, NULL);
     domi_beat(gateway, DOMI_BEAT_LEAVING);
     return domus_ask_within(stack, warden, &domi_give_all_type, NULL,
-                            gateway->cluster->options.down_after_ns, finish_giving_parts);
+                            gateway->cluster->options.down_after_ns, leave_when_parts_are_given);
 }
 
 /* --- begin and end of a gateway --------------------------------------------------------------- */
 
-static int write_address(void *context, domus_address address, unsigned char *bytes)
+static int pickle_address_as_name(void *context, domus_address address, unsigned char *bytes)
 {
     domus_remote_name name;
 
@@ -272,8 +279,8 @@ static int write_address(void *context, domus_address address, unsigned char *by
     return (int)DOMI_NAME_BYTES;
 }
 
-static int read_address(void *context, const unsigned char *bytes, size_t size,
-                        domus_address *ret_address)
+static int unpickle_address_from_name(void *context, const unsigned char *bytes, size_t size,
+                                      domus_address *ret_address)
 {
     domus_remote_name name;
 
@@ -283,10 +290,10 @@ static int read_address(void *context, const unsigned char *bytes, size_t size,
     return domi_address_of(context, &name, ret_address);
 }
 
-/* Begin the conversation that makes all asks in the name of remote actors. */
-static int begin_asking(domus_stack *stack, void *self, const void *payload)
+/* Begin the conversation in which the gateway makes all asks in the name of remote actors. */
+static int begin_conversation_that_asks(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
     int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
 
     (void)payload;
@@ -295,13 +302,15 @@ static int begin_asking(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_wait_first(stack, domi_hear_answer);
 }
 
-static int resume_after_subscribing(domus_stack *stack, void *self, const domus_answer *answer)
+static int fail_gateway_without_subscription(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     (void)stack, (void)self;
-    return answer->error; /* the gateway fails, and its parent decides what happens */
+    return answer->error; /* the gateway fails, and its supervisor decides what happens */
 }
 
-static int add_subscription(domus_stack *stack, domi_cluster_gateway *gateway, const char *subject)
+static int subscribe_to_cluster_subject(domus_stack *stack, domi_cluster_gateway *gateway,
+                                        const char *subject)
 {
     char whole[DOMUS_CLUSTER_NAME_MAX + 64];
     domus_nats_subscribe subscribe;
@@ -316,18 +325,18 @@ static int add_subscription(domus_stack *stack, domi_cluster_gateway *gateway, c
     return error;
 }
 
-static int subscribe_to_inbox(domus_stack *stack, void *self, const void *payload)
+static int subscribe_to_gateway_subjects(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
     char inbox[64];
 
     (void)payload;
     (void)snprintf(inbox, sizeof inbox, "t.%016llx.%u", (unsigned long long)gateway->cluster->id,
                    gateway->index);
-    int error = add_subscription(stack, gateway, inbox);
+    int error = subscribe_to_cluster_subject(stack, gateway, inbox);
     if (error == 0 && gateway->index == 0)
-        error = add_subscription(stack, gateway, "b");
-    return error != 0 ? error : domus_wait_all(stack, resume_after_subscribing);
+        error = subscribe_to_cluster_subject(stack, gateway, "b");
+    return error != 0 ? error : domus_wait_all(stack, fail_gateway_without_subscription);
 }
 
 void domi_cluster_client_options(const domus_cluster_options *options,
@@ -354,7 +363,7 @@ void domi_cluster_client_options(const domus_cluster_options *options,
     };
 }
 
-static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
+static int open_nats_client_of_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
 {
     const domus_cluster_options *options = &gateway->cluster->options;
     domus_nats_options nats;
@@ -366,9 +375,9 @@ static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
     return domus_nats_open(stack, &nats, &gateway->client);
 }
 
-/* Spread the kinds of grains that the options name over the cluster, with routes for them in this
- * gateway. */
-static int spread_grains(domi_cluster_gateway *gateway)
+/* Spread the kinds of grains that the options name over the cluster, and make this gateway's routes
+ * for them. */
+static int spread_grains_over_cluster(domi_cluster_gateway *gateway)
 {
     const domus_cluster *cluster = gateway->cluster;
     int error = 0;
@@ -383,7 +392,7 @@ static int spread_grains(domi_cluster_gateway *gateway)
     return error;
 }
 
-static int mount_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
+static int begin_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
 {
     const domus_cluster_options *options = &gateway->cluster->options;
     const domus_remote_options remote = {.addresses_max = options->addresses_max,
@@ -397,18 +406,18 @@ static int mount_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
     if (gateway->payload == NULL || gateway->message == NULL)
         return -ENOMEM;
     gateway->pickling = (domus_pickle_context){.bytes_max = options->message_max,
-                                               .write_address = write_address,
-                                               .read_address = read_address,
+                                               .write_address = pickle_address_as_name,
+                                               .read_address = unpickle_address_from_name,
                                                .context = gateway};
     error = domus_notice(stack, domus_self(stack), &begin_type, NULL);
     if (error != 0 || domi_is_alone(gateway->cluster))
         return error;
     error = domi_wide_begin(gateway);
     if (error == 0)
-        error = spread_grains(gateway);
+        error = spread_grains_over_cluster(gateway);
     if (error != 0)
         return error;
-    error = open_client(stack, gateway);
+    error = open_nats_client_of_gateway(stack, gateway);
     if (error == 0 && gateway->index == 0) {
         domi_lock_take(&gateway->cluster->lock);
         gateway->cluster->client = gateway->client;
@@ -421,25 +430,26 @@ static int mount_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
     return error;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_gateway(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
-    int error = mount_gateway(stack, gateway);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    int error = begin_gateway(stack, gateway);
 
-    if (error != 0) { /* on_stop is not called after on_mount has failed */
+    /* clean up here, because on_stop is not called when on_mount has failed */
+    if (error != 0) {
         free(gateway->routes);
         free(gateway->payload);
         free(gateway->message);
         atomic_store_explicit(&gateway->cluster->failed, error, memory_order_relaxed);
-        /* release: pairs with the loads of the opener, which may free the cluster afterwards */
+        /* release: pairs with the opener's loads of `ended`, after which it may free the cluster */
         atomic_fetch_add_explicit(&gateway->cluster->ended, 1, memory_order_release);
     }
     return error;
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_gateway(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = begin_turn(stack, self);
+    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
     domi_watches_free(gateway);
     domi_routes_free(gateway);
@@ -453,24 +463,24 @@ const domus_behaviour domi_gateway_behaviour = {
     .name = "cluster gateway",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_cluster_gateway),
-    .on_mount = on_mount,
-    .on_stop = on_stop,
-    .on = (const domus_on[]){{&domus_nats_message_type, handle_server_message, 0},
-                             {&domus_later_type, flush_links_later, 0},
-                             {&domi_tick_type, handle_tick, 0},
-                             {&beat_type, handle_beat_timer, 0},
-                             {&domi_follow_type, handle_follow, 0},
-                             {&domus_remote_cancel_type, handle_cancel, 0},
+    .on_mount = on_mount_gateway,
+    .on_stop = on_stop_gateway,
+    .on = (const domus_on[]){{&domus_nats_message_type, handle_bytes_of_subscription, 0},
+                             {&domus_later_type, flush_links_at_end_of_phase, 0},
+                             {&domi_tick_type, resend_unconfirmed_batches, 0},
+                             {&beat_type, handle_heartbeat_timer, 0},
+                             {&domi_follow_type, handle_change_of_nodes, 0},
+                             {&domus_remote_cancel_type, cancel_ask_to_remote_actor, 0},
                              {&domus_remote_watch_type, domi_take_watch, 0},
-                             {&domus_remote_stop_type, handle_stop, 0},
-                             {&domus_remote_stop_after_mail_type, handle_last_stop, 0},
+                             {&domus_remote_stop_type, stop_remote_actor, 0},
+                             {&domus_remote_stop_after_mail_type, stop_remote_actor_after_mail, 0},
                              {&domus_remote_joined_type, domi_take_joined, 0},
                              {&domus_down_type, domi_take_down, 0},
                              {&domi_spawn_type, domi_take_spawn, 0},
                              {&domus_nats_event_type, handle_connection_event, 0},
-                             {&domi_begun_type, answer_begun, 0},
-                             {&domi_leave_type, handle_leave, 0},
-                             {&begin_type, begin_asking, 0},
-                             {&subscribe_type, subscribe_to_inbox, 0},
+                             {&domi_begun_type, reply_that_gateway_has_begun, 0},
+                             {&domi_leave_type, begin_to_leave_cluster, 0},
+                             {&begin_type, begin_conversation_that_asks, 0},
+                             {&subscribe_type, subscribe_to_gateway_subjects, 0},
                              {NULL, domi_take_message, 0}},
 };

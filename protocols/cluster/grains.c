@@ -1,13 +1,13 @@
-/* Writes and reads the grain to which a message goes, and returns messages of other nodes for
- * grains that this node does not have. */
+/* Writes and reads the grain to which a message goes, and returns messages that other nodes have
+ * sent for grains of parts that this node does not have. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Write a text with its length before it. */
-static uint32_t write_text(const char *text, unsigned char *bytes)
+/* Write a text with its length in one byte before it. Returns how many bytes that takes. */
+static uint32_t write_text_with_length(const char *text, unsigned char *bytes)
 {
     size_t length = strnlen(text, DOMUS_GRAIN_KEY_MAX);
 
@@ -18,15 +18,15 @@ static uint32_t write_text(const char *text, unsigned char *bytes)
 
 uint32_t domi_grain_name_write(const domus_remote_grain *grain, unsigned char *bytes)
 {
-    uint32_t size = write_text(grain->kind, bytes);
+    uint32_t size = write_text_with_length(grain->kind, bytes);
 
-    return size + write_text(grain->key, bytes + size);
+    return size + write_text_with_length(grain->key, bytes + size);
 }
 
-/* Read a text, and move `*at` behind it. Returns false if there is none, or it has not 1..63
- * bytes. */
-static bool read_text(const unsigned char *bytes, uint32_t size, uint32_t *at,
-                      char ret_text[DOMUS_GRAIN_KEY_MAX + 1])
+/* Read a text with its length before it at `*at`, and move `*at` behind it. Returns false if it is
+ * cut, or has not 1..63 bytes. */
+static bool read_text_with_length(const unsigned char *bytes, uint32_t size, uint32_t *at,
+                                  char ret_text[DOMUS_GRAIN_KEY_MAX + 1])
 {
     uint32_t length = *at < size ? bytes[*at] : 0;
 
@@ -44,8 +44,8 @@ int domi_grain_name_read(const domi_cluster_gateway *gateway, const unsigned cha
     char kind[DOMUS_GRAIN_KEY_MAX + 1];
 
     ret_name->bytes = 0;
-    if (!read_text(bytes, size, &ret_name->bytes, kind) ||
-        !read_text(bytes, size, &ret_name->bytes, ret_name->key))
+    if (!read_text_with_length(bytes, size, &ret_name->bytes, kind) ||
+        !read_text_with_length(bytes, size, &ret_name->bytes, ret_name->key))
         return -EBADMSG;
     int error = domus_remote_grains_find(gateway->stack, kind, &ret_name->grains);
     if (error != 0)
@@ -59,10 +59,10 @@ int domi_grain_name_read(const domi_cluster_gateway *gateway, const unsigned cha
 
 /* --- messages that are returned --------------------------------------------------------------- */
 
-/* Return a message to the node that has sent it. If the way to that node is full, the sender gets a
- * failed ask instead, or the notice is dropped. */
-static void return_message(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
-                           const domi_wire_envelope *envelope)
+/* Return a message for a grain to the node that has sent it. If the way to that node is full, an
+ * ask fails there instead, and a notice is dropped. */
+static void return_message_of_grain_to_node(domi_cluster_gateway *gateway, domi_peer *peer,
+                                            uint16_t to_gateway, const domi_wire_envelope *envelope)
 {
     domi_wire_envelope back = *envelope;
 
@@ -88,7 +88,7 @@ bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_
         return true;
     *byte |= bit;
     domi_part_doubt(gateway->cluster, part);
-    return_message(gateway, peer, from_gateway, envelope);
+    return_message_of_grain_to_node(gateway, peer, from_gateway, envelope);
     return false;
 }
 
@@ -109,7 +109,7 @@ void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway)
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-static uint64_t load_count(const _Atomic uint64_t *count)
+static uint64_t load_count_of_grains(const _Atomic uint64_t *count)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
 }
@@ -119,11 +119,11 @@ domus_cluster_grain_counts domus_cluster_count_grains(const domus_cluster *clust
     const domi_parts *parts = cluster->parts;
 
     return (domus_cluster_grain_counts){
-        .parts = load_count(&parts->held),
-        .taken = load_count(&parts->taken),
-        .given = load_count(&parts->given),
-        .lost = load_count(&parts->lost),
-        .waiting = load_count(&parts->waiting),
-        .returned = load_count(&parts->returned),
+        .parts = load_count_of_grains(&parts->held),
+        .taken = load_count_of_grains(&parts->taken),
+        .given = load_count_of_grains(&parts->given),
+        .lost = load_count_of_grains(&parts->lost),
+        .waiting = load_count_of_grains(&parts->waiting),
+        .returned = load_count_of_grains(&parts->returned),
     };
 }

@@ -1,4 +1,4 @@
-/* Messages that wait until a node has their part of the grains, in the form in which they travel:
+/* Messages to grains that wait until a node has the grain's part, in the form in which they travel:
  * at most queued_max bytes in each gateway, and for at most down_after_ns. */
 #include "protocols/cluster/parts.h"
 
@@ -16,7 +16,7 @@ void domi_held_append(domi_held_list *list, domi_held *held)
     list->last = held;
 }
 
-static domi_held *take_first_held(domi_held_list *list)
+static domi_held *take_first_held_message(domi_held_list *list)
 {
     domi_held *held = list->first;
 
@@ -45,10 +45,10 @@ domi_held *domi_held_take(domi_route *route)
         route->waiting.first = route->returned.first;
         route->returned = (domi_held_list){NULL, NULL};
     }
-    return take_first_held(&route->waiting);
+    return take_first_held_message(&route->waiting);
 }
 
-static void count_waiting(domi_cluster_gateway *gateway, const domi_held *held, bool more)
+static void count_waiting_message(domi_cluster_gateway *gateway, const domi_held *held, bool more)
 {
     if (more) {
         gateway->waiting_bytes += sizeof *held + held->size;
@@ -59,7 +59,8 @@ static void count_waiting(domi_cluster_gateway *gateway, const domi_held *held, 
     }
 }
 
-/* Make a message that waits. Returns 0; -ENOBUFS if it exceeds queued_max bytes; -ENOMEM. */
+/* Make a waiting message from the bytes of a message to a grain. Returns 0; -ENOBUFS if the gateway
+ * would hold more than queued_max bytes; -ENOMEM. */
 int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
                    domi_held **ret_held)
 {
@@ -71,18 +72,18 @@ int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, ui
     held->since_ns = domus_now_ns(gateway->stack);
     held->size = size;
     memcpy(held->bytes, bytes, size);
-    count_waiting(gateway, held, true);
+    count_waiting_message(gateway, held, true);
     *ret_held = held;
     return 0;
 }
 
 void domi_held_free(domi_cluster_gateway *gateway, domi_held *held)
 {
-    count_waiting(gateway, held, false);
+    count_waiting_message(gateway, held, false);
     free(held);
 }
 
-/* Fail a message that waits and cannot be sent: its ask fails, or its notice is counted as lost. */
+/* Fail a waiting message that cannot be sent: its ask fails, or its notice is counted as lost. */
 void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
@@ -93,16 +94,16 @@ void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error)
 
 /* --- messages that wait for too long ---------------------------------------------------------- */
 
-/* Fail the messages of a list that have waited since before `before_ns`. Asks whose deadline has
- * passed have failed already. */
-static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint64_t before_ns,
-                       int error)
+/* Fail the messages of a list that have waited since a time before `before_ns`. Asks whose deadline
+ * has passed have failed already. */
+static void fail_old_messages_in_list(domi_cluster_gateway *gateway, domi_held_list *list,
+                                      uint64_t before_ns, int error)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     domi_held_list left = {NULL, NULL};
     domi_held *held;
 
-    while ((held = take_first_held(list)) != NULL) {
+    while ((held = take_first_held_message(list)) != NULL) {
         if (held->since_ns < before_ns)
             domi_held_fail(gateway, held, error);
         else if (held->deadline_ns != 0 && held->deadline_ns < now_ns)
@@ -113,8 +114,8 @@ static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint
     *list = left;
 }
 
-/* Ask for a check of who has a part for which messages wait: this node, or the node that should
- * have the part, may know an old entry of it. */
+/* Make the warden check who has a part for which messages wait. This node, and the node that should
+ * have the part, may both know only an old entry of it. */
 static void doubt_holder_of_part(domi_cluster_gateway *gateway, uint32_t part)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOUBT, .id = part};
@@ -143,14 +144,15 @@ void domi_routes_sweep(domi_cluster_gateway *gateway)
         domi_route *route = &gateway->routes[i];
         if (route->returned.first != NULL || route->waiting.first != NULL)
             doubt_holder_of_part(gateway, i);
-        sweep_list(gateway, &route->returned, error != 0 ? UINT64_MAX : before_ns,
-                   error != 0 ? error : -EHOSTDOWN);
-        sweep_list(gateway, &route->waiting, error != 0 ? UINT64_MAX : before_ns,
-                   error != 0 ? error : -EHOSTDOWN);
+        fail_old_messages_in_list(gateway, &route->returned, error != 0 ? UINT64_MAX : before_ns,
+                                  error != 0 ? error : -EHOSTDOWN);
+        fail_old_messages_in_list(gateway, &route->waiting, error != 0 ? UINT64_MAX : before_ns,
+                                  error != 0 ? error : -EHOSTDOWN);
     }
 }
 
-/* Remove an ask from a list. Returns whether it was in the list. */
+/* Remove a waiting ask from a list, because its asker has cancelled it. Returns whether the list
+ * had it. */
 static bool cancel_ask_in_list(domi_cluster_gateway *gateway, domi_held_list *list, domus_kept kept)
 {
     domi_held *before = NULL;

@@ -16,17 +16,20 @@
 #include <errno.h>
 #include <string.h>
 
-#define PART_MAX   128u  /* changes of one part, at most */
-#define UNHELD_MAX 1024u /* changes that are on the way to one node, about at most */
-#define LOOKS      1024u /* groups that one heartbeat checks */
-#define SURE_BEATS 60u   /* heartbeats until the last change is sent again */
-/* bytes before the name: a flag whether there are members, and the length */
+#define PART_MAX 128u /* changes of groups in one part that is sent, at most */
+/* changes of groups that are on the way to one node unconfirmed, about at most */
+#define UNHELD_MAX 1024u
+#define LOOKS      1024u /* groups whose members are checked with one heartbeat */
+#define SURE_BEATS 60u   /* heartbeats until the last change of groups is sent again, to be sure */
+/* bytes of a change before the group's name: whether the group has members, and the name's
+ * length */
 #define RECORD_BYTES  2u
 #define PART_SIZE_MAX (PART_MAX * (RECORD_BYTES + DOMI_WIDE_NAME_MAX))
 
 /* --- sending changes -------------------------------------------------------------------------- */
 
-static uint32_t write_part(const domi_wide_change *changes, uint32_t count, unsigned char *bytes)
+static uint32_t write_changes_of_groups(const domi_wide_change *changes, uint32_t count,
+                                        unsigned char *bytes)
 {
     uint32_t size = 0;
 
@@ -40,8 +43,9 @@ static uint32_t write_part(const domi_wide_change *changes, uint32_t count, unsi
     return size;
 }
 
-/* Send the next part of the changes, if there is one. Returns whether it was sent. */
-static bool send_part(domi_cluster_gateway *gateway, domi_peer *peer)
+/* Send a peer the next changes of groups, up to PART_MAX, if there are any. Returns whether it was
+ * sent. */
+static bool send_next_changes_of_groups(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     domi_wide_change changes[PART_MAX];
     unsigned char bytes[PART_SIZE_MAX];
@@ -55,21 +59,22 @@ static bool send_part(domi_cluster_gateway *gateway, domi_peer *peer)
                                          .time_ns = peer->told,
                                          .id = to,
                                          .rest = bytes,
-                                         .rest_size = write_part(changes, count, bytes)};
+                                         .rest_size =
+                                             write_changes_of_groups(changes, count, bytes)};
     if (domi_send(gateway, peer, 0, &envelope) != 0)
         return false;
     peer->told = to;
     return true;
 }
 
-static void send_interest_to_peer(domi_cluster_gateway *gateway, domi_peer *peer)
+static void send_changes_of_groups_to_peer(domi_cluster_gateway *gateway, domi_peer *peer)
 {
-    while (peer->told - peer->held < UNHELD_MAX && send_part(gateway, peer))
+    while (peer->told - peer->held < UNHELD_MAX && send_next_changes_of_groups(gateway, peer))
         ;
 }
 
-/* Read the ids of the nodes that are up. */
-static uint32_t read_ids_of_up_nodes(domus_cluster *cluster, uint64_t *ids)
+/* List the ids of the other nodes that are up. */
+static uint32_t list_ids_of_nodes_that_are_up(domus_cluster *cluster, uint64_t *ids)
 {
     uint32_t count = 0;
 
@@ -82,16 +87,16 @@ static uint32_t read_ids_of_up_nodes(domus_cluster *cluster, uint64_t *ids)
     return count;
 }
 
-/* Send changes to all nodes that are up. With `again`, also those that were not confirmed since the
- * last time. */
-static void send_interest_to_all_nodes(domi_cluster_gateway *gateway, bool again)
+/* Send changes of groups to all nodes that are up. With `again`, the unconfirmed changes are sent
+ * again to each node that has confirmed nothing since the last heartbeat. */
+static void send_changes_of_groups_to_all(domi_cluster_gateway *gateway, bool again)
 {
     uint64_t ids[DOMUS_CLUSTER_NODES_MAX];
     uint64_t changes = domi_wide_changes(&gateway->cluster->wide);
 
     if (gateway->index != 0 || changes == 0)
         return;
-    uint32_t count = read_ids_of_up_nodes(gateway->cluster, ids);
+    uint32_t count = list_ids_of_nodes_that_are_up(gateway->cluster, ids);
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_of(gateway, ids[i]);
         if (peer == NULL)
@@ -103,13 +108,13 @@ static void send_interest_to_all_nodes(domi_cluster_gateway *gateway, bool again
             peer->told = --peer->held;
         if (again)
             peer->held_before = peer->held;
-        send_interest_to_peer(gateway, peer);
+        send_changes_of_groups_to_peer(gateway, peer);
     }
 }
 
 void domi_interest_follow(domi_cluster_gateway *gateway)
 {
-    send_interest_to_all_nodes(gateway, false);
+    send_changes_of_groups_to_all(gateway, false);
 }
 
 void domi_interest_lose(domi_peer *peer)
@@ -130,7 +135,7 @@ void domi_interest_beat(domi_cluster_gateway *gateway)
         }
         (void)domi_wide_look(wide, gateway->wide_cursor++);
     }
-    send_interest_to_all_nodes(gateway, true);
+    send_changes_of_groups_to_all(gateway, true);
 }
 
 int domi_take_joined(domus_stack *stack, void *self, const void *payload)
@@ -140,25 +145,25 @@ int domi_take_joined(domus_stack *stack, void *self, const void *payload)
 
     gateway->stack = stack;
     if (domi_wide_look(&gateway->cluster->wide, joined->outlet.number))
-        send_interest_to_all_nodes(gateway, false);
+        send_changes_of_groups_to_all(gateway, false);
     return 0;
 }
 
 void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t held)
 {
     if (gateway->index != 0 || held > domi_wide_changes(&gateway->cluster->wide))
-        return;            /* the confirmation is invalid, because there is no such change */
-    if (held > peer->told) /* the peer has got these changes before it went down */
+        return; /* the confirmation is invalid, because this node has made no such change */
+    if (held > peer->told) /* the peer has got these changes before it was down */
         peer->told = held;
     peer->held = held;
-    send_interest_to_peer(gateway, peer);
+    send_changes_of_groups_to_peer(gateway, peer);
 }
 
 /* --- receiving changes ------------------------------------------------------------------------ */
 
-/* Read one record at `at`. Returns its bytes; 0 if it is invalid. */
-static uint32_t read_record(const unsigned char *at, uint32_t left, bool *ret_has_members,
-                            const char **ret_name)
+/* Read one change of a group at `at`. Returns how many bytes it takes; 0 if it is invalid. */
+static uint32_t read_change_of_group(const unsigned char *at, uint32_t left, bool *ret_has_members,
+                                     const char **ret_name)
 {
     if (left < RECORD_BYTES || at[0] > 1 || at[1] > left - RECORD_BYTES)
         return 0;
@@ -167,22 +172,24 @@ static uint32_t read_record(const unsigned char *at, uint32_t left, bool *ret_ha
     return domi_wide_is_name(*ret_name, at[1]) ? RECORD_BYTES + at[1] : 0;
 }
 
-/* Handle a part of changes. Returns false if it is invalid; records before the invalid one are
- * stored. */
-static bool store_part(domi_cluster_gateway *gateway, const domi_peer *peer,
-                       const domi_wire_envelope *envelope)
+/* Store changes of a peer's groups that have come in one part. Returns false if a change is
+ * invalid; changes before it are stored. */
+static bool store_changes_of_peer(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                  const domi_wire_envelope *envelope)
 {
     uint32_t size = 0;
 
     for (uint32_t at = 0; at < envelope->rest_size; at += size) {
         const char *name;
         bool has_members;
-        size = read_record(envelope->rest + at, envelope->rest_size - at, &has_members, &name);
+        size = read_change_of_group(envelope->rest + at, envelope->rest_size - at, &has_members,
+                                    &name);
         if (size == 0)
             return false;
         if (domi_wide_note(&gateway->cluster->wide, name, size - RECORD_BYTES, peer->id,
                            has_members) != 0)
-            /* publications of this group will not be sent to that node */
+            /* the change cannot be stored, so publications of this group will not be sent to the
+             * peer */
             domi_count_wrong(gateway);
     }
     return true;
@@ -196,7 +203,7 @@ void domi_interest_hear(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t
         return;
     }
     if (envelope->time_ns <= peer->holds) {
-        if (!store_part(gateway, peer, envelope)) {
+        if (!store_changes_of_peer(gateway, peer, envelope)) {
             domi_count_wrong(gateway);
             return;
         }

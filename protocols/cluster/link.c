@@ -1,16 +1,19 @@
-/* The two directions of a link (link.h). */
+/* The two directions of a link: batches that are sent and kept, and batches that are received
+ * (link.h). */
 #include "protocols/cluster/link.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define KEPT_FEW 16u /* batches for which memory is allocated at first */
-/* ns without a confirmation after which all batches are sent again */
+#define KEPT_FEW 16u /* batches for which a link's array of kept batches has places at first */
+/* least time in ns without a confirmation after which all kept batches of a link are sent again */
 #define RESEND_MIN_NS UINT64_C(100000000)
-/* the largest such time, in ns, after it was doubled several times */
+/* greatest time in ns without a confirmation until kept batches are sent again; it doubles each
+ * time */
 #define RESEND_MAX_NS     UINT64_C(1600000000)
 #define RTTS_UNTIL_RESEND 4u
-#define OWED_MAX          8u /* batches that may be taken before a confirmation must be sent */
+/* batches of the other side that may be accepted until a confirmation must be sent */
+#define OWED_MAX 8u
 
 void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gateway)
 {
@@ -23,19 +26,19 @@ void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gat
     };
 }
 
-static domi_link_batch *kept_batch_at(const domi_link *link, uint64_t number)
+static domi_link_batch *kept_batch_with_number(const domi_link *link, uint64_t number)
 {
     return &link->kept[number & (link->kept_room - 1)];
 }
 
-/* Free the batches up to `number`, which were confirmed or are given up. Returns how many messages
- * they had. */
-static uint64_t free_batches_up_to(domi_link *link, uint64_t number)
+/* Free the kept batches up to `number`, because they are confirmed or given up. Returns how many
+ * messages they had. */
+static uint64_t free_kept_batches_up_to(domi_link *link, uint64_t number)
 {
     uint64_t messages = 0;
 
     while (link->confirmed < number) {
-        domi_link_batch *batch = kept_batch_at(link, ++link->confirmed);
+        domi_link_batch *batch = kept_batch_with_number(link, ++link->confirmed);
         link->queued_bytes -= batch->bytes.size;
         messages += batch->messages;
         domus_slice_free(batch->bytes);
@@ -45,15 +48,15 @@ static uint64_t free_batches_up_to(domi_link *link, uint64_t number)
 
 void domi_link_fini(domi_link *link)
 {
-    (void)free_batches_up_to(link, link->last);
+    (void)free_kept_batches_up_to(link, link->last);
     free(link->kept);
     domus_append_drop(&link->next);
 }
 
 /* --- sending batches -------------------------------------------------------------------------- */
 
-/* Count the batch that is being built, which had `bytes`, as lost. */
-static void lose_built_batch(domi_link *link, uint32_t bytes)
+/* Give up the batch that is being built, which had `bytes`, and count its messages as lost. */
+static void give_up_built_batch(domi_link *link, uint32_t bytes)
 {
     link->queued_bytes -= bytes;
     link->torn_messages += link->next_messages;
@@ -62,7 +65,7 @@ static void lose_built_batch(domi_link *link, uint32_t bytes)
     link->next.size_max = DOMI_BATCH_MAX;
 }
 
-int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
+int domi_link_add_envelope(domi_link *link, const domi_wire_envelope *envelope)
 {
     uint32_t bytes = DOMI_ENVELOPE_BYTES + envelope->rest_size;
     uint32_t before = link->next.size;
@@ -76,10 +79,10 @@ int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
     if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT - before)
         return -ENOBUFS;
     int error = domi_envelope_append(&link->next, envelope);
-    /* the whole batch is lost, because its messages cannot be separated any more */
+    /* all messages of the batch are lost, because they cannot be separated any more */
     if (error != 0) {
         domus_append_drop(&link->next);
-        lose_built_batch(link, before);
+        give_up_built_batch(link, before);
         return error;
     }
     link->next_messages++;
@@ -87,8 +90,8 @@ int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
     return 0;
 }
 
-/* Make sure that one more batch can be kept. Returns false without memory. */
-static bool make_room(domi_link *link)
+/* Make sure that the array of kept batches has room for one more. Returns false without memory. */
+static bool make_room_for_kept_batch(domi_link *link)
 {
     uint64_t count = link->last - link->confirmed;
 
@@ -99,15 +102,16 @@ static bool make_room(domi_link *link)
     if (larger == NULL)
         return false;
     for (uint64_t number = link->confirmed + 1; number <= link->last; number++)
-        larger[number & (room - 1)] = *kept_batch_at(link, number);
+        larger[number & (room - 1)] = *kept_batch_with_number(link, number);
     free(link->kept);
     link->kept = larger;
     link->kept_room = room;
     return true;
 }
 
-/* Make the foot of a batch that is sent now, which confirms all batches that have come. */
-static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
+/* Make the foot of a batch that is sent now: it confirms all batches of the other side that have
+ * come. */
+static domi_batch_foot make_foot_of_batch(domi_link *link, uint64_t number, bool probes)
 {
     domi_batch_foot foot = {
         .from = link->here,
@@ -131,9 +135,9 @@ static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
     return foot;
 }
 
-/* Reset what was owed to the other side after a foot was sent. A foot that tells the end of a
- * session confirms nothing. */
-static void reset_owed(domi_link *link)
+/* Note that the other side was sent what it was owed, because a foot was sent. A foot that says
+ * that a session is over confirms nothing. */
+static void note_owed_confirmation_sent(domi_link *link)
 {
     if (link->is_broken || link->resets) {
         link->owes = link->resets = false;
@@ -154,14 +158,15 @@ static uint64_t delay_before_resend(const domi_link *link)
     return after_ns < RESEND_MAX_NS ? after_ns : RESEND_MAX_NS;
 }
 
-/* Finish the batch that was built, so that it can be sent. */
-static int flush_built_batch(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
+/* Finish the batch that is being built, so that it can be sent, and keep it until it is
+ * confirmed. */
+static int finish_built_batch(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
 {
     unsigned char bytes[DOMI_BATCH_FOOT];
     domus_slice batch = {NULL, 0, 0}, kept;
-    const domi_batch_foot foot = make_foot(link, link->last + 1, probes);
+    const domi_batch_foot foot = make_foot_of_batch(link, link->last + 1, probes);
 
-    if (!make_room(link))
+    if (!make_room_for_kept_batch(link))
         return -ENOMEM;
     domi_batch_foot_write(&foot, bytes);
     uint32_t built = link->next.size;
@@ -171,7 +176,7 @@ static int flush_built_batch(domi_link *link, uint64_t now_ns, bool probes, domu
         error = domus_slice_keep(batch, &kept);
     if (error != 0) {
         domus_slice_free(batch);
-        lose_built_batch(link, built);
+        give_up_built_batch(link, built);
         return error;
     }
     uint32_t messages = link->next_messages;
@@ -179,13 +184,13 @@ static int flush_built_batch(domi_link *link, uint64_t now_ns, bool probes, domu
     link->next_messages = 0;
     link->last++;
     link->queued_bytes += DOMI_BATCH_FOOT;
-    *kept_batch_at(link, link->last) =
+    *kept_batch_with_number(link, link->last) =
         (domi_link_batch){.bytes = kept, .sent_ns = now_ns, .messages = messages};
     if (link->waits_ns == 0) {
         link->waits_ns = now_ns;
         link->resend_ns = now_ns + delay_before_resend(link);
     }
-    reset_owed(link);
+    note_owed_confirmation_sent(link);
     *ret_batch = batch;
     return 1;
 }
@@ -195,15 +200,15 @@ int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *
     unsigned char bytes[DOMI_BATCH_FOOT];
 
     if (link->next.size != 0)
-        return flush_built_batch(link, now_ns, probes, ret_batch);
+        return finish_built_batch(link, now_ns, probes, ret_batch);
     if (!probes && !link->owes && !link->misses && !link->resets && link->owed < OWED_MAX)
         return 0;
-    const domi_batch_foot foot = make_foot(link, 0, probes);
+    const domi_batch_foot foot = make_foot_of_batch(link, 0, probes);
     domi_batch_foot_write(&foot, bytes);
     int error = domus_slice_copy(bytes, sizeof bytes, ret_batch);
     if (error != 0)
         return error;
-    reset_owed(link);
+    note_owed_confirmation_sent(link);
     return 1;
 }
 
@@ -220,7 +225,7 @@ int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *curso
     }
     if (*cursor < link->confirmed || *cursor >= link->last)
         return 0;
-    domi_link_batch *batch = kept_batch_at(link, *cursor + 1);
+    domi_link_batch *batch = kept_batch_with_number(link, *cursor + 1);
     int error = domus_slice_keep(batch->bytes, ret_batch);
     if (error != 0)
         return error;
@@ -231,8 +236,9 @@ int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *curso
 
 /* --- receiving batches ------------------------------------------------------------------------ */
 
-/* Handle a confirmation. Returns whether it confirms anything new. */
-static bool handle_confirmation(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
+/* Handle what a foot confirms of this side's batches. Returns whether that is anything new. */
+static bool handle_confirmation_in_foot(domi_link *link, const domi_batch_foot *foot,
+                                        uint64_t now_ns)
 {
     if (foot->confirmed_session != link->session || foot->confirmed > link->last ||
         (foot->flags & DOMI_BATCH_RESET) != 0)
@@ -242,10 +248,10 @@ static bool handle_confirmation(domi_link *link, const domi_batch_foot *foot, ui
         link->resend_ns = now_ns;
     if (foot->confirmed <= link->confirmed)
         return false;
-    const domi_link_batch *newest = kept_batch_at(link, foot->confirmed);
+    const domi_link_batch *newest = kept_batch_with_number(link, foot->confirmed);
     if (!newest->resent)
         link->rtt_ns = now_ns > newest->sent_ns ? now_ns - newest->sent_ns : 1;
-    (void)free_batches_up_to(link, foot->confirmed);
+    (void)free_kept_batches_up_to(link, foot->confirmed);
     link->resends = 0;
     bool waits = link->last != link->confirmed;
     link->waits_ns = waits ? now_ns : 0;
@@ -268,12 +274,14 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         return news;
     }
     if (foot->session < link->their_session)
-        return news; /* the batch was still under way when its session ended */
+        /* the batch belongs to an old session: it was still under way when that session ended */
+        return news;
     link->is_broken = false;
-    /* The batch may have envelopes, too, if it answers a late batch of an old session. When it is
-     * sent again, it repeats this. */
+    /* A batch with the flag DOMI_BATCH_RESET may have envelopes, too, if it answers a late batch of
+     * an old session. When it is sent again, it has the flag again. */
     if ((foot->flags & DOMI_BATCH_RESET) != 0) {
-        link->owes = true; /* so that the other side learns this side's session */
+        /* a confirmation is sent, so that the other side learns this side's session */
+        link->owes = true;
         news.is_over = foot->confirmed_session == link->session;
     }
     if (foot->session > link->their_session) {
@@ -282,7 +290,7 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         link->their_last = 0;
         link->owed = 0;
     }
-    news.confirms = handle_confirmation(link, foot, now_ns);
+    news.confirms = handle_confirmation_in_foot(link, foot, now_ns);
     if ((foot->flags & DOMI_BATCH_PROBE) != 0)
         link->owes = true;
     if (foot->number == link->their_last + 1) {
@@ -290,8 +298,8 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         link->owed++;
         news.takes = true;
     } else if (foot->number != 0 && foot->number <= link->their_last) {
-        link->owes =
-            true; /* the peer has sent the batch again, because the confirmation was lost or late */
+        /* the peer has sent the batch again, because its confirmation was lost or late */
+        link->owes = true;
     } else if (foot->last > link->their_last) {
         link->misses = true;
     }
@@ -301,7 +309,7 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
 uint64_t domi_link_break(domi_link *link, bool is_told)
 {
     uint64_t lost =
-        free_batches_up_to(link, link->last) + link->next_messages + link->torn_messages;
+        free_kept_batches_up_to(link, link->last) + link->next_messages + link->torn_messages;
 
     link->is_torn = false;
     link->torn_messages = 0;

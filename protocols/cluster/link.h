@@ -22,10 +22,10 @@
 
 #include "protocols/cluster/wire.h"
 
-/* Bytes of a batch from which on it is full, so that nothing is added. */
+/* Size of a link's next batch, in bytes, from which on no envelope is added to it. */
 #define DOMI_LINK_FULL (64u * 1024u)
 
-/* A batch that was sent and is not confirmed. */
+/* A batch of a link that was sent and is not confirmed by the other side yet. */
 typedef struct domi_link_batch {
     domus_slice bytes;
     uint64_t sent_ns;
@@ -34,46 +34,51 @@ typedef struct domi_link_batch {
 } domi_link_batch;
 
 typedef struct domi_link {
-    uint64_t here, there; /* ids of this node and of the other node */
-    uint16_t gateway;     /* index of this side's gateway */
+    uint64_t here, there; /* ids of this node, and of the node at the other end of the link */
+    uint16_t gateway;     /* index of the gateway at this end of the link */
 
-    /* Members for sending to the other side. */
+    /* Members for the direction in which this side sends. */
     uint64_t session;
-    uint64_t last;         /* number of the last batch that was sent */
-    uint64_t confirmed;    /* number of the last batch that was confirmed, with all before it */
-    domi_link_batch *kept; /* batches after `confirmed`: number n lies at n & (kept_room - 1) */
-    uint32_t kept_room;    /* places in `kept`: 0, or a power of two */
-    domus_appender next;   /* the batch that is being built */
+    uint64_t last; /* number of the last batch that this side has sent */
+    /* number up to which the other side has confirmed the batches of this side */
+    uint64_t confirmed;
+    /* batches that were sent and not confirmed: number n lies at n & (kept_room - 1) */
+    domi_link_batch *kept;
+    uint32_t kept_room;  /* places in the array `kept`: 0, or a power of two */
+    domus_appender next; /* the batch that is being built, and is sent at the next flush */
     uint32_t next_messages;
-    uint32_t torn_messages; /* messages that were lost for want of memory */
-    bool is_torn;           /* messages were lost, so domi_link_break() must follow */
-    uint64_t queued_bytes;  /* bytes of the kept batches and of the next one */
-    uint64_t waits_ns;      /* time since which the oldest kept batch is unconfirmed; 0: none is */
-    uint64_t resend_ns;     /* time at which all kept batches are sent again; 0: never */
-    uint32_t resends;       /* times in a row that batches were sent again without a confirmation */
-    uint64_t rtt_ns;        /* round trip of the last batch that was confirmed; 0: none yet */
+    uint32_t torn_messages; /* messages that this link has lost because memory was short */
+    bool is_torn;           /* the link has lost messages, so domi_link_break() must follow */
+    uint64_t queued_bytes;  /* bytes of the batches in `kept` and of the one that is being built */
+    /* time since which batches in `kept` wait for a confirmation; 0: none is kept */
+    uint64_t waits_ns;
+    uint64_t resend_ns; /* time at which all batches in `kept` are sent again; 0: never */
+    /* times in a row that the batches in `kept` were sent again, and no confirmation came */
+    uint32_t resends;
+    uint64_t rtt_ns; /* round trip time of the last batch that was confirmed; 0: none was yet */
 
-    /* Members for receiving from the other side. */
-    uint64_t their_session; /* the other side's session; 0: nothing has come yet */
-    uint64_t their_last;    /* number of the last batch that was taken */
-    uint64_t over_session;  /* sessions of the other side up to this one are over */
-    bool is_broken;         /* this side has given up, and has not received the next session yet */
-    uint32_t owed;          /* batches that were taken and not confirmed yet */
-    bool owes;              /* send a confirmation at the next flush, even if none is owed */
-    bool misses;            /* batches from the other side are missing */
-    bool resets;            /* tell the other side that its session is over */
-    uint64_t reset_session; /* the session that is over */
+    /* Members for the direction in which the other side sends. */
+    uint64_t their_session; /* number of the other side's session; 0: no batch of it has come yet */
+    uint64_t their_last;    /* number of the last batch of the other side that was accepted */
+    uint64_t over_session;  /* all sessions of the other side up to this number are over */
+    /* this side has given up its session, and the other side has not begun a new one yet */
+    bool is_broken;
+    uint32_t owed; /* batches of the other side that were accepted and are not confirmed yet */
+    bool owes;     /* a confirmation must be sent at the next flush, even if `owed` is 0 */
+    bool misses;   /* batches of the other side are missing, which it is told */
+    bool resets;   /* the other side must be told that its session `reset_session` is over */
+    uint64_t reset_session; /* the session of the other side that is over, while `resets` is set */
 } domi_link;
 
 void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gateway);
 
-/* Free everything that the link holds. */
+/* Free everything that the link holds: its kept batches, and the batch that is being built. */
 void domi_link_fini(domi_link *link);
 
-/* Add an envelope to the next batch. Returns 0; -EMSGSIZE when it fits into no batch; -ENOBUFS when
- * it fits after a flush; -EHOSTDOWN while the link is broken; -ENOMEM, and the link is torn if
- * earlier envelopes are lost, too. */
-int domi_link_add(domi_link *link, const domi_wire_envelope *envelope);
+/* Add an envelope to the batch that is being built. Returns 0; -EMSGSIZE when it fits into no
+ * batch; -ENOBUFS when it fits after a flush; -EHOSTDOWN while the link is broken; -ENOMEM, and the
+ * link is torn if earlier envelopes are lost, too. */
+int domi_link_add_envelope(domi_link *link, const domi_wire_envelope *envelope);
 
 /* Mark the link as torn, because something that the other side must not miss could not be added. */
 static inline void domi_link_tear(domi_link *link)
@@ -81,37 +86,40 @@ static inline void domi_link_tear(domi_link *link)
     link->is_torn = !link->is_broken;
 }
 
-/* Returns whether the next batch is full, and should be sent at once. */
+/* Returns whether the batch that is being built is full, so that it should be sent at once. */
 static inline bool domi_link_is_full(const domi_link *link)
 {
     return link->next.size >= DOMI_LINK_FULL;
 }
 
-/* Get the next batch to be sent; if there is none, and a confirmation is due (or wanted by
- * `probes`), a batch without envelopes. The caller owns and publishes it. Returns 1; 0: there is
- * nothing to send; -ENOMEM: nothing to send now, and it is tried again at the next call, or the
+/* Get the next batch to be sent: the one that was built, or else, if a confirmation is due (or
+ * wanted by `probes`), one without envelopes. The caller owns and publishes it. Returns 1; 0: there
+ * is nothing to send; -ENOMEM: nothing can be sent now, and either the next call tries again or the
  * link is torn. */
 int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch);
 
-/* Get the batches that are to be sent again now, one with each call; `*cursor` begins as 0. With
- * `all`, also those that are not due. Returns 1; 0: there is no further one; -ENOMEM. */
+/* Get the kept batches that are to be sent again now, one with each call; `*cursor` begins as 0.
+ * With `all`, kept batches that are not due are sent again, too. Returns 1; 0: all were returned;
+ * -ENOMEM. */
 int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *cursor,
                      domus_slice *ret_batch);
 
-/* The meaning of a received batch for the link. */
+/* The consequences of a received batch, which the gateway acts on. */
 typedef struct domi_link_news {
-    bool takes;   /* its envelopes are to be handled */
-    bool renewed; /* the other side has begun a new session, so everything of its old one is over */
-    /* the peer treats this side's session as over, so domi_link_break() must follow */
+    bool takes; /* the envelopes of the received batch are to be handled */
+    /* the other side has begun a new session, so everything of its old session is over */
+    bool renewed;
+    /* the other side treats this side's session as over, so domi_link_break() must follow */
     bool is_over;
-    bool confirms; /* a batch of this side was confirmed */
+    /* the received batch has confirmed batches of this side that were not confirmed yet */
+    bool confirms;
 } domi_link_news;
 
-/* Handle the foot of a batch that has come. */
+/* Handle the foot of a batch that has come over the link. Returns what the gateway must do. */
 domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns);
 
-/* End the session of this side, and, unless the other side has ended it (`is_told`), treat the
- * other side's session as over. Returns how many messages are lost. */
+/* End the session of this side; and unless the other side has ended it first (`is_told`), treat the
+ * other side's session as over, too. Returns how many messages are lost. */
 uint64_t domi_link_break(domi_link *link, bool is_told);
 
 #endif

@@ -1,6 +1,6 @@
 /* The list of registered names of this node's actors, which any thread may read.
  *
- * Only the registrar changes the list. A removed name is replaced by the last one, so a change
+ * Only the registrar changes the list. The last name takes the place of a removed one, so a change
  * takes only some instructions under the lock, and a reader copies a few names at a time. */
 #include "protocols/cluster/registry.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP 64u /* names that are copied at a time under the lock */
+#define STEP 64u /* registered names that a reader copies at a time under the lock */
 
 int domi_listed_reserve(domus_cluster *cluster, uint32_t count)
 {

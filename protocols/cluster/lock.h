@@ -17,7 +17,8 @@ typedef struct domi_lock {
 
 static inline void domi_lock_take(domi_lock *lock)
 {
-    /* acquire: pairs with the release below, so that this holder sees what the last one wrote */
+    /* acquire: pairs with the release in domi_lock_give(), so that this holder sees what the last
+     * holder wrote */
     while (atomic_flag_test_and_set_explicit(&lock->held, memory_order_acquire))
         (void)sched_yield();
 }

@@ -1,4 +1,5 @@
-/* The functions for names: each is an ask to the registrar of this node. */
+/* The public functions by which actors register, unregister and find names: each sends an ask to
+ * the registrar of this node. */
 #include "protocols/cluster/registry.h"
 
 #include <errno.h>
@@ -16,8 +17,9 @@ const domus_type domi_unregister_type = {.name = "cluster unregister",
                                          .size = sizeof(domi_name_request)};
 const domus_type domi_find_type = {.name = "cluster find", .size = sizeof(domi_name_request)};
 
-static int ask_registrar(domus_stack *stack, domus_cluster *cluster, const domus_type *type,
-                         const char *name, uint64_t timeout_ns, domus_resumed *then)
+static int ask_registrar_about_name(domus_stack *stack, domus_cluster *cluster,
+                                    const domus_type *type, const char *name, uint64_t timeout_ns,
+                                    domus_resumed *then)
 {
     domi_name_request request = {{0}};
     size_t length = strnlen(name, sizeof request.name);
@@ -35,17 +37,17 @@ static int ask_registrar(domus_stack *stack, domus_cluster *cluster, const domus
 int domus_cluster_register(domus_stack *stack, domus_cluster *cluster, const char *name,
                            uint64_t timeout_ns, domus_resumed *then)
 {
-    return ask_registrar(stack, cluster, &domi_register_type, name, timeout_ns, then);
+    return ask_registrar_about_name(stack, cluster, &domi_register_type, name, timeout_ns, then);
 }
 
 int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluster, const char *name,
                              uint64_t timeout_ns, domus_resumed *then)
 {
-    return ask_registrar(stack, cluster, &domi_unregister_type, name, timeout_ns, then);
+    return ask_registrar_about_name(stack, cluster, &domi_unregister_type, name, timeout_ns, then);
 }
 
 int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
                        uint64_t timeout_ns, domus_resumed *then)
 {
-    return ask_registrar(stack, cluster, &domi_find_type, name, timeout_ns, then);
+    return ask_registrar_about_name(stack, cluster, &domi_find_type, name, timeout_ns, then);
 }

@@ -1,18 +1,18 @@
-/* The table of this node's names, which its registrar uses. */
+/* The hash table of this node's names, which its registrar uses. */
 #include "protocols/cluster/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static domi_name **bucket_of(domi_registrar *registrar, const char *name)
+static domi_name **bucket_of_name(domi_registrar *registrar, const char *name)
 {
     return &registrar->names[domus_pickle_hash(name) % DOMI_NAMES_BUCKETS];
 }
 
 domi_name *domi_name_find(domi_registrar *registrar, const char *name)
 {
-    domi_name *at = *bucket_of(registrar, name);
+    domi_name *at = *bucket_of_name(registrar, name);
 
     while (at != NULL && strcmp(at->name, name) != 0)
         at = at->next;
@@ -22,7 +22,7 @@ domi_name *domi_name_find(domi_registrar *registrar, const char *name)
 int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *name,
                   domus_address actor)
 {
-    domi_name **bucket = bucket_of(registrar, name);
+    domi_name **bucket = bucket_of_name(registrar, name);
 
     if (registrar->count == DOMI_NAMES_MAX)
         return -ENOSPC;
@@ -46,7 +46,7 @@ int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *nam
 
 domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name)
 {
-    domi_name **link = bucket_of(registrar, name);
+    domi_name **link = bucket_of_name(registrar, name);
 
     while (*link != NULL && strcmp((*link)->name, name) != 0)
         link = &(*link)->next;

@@ -26,11 +26,12 @@
 
 const domus_type domi_follow_type = {.name = "cluster follow"};
 
-/* multiple of down_after_ns after which silent nodes that were never up are removed */
+/* multiple of down_after_ns after which a silent node that was never up is removed from the
+ * table */
 #define FORGET_AFTER 10u
-/* ns after which silent nodes that were up are removed */
+/* ns after which a silent node that was up is removed from the table */
 #define FORGET_NS UINT64_C(3600000000000)
-/* nodes that were mentioned but never heard, at most */
+/* nodes that other nodes have mentioned, but that were never heard, in the table at most */
 #define HEARSAY_MAX 64u
 
 domi_node_record *domi_node_find(domus_cluster *cluster, uint64_t id)
@@ -42,12 +43,12 @@ domi_node_record *domi_node_find(domus_cluster *cluster, uint64_t id)
     return NULL;
 }
 
-static uint64_t load_count(const _Atomic uint64_t *count)
+static uint64_t load_count_of_messages(const _Atomic uint64_t *count)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
 }
 
-/* Change the state of a node. Under the lock. */
+/* Change the state of a node, and note the time. Under the cluster's lock. */
 static void set_node_state(domi_node_record *record, domus_node_state state, uint64_t now_ns)
 {
     if (record->state == DOMUS_NODE_UP || state == DOMUS_NODE_ENDED)
@@ -56,9 +57,9 @@ static void set_node_state(domi_node_record *record, domus_node_state state, uin
     record->since_ns = now_ns;
 }
 
-/* Returns the errno with which the runtime refuses messages to this node; 0: it sends them. Under
- * the lock. */
-static int errno_for_node(const domi_node_record *record)
+/* Returns the errno with which the runtime must refuse messages to this node; 0: it must send them.
+ * Under the cluster's lock. */
+static int errno_of_messages_to_node(const domi_node_record *record)
 {
     if (record->state == DOMUS_NODE_ENDED)
         return -ESTALE;
@@ -69,24 +70,25 @@ static int errno_for_node(const domi_node_record *record)
 
 void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record)
 {
-    /* The runtime is told under the lock, so that it gets the last of several changes last. */
+    /* The runtime is told under the lock, so that the last of several changes is also the last that
+     * it is told. */
     domi_lock_take(&gateway->cluster->lock);
-    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_of_messages_to_node(record));
     domi_lock_give(&gateway->cluster->lock);
 }
 
-/* Update whether the way to the node is full, by the bytes that are on it now: another gateway may
- * have changed them. Under the lock. Returns whether it has room again. */
-static bool update_room(domi_cluster_gateway *gateway, domi_node_record *record)
+/* Update whether the way to the node is full, by the bytes that are on the way now: another gateway
+ * may have changed them. Under the cluster's lock. Returns whether a full way has room again. */
+static bool update_room_on_way_to_node(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t max = gateway->cluster->options.queued_max;
-    uint64_t now = load_count(&record->queued_bytes);
+    uint64_t now = load_count_of_messages(&record->queued_bytes);
     bool is_full = now > max || (record->is_full && now > max / 2);
 
     if (record->is_full == is_full)
         return false;
     record->is_full = is_full;
-    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_of_messages_to_node(record));
     return !is_full;
 }
 
@@ -100,7 +102,7 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
     if (delta == 0 || (now <= max && now > max / 2))
         return;
     domi_lock_take(&gateway->cluster->lock);
-    bool has_room = update_room(gateway, record);
+    bool has_room = update_room_on_way_to_node(gateway, record);
     domi_lock_give(&gateway->cluster->lock);
     if (!has_room || !domi_cluster_is_open(gateway->cluster))
         return;
@@ -110,9 +112,10 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
 
 /* --- heartbeats of other nodes ---------------------------------------------------------------- */
 
-/* Make a record at a free place. Under the lock. Returns NULL if there is no place or no memory. */
-static domi_node_record *add_record(domi_cluster_gateway *gateway, uint64_t id,
-                                    domus_node_state state)
+/* Make a record for a node at a free place of the table. Under the cluster's lock. Returns NULL if
+ * there is no place or no memory. */
+static domi_node_record *add_record_of_node(domi_cluster_gateway *gateway, uint64_t id,
+                                            domus_node_state state)
 {
     domus_cluster *cluster = gateway->cluster;
     uint32_t slot = 0;
@@ -140,13 +143,15 @@ static domi_node_record *add_record(domi_cluster_gateway *gateway, uint64_t id,
     return record;
 }
 
-/* Store what a node tells of itself in its first heartbeat. `record` is NULL, or was made when the
- * node was mentioned. Under the lock. Returns the record; NULL as add_record(). */
-static domi_node_record *introduce_node(domi_cluster_gateway *gateway, domi_node_record *record,
-                                        const domi_heartbeat *beat)
+/* Store what a node says of itself in its first heartbeat. `record` is NULL, or was made when other
+ * nodes mentioned the node. Under the cluster's lock. Returns the record; NULL as
+ * add_record_of_node(). */
+static domi_node_record *store_first_heartbeat_of_node(domi_cluster_gateway *gateway,
+                                                       domi_node_record *record,
+                                                       const domi_heartbeat *beat)
 {
     if (record == NULL)
-        record = add_record(gateway, beat->id, DOMUS_NODE_HEARD);
+        record = add_record_of_node(gateway, beat->id, DOMUS_NODE_HEARD);
     if (record == NULL)
         return NULL;
     record->state = DOMUS_NODE_HEARD;
@@ -157,18 +162,19 @@ static domi_node_record *introduce_node(domi_cluster_gateway *gateway, domi_node
     return record;
 }
 
-/* Returns whether the node was never heard, but only mentioned by others. Under the lock. */
-static bool is_hearsay(const domi_node_record *record)
+/* Returns whether the node was only mentioned by other nodes, and never heard. Under the cluster's
+ * lock. */
+static bool was_node_only_mentioned(const domi_node_record *record)
 {
     return record->gateways == 0;
 }
 
-static uint32_t count_hearsay(const domus_cluster *cluster)
+static uint32_t count_nodes_only_mentioned(const domus_cluster *cluster)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < cluster->nodes_used; i++)
-        count += cluster->nodes[i] != NULL && is_hearsay(cluster->nodes[i]);
+        count += cluster->nodes[i] != NULL && was_node_only_mentioned(cluster->nodes[i]);
     return count;
 }
 
@@ -179,8 +185,8 @@ int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
 
     domi_lock_take(&cluster->lock);
     const domi_node_record *record = domi_node_find(cluster, id);
-    if (record == NULL && count_hearsay(cluster) != HEARSAY_MAX)
-        record = add_record(gateway, id, DOMUS_NODE_DOWN);
+    if (record == NULL && count_nodes_only_mentioned(cluster) != HEARSAY_MAX)
+        record = add_record_of_node(gateway, id, DOMUS_NODE_DOWN);
     if (record == NULL)
         error = -ENOSPC;
     else if (record->state == DOMUS_NODE_ENDED)
@@ -189,15 +195,15 @@ int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
     return error;
 }
 
-/* End the earlier starts of a node that has started again. Under the lock. Returns false if the
- * heartbeat itself is of an earlier start. A silent node counts as the earlier one whatever its
- * clock has told, because that may have been set back. */
-static bool end_earlier_starts(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+/* End the records of earlier starts of a node that has started again. Under the cluster's lock.
+ * Returns false if the heartbeat itself is from an earlier start. If one of two starts is silent,
+ * that one counts as the earlier, whatever its clock has told, because clocks may be set back. */
+static bool end_earlier_starts_of_node(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
 {
     domus_cluster *cluster = gateway->cluster;
 
     if (strcmp(beat->name, cluster->options.node) == 0 &&
-        /* the heartbeat is of an earlier start of this node itself */
+        /* the heartbeat is from an earlier start of this node that still runs */
         beat->incarnation < cluster->incarnation) {
         cluster->has_rival = true;
         return false;
@@ -217,8 +223,8 @@ static bool end_earlier_starts(domi_cluster_gateway *gateway, const domi_heartbe
     return true;
 }
 
-/* Handle a heartbeat of a node that is in the table. Under the lock. Returns whether its state
- * changes. */
+/* Handle a heartbeat of a node that is in the table. Under the cluster's lock. Returns whether the
+ * node's state changes. */
 static bool handle_beat_of_known_node(domi_cluster_gateway *gateway, domi_node_record *record,
                                       const domi_heartbeat *beat)
 {
@@ -238,7 +244,7 @@ static bool handle_beat_of_known_node(domi_cluster_gateway *gateway, domi_node_r
         set_node_state(record, DOMUS_NODE_UP, now_ns);
     else
         return false;
-    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_of_messages_to_node(record));
     return true;
 }
 
@@ -256,13 +262,14 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
         atomic_store_explicit(&cluster->parts->ends_lease, true, memory_order_relaxed);
     }
     domi_node_record *record = domi_node_find(cluster, beat->id);
-    bool is_known = record != NULL && (!is_hearsay(record) || record->state == DOMUS_NODE_ENDED);
+    bool is_known =
+        record != NULL && (!was_node_only_mentioned(record) || record->state == DOMUS_NODE_ENDED);
     if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
-        end_earlier_starts(gateway, beat)) {
-        record = introduce_node(gateway, record, beat);
+        end_earlier_starts_of_node(gateway, beat)) {
+        record = store_first_heartbeat_of_node(gateway, record, beat);
         news.is_new = record != NULL;
     }
-    if (record != NULL && (!is_hearsay(record) || beat->state == DOMI_BEAT_LEFT))
+    if (record != NULL && (!was_node_only_mentioned(record) || beat->state == DOMI_BEAT_LEFT))
         news.has_changed = handle_beat_of_known_node(gateway, record, beat) || !is_known;
     domi_lock_give(&cluster->lock);
     return news;
@@ -276,20 +283,20 @@ void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *reco
     if (record->state == DOMUS_NODE_HEARD) {
         record->heard_ns = record->hears_ns = now_ns;
         set_node_state(record, DOMUS_NODE_UP, now_ns);
-        (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
+        (void)domus_remote_node_set(gateway->stack, record->id, errno_of_messages_to_node(record));
     }
     domi_lock_give(&gateway->cluster->lock);
 }
 
 /* --- silent nodes ----------------------------------------------------------------------------- */
 
-/* Change the state of one node if it is silent for too long. Under the lock. Returns whether it
- * changes. */
-static bool update_node_state(domi_cluster_gateway *gateway, domi_node_record *record)
+/* Change the state of a node if it is silent for too long. Under the cluster's lock. Returns
+ * whether the state changes. */
+static bool update_state_of_silent_node(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     uint64_t after_ns = gateway->cluster->options.down_after_ns;
-    /* another gateway, which has read its clock later, has heard the node */
+    /* another gateway, whose clock is read later than this one's, has heard the node since */
     if (now_ns < record->heard_ns)
         now_ns = record->heard_ns;
     bool is_silent = now_ns - record->heard_ns > after_ns;
@@ -304,7 +311,7 @@ static bool update_node_state(domi_cluster_gateway *gateway, domi_node_record *r
         set_node_state(record, DOMUS_NODE_ENDED, now_ns);
     else
         return false;
-    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_of_messages_to_node(record));
     return true;
 }
 
@@ -321,7 +328,7 @@ domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway)
         if (record->state == DOMUS_NODE_ENDED && record->holders == 0) {
             cluster->nodes[i] = NULL;
             free(record);
-        } else if (update_node_state(gateway, record)) {
+        } else if (update_state_of_silent_node(gateway, record)) {
             news.has_changed = true;
         }
     }
@@ -348,7 +355,8 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         const domi_node_record *record = cluster->nodes[i];
-        if (record != NULL && record->state != DOMUS_NODE_ENDED && !is_hearsay(record) &&
+        if (record != NULL && record->state != DOMUS_NODE_ENDED &&
+            !was_node_only_mentioned(record) &&
             now_ns <= record->heard_ns + cluster->options.down_after_ns)
             heard[beat.heard_count++] = record->id;
     }
@@ -361,13 +369,13 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
 domus_cluster_counts domus_cluster_count(const domus_cluster *cluster)
 {
     return (domus_cluster_counts){
-        .sent = load_count(&cluster->sent),
-        .received = load_count(&cluster->received),
-        .refused = load_count(&cluster->refused),
-        .lost = load_count(&cluster->lost),
-        .resent = load_count(&cluster->resent),
-        .dropped = load_count(&cluster->dropped),
-        .wrong = load_count(&cluster->wrong),
+        .sent = load_count_of_messages(&cluster->sent),
+        .received = load_count_of_messages(&cluster->received),
+        .refused = load_count_of_messages(&cluster->refused),
+        .lost = load_count_of_messages(&cluster->lost),
+        .resent = load_count_of_messages(&cluster->resent),
+        .dropped = load_count_of_messages(&cluster->dropped),
+        .wrong = load_count_of_messages(&cluster->wrong),
     };
 }
 
@@ -376,8 +384,8 @@ domus_node domus_cluster_here(domus_cluster *cluster)
     return (domus_node){cluster, cluster->id};
 }
 
-/* Make the information about another node. Under the lock. */
-static domus_node_info info_of(domus_cluster *cluster, const domi_node_record *record)
+/* Make the information about another node that programs get. Under the cluster's lock. */
+static domus_node_info info_of_other_node(domus_cluster *cluster, const domi_node_record *record)
 {
     domus_node_info info = {
         .node = {cluster, record->id},
@@ -385,20 +393,20 @@ static domus_node_info info_of(domus_cluster *cluster, const domi_node_record *r
         .is_leaving = record->is_leaving,
         .threads = record->gateways,
         .since_ns = record->since_ns,
-        .rtt_ns = load_count(&record->rtt_ns),
-        .queued_bytes = load_count(&record->queued_bytes),
-        .sent = load_count(&record->sent),
-        .received = load_count(&record->received),
-        .refused = load_count(&record->refused),
-        .lost = load_count(&record->lost),
-        .resent = load_count(&record->resent),
+        .rtt_ns = load_count_of_messages(&record->rtt_ns),
+        .queued_bytes = load_count_of_messages(&record->queued_bytes),
+        .sent = load_count_of_messages(&record->sent),
+        .received = load_count_of_messages(&record->received),
+        .refused = load_count_of_messages(&record->refused),
+        .lost = load_count_of_messages(&record->lost),
+        .resent = load_count_of_messages(&record->resent),
     };
 
     memcpy(info.name, record->name, sizeof info.name);
     return info;
 }
 
-/* Make the information about this node. Under the lock. */
+/* Make the information about this node that programs get. Under the cluster's lock. */
 static domus_node_info info_of_this_node(domus_cluster *cluster)
 {
     bool is_up = cluster->options.servers == NULL || cluster->is_connected;
@@ -422,10 +430,10 @@ uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes,
     if (room > 0)
         ret_nodes[0] = info_of_this_node(cluster);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
-        if (cluster->nodes[i] == NULL || is_hearsay(cluster->nodes[i]))
+        if (cluster->nodes[i] == NULL || was_node_only_mentioned(cluster->nodes[i]))
             continue;
         if (count < room)
-            ret_nodes[count] = info_of(cluster, cluster->nodes[i]);
+            ret_nodes[count] = info_of_other_node(cluster, cluster->nodes[i]);
         count++;
     }
     domi_lock_give(&cluster->lock);

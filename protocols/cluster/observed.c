@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* nodes of the cluster, including this one, at most */
+/* nodes of a cluster, including this one, at most */
 #define NODES_MAX  (DOMUS_CLUSTER_NODES_MAX + 1)
-#define NAMES_STEP 256u /* names that are read at a time */
-#define ID_SIZE    17u  /* bytes of an id as text */
+#define NAMES_STEP 256u /* registered names that are read from the list at a time */
+#define ID_SIZE    17u  /* bytes of a node's id as text */
 
-static const char *write_id(uint64_t id, char text[ID_SIZE])
+static const char *write_node_id_as_text(uint64_t id, char text[ID_SIZE])
 {
     (void)snprintf(text, ID_SIZE, "%016" PRIx64, id);
     return text;
 }
 
-/* Read all nodes into memory that the caller frees. Returns how many there are; 0 without
- * memory. */
-static uint32_t read_nodes(domus_cluster *cluster, domus_node_info **ret_infos)
+/* Read the information about all nodes into memory that the caller frees. Returns how many nodes
+ * there are; 0 without memory. */
+static uint32_t read_info_of_all_nodes(domus_cluster *cluster, domus_node_info **ret_infos)
 {
     *ret_infos = calloc(NODES_MAX, sizeof **ret_infos);
     if (*ret_infos == NULL)
@@ -79,7 +79,7 @@ static const domus_figure_column here_columns[] = {
 };
 #define HERE_COLUMNS (sizeof here_columns / sizeof here_columns[0])
 
-static uint32_t count_up_nodes(const domus_node_info *infos, uint32_t count)
+static uint32_t count_nodes_that_are_up(const domus_node_info *infos, uint32_t count)
 {
     uint32_t up = 0;
 
@@ -88,7 +88,7 @@ static uint32_t count_up_nodes(const domus_node_info *infos, uint32_t count)
     return up;
 }
 
-static uint32_t look_at_server(domus_cluster *cluster)
+static uint32_t state_of_server_connection(domus_cluster *cluster)
 {
     const domus_cluster_options *options = &cluster->options;
 
@@ -100,23 +100,23 @@ static uint32_t look_at_server(domus_cluster *cluster)
     return is;
 }
 
-static int read_figures_of_this_node(void *context, uint32_t from, domus_figures_shot *to,
-                                     uint64_t *ret_total)
+static int read_row_of_this_node(void *context, uint32_t from, domus_figures_shot *to,
+                                 uint64_t *ret_total)
 {
     domus_cluster *cluster = context;
     domus_cluster_counts counts = domus_cluster_count(cluster);
     domus_node_info *infos;
     char id[ID_SIZE];
-    uint32_t count = read_nodes(cluster, &infos);
+    uint32_t count = read_info_of_all_nodes(cluster, &infos);
 
     if (count == 0)
         return -ENOMEM;
     const domus_figure cells[HERE_COLUMNS] = {
         {.text = cluster->options.name},
         {.text = cluster->options.node},
-        {.text = write_id(cluster->id, id)},
-        {.number = look_at_server(cluster)},
-        {.number = count_up_nodes(infos, count)},
+        {.text = write_node_id_as_text(cluster->id, id)},
+        {.number = state_of_server_connection(cluster)},
+        {.number = count_nodes_that_are_up(infos, count)},
         {.number = domus_cluster_names(cluster, 0, NULL, 0)},
         {.number = counts.sent},
         {.number = counts.received},
@@ -192,11 +192,11 @@ static const domus_figure_column nodes_columns[] = {
 };
 #define NODES_COLUMNS (sizeof nodes_columns / sizeof nodes_columns[0])
 
-/* Put a row for a node. A node that has ended may have the name of its next start, and a rival has
- * the name of this node: such rows are left out of metrics, and so is the row of this node, which
- * sends itself nothing. */
-static bool put_node(const domus_cluster *cluster, const domus_node_info *info,
-                     domus_figures_shot *to)
+/* Put a row for a node into the table of nodes. A node that has ended may have the name of its next
+ * start, and a rival has the name of this node: such rows are left out of metrics, and so is the
+ * row of this node, which sends itself nothing. */
+static bool put_row_of_node(const domus_cluster *cluster, const domus_node_info *info,
+                            domus_figures_shot *to)
 {
     bool is_own_name = strcmp(info->name, cluster->options.node) == 0;
     char id[ID_SIZE];
@@ -207,7 +207,7 @@ static bool put_node(const domus_cluster *cluster, const domus_node_info *info,
                  : is_own_name      ? "has this node's name"
                  : info->is_leaving ? "leaves"
                                     : ""},
-        {.text = write_id(info->node.id, id)},
+        {.text = write_node_id_as_text(info->node.id, id)},
         {.number = info->threads},
         {.number = info->rtt_ns},
         {.number = info->queued_bytes},
@@ -221,16 +221,16 @@ static bool put_node(const domus_cluster *cluster, const domus_node_info *info,
     return domus_figures_put(to, cells, is_own_name || info->state == DOMUS_NODE_ENDED);
 }
 
-static int read_nodes_table(void *context, uint32_t from, domus_figures_shot *to,
-                            uint64_t *ret_total)
+static int read_rows_of_nodes(void *context, uint32_t from, domus_figures_shot *to,
+                              uint64_t *ret_total)
 {
     domus_cluster *cluster = context;
     domus_node_info *infos;
-    uint32_t count = read_nodes(cluster, &infos);
+    uint32_t count = read_info_of_all_nodes(cluster, &infos);
 
     if (count == 0)
         return -ENOMEM;
-    for (uint32_t i = from; i < count && put_node(cluster, &infos[i], to); i++)
+    for (uint32_t i = from; i < count && put_row_of_node(cluster, &infos[i], to); i++)
         ;
     free(infos);
     *ret_total = count;
@@ -248,7 +248,8 @@ static const domus_figure_column grains_columns[] = {
      .help = "Grains of a kind that live on this node."},
 };
 
-static int read_grains(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+static int read_rows_of_grain_kinds(void *context, uint32_t from, domus_figures_shot *to,
+                                    uint64_t *ret_total)
 {
     const domus_cluster *cluster = context;
     bool goes_on = true;
@@ -296,8 +297,10 @@ static const domus_figure_column parts_columns[] = {
 };
 #define PARTS_COLUMNS (sizeof parts_columns / sizeof parts_columns[0])
 
-/* Read the parts; without grains over the cluster the table has no rows. */
-static int read_parts(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+/* Read the table of the parts of grains; it has no rows if no grains are spread over the
+ * cluster. */
+static int read_rows_of_parts(void *context, uint32_t from, domus_figures_shot *to,
+                              uint64_t *ret_total)
 {
     const domus_cluster *cluster = context;
     domus_cluster_grain_counts counts = domus_cluster_count_grains(cluster);
@@ -318,7 +321,8 @@ static const domus_figure_column names_columns[] = {
     {.name = "name", .title = "name", .kind = DOMUS_FIGURE_LABEL},
 };
 
-static int read_names(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+static int read_rows_of_registered_names(void *context, uint32_t from, domus_figures_shot *to,
+                                         uint64_t *ret_total)
 {
     domus_cluster_name names[NAMES_STEP];
     bool goes_on = true;
@@ -335,7 +339,7 @@ static int read_names(void *context, uint32_t from, domus_figures_shot *to, uint
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static void end_table(void *cluster)
+static void note_that_table_has_ended(void *cluster)
 {
     ((domus_cluster *)cluster)->is_shown = false;
 }
@@ -346,41 +350,41 @@ static const domus_figures_table tables[] = {
      .title = "This node",
      .columns = here_columns,
      .columns_count = HERE_COLUMNS,
-     .read = read_figures_of_this_node,
-     .end = end_table},
+     .read = read_row_of_this_node,
+     .end = note_that_table_has_ended},
     {.set = "cluster",
      .name = "nodes",
      .title = "Nodes",
      .columns = nodes_columns,
      .columns_count = NODES_COLUMNS,
-     .read = read_nodes_table,
-     .end = end_table},
+     .read = read_rows_of_nodes,
+     .end = note_that_table_has_ended},
     {.set = "cluster",
      .name = "parts",
      .title = "Parts of grains",
      .columns = parts_columns,
      .columns_count = PARTS_COLUMNS,
-     .read = read_parts,
-     .end = end_table},
+     .read = read_rows_of_parts,
+     .end = note_that_table_has_ended},
     {.set = "cluster",
      .name = "grains",
      .title = "Grains",
      .columns = grains_columns,
      .columns_count = sizeof grains_columns / sizeof grains_columns[0],
-     .read = read_grains,
-     .end = end_table},
+     .read = read_rows_of_grain_kinds,
+     .end = note_that_table_has_ended},
     {.set = "cluster",
      .name = "names",
      .title = "Names",
      .columns = names_columns,
      .columns_count = 1,
      .is_list = true,
-     .read = read_names,
-     .end = end_table},
+     .read = read_rows_of_registered_names,
+     .end = note_that_table_has_ended},
 };
 #define TABLES (sizeof tables / sizeof tables[0])
 
-/* If the system has no room for further tables, these are not shown. */
+/* If the system has no room for further tables of figures, the cluster's tables are not shown. */
 void domi_observed_begin(domus_cluster *cluster)
 {
     for (size_t i = 0; i < TABLES; i++) {

@@ -12,41 +12,47 @@
 
 /* --- the table that the warden and the gateways share ----------------------------------------- */
 
-/* The holder of a part of the grains. Under the cluster's lock. */
+/* A part of the grains, in the table that the warden writes and the gateways read. Under the
+ * cluster's lock. */
 typedef struct domi_part {
-    uint64_t holder; /* id of the node that has the part; 0: none */
-    uint64_t wanted; /* id of the node that should have the part; 0: none */
-    bool is_open;    /* the holder is this node, and accepts messages for the part */
-    /* messages wait for the part, or were returned, so the warden must check its entry */
+    uint64_t holder; /* id of the node that has the part; 0: no node has it */
+    uint64_t wanted; /* id of the node that should have the part; 0: no node should */
+    bool is_open;    /* the holder of the part is this node, and accepts messages for it */
+    /* a gateway doubts the holder of the part, because messages wait for it or were returned: the
+     * warden must read the part's entry in the store */
     bool is_doubted;
-    uint32_t users; /* gateways that pass messages for the part to grains here */
+    uint32_t users; /* gateways here that pass messages for the part to grains of this node */
 } domi_part;
 
 struct domi_parts {
     domi_part parts[DOMUS_REMOTE_PARTS];
-    bool has_doubts; /* `is_doubted` of a part is set; under the lock */
-    /* reason why no node can have parts: -EOPNOTSUPP; 0: there is none */
+    bool has_doubts; /* `is_doubted` of some part is set; under the cluster's lock */
+    /* the errno because of which no node can have parts: -EOPNOTSUPP; 0: none */
     _Atomic int error;
-    domus_address warden;          /* address of the warden, constant once the cluster is open */
-    domus_address leases, entries; /* addresses of the buckets; nobody: they are not open yet */
-    /* Time at which the lease of this node ends, as domus_now_ns() tells time; 0: it has none. */
+    domus_address warden; /* address of this node's warden, constant once the cluster is open */
+    /* addresses of the two buckets of the store; nobody: they are not open yet */
+    domus_address leases, entries;
+    /* Time at which this node's lease ends, by the clock of domus_now_ns(); 0: the node has no
+     * lease. */
     _Atomic uint64_t lease_until_ns;
-    /* True once this node has left, or was replaced by another one with its name: its lease must
-     * not be renewed. */
+    /* True once this node has left the cluster, or was replaced by another node with its name: its
+     * lease must not be renewed any more. */
     _Atomic bool ends_lease;
     _Atomic uint32_t losses; /* how often the lease of this node has ended */
-    /* counts of parts, as domus_cluster_count_grains() returns them */
+    /* counts of parts that this node holds, and has taken, given and lost, for
+     * domus_cluster_count_grains() */
     _Atomic uint64_t held, taken, given, lost;
-    _Atomic uint64_t waiting, returned; /* counts of messages */
+    /* counts of messages to grains that wait for a part, or were returned */
+    _Atomic uint64_t waiting, returned;
 };
 
-/* Returns how often the lease of this node has ended. */
+/* Returns how often the lease of this node in the store has ended. */
 static inline uint32_t domi_losses(const domus_cluster *cluster)
 {
     return atomic_load_explicit(&cluster->parts->losses, memory_order_relaxed);
 }
 
-/* Returns whether this node has its lease now. */
+/* Returns whether this node holds its lease in the store now. */
 static inline bool domi_has_lease(const domus_cluster *cluster, const domus_stack *stack)
 {
     return atomic_load_explicit(&cluster->parts->lease_until_ns, memory_order_relaxed) >
@@ -58,8 +64,8 @@ static inline bool domi_has_lease(const domus_cluster *cluster, const domus_stac
  * nats-server 2.9: the first node that gets its lease back must not take the parts of all. */
 #define DOMI_LEASELESS_MAX 5u
 
-/* Returns whether this node should have parts. A node that was without its lease for too long, so
- * that it cannot take parts, leaves them to others. */
+/* Returns whether this node should have parts of the grains. A node that was without its lease for
+ * too long cannot take parts, so it leaves them to other nodes. */
 static inline bool domi_hosts_grains(const domus_cluster *cluster, const domus_stack *stack)
 {
     uint64_t until_ns = atomic_load_explicit(&cluster->parts->lease_until_ns, memory_order_relaxed);
@@ -68,7 +74,8 @@ static inline bool domi_hosts_grains(const domus_cluster *cluster, const domus_s
            domus_now_ns(stack) < until_ns + DOMI_LEASELESS_MAX * cluster->options.down_after_ns;
 }
 
-/* Tell the warden to check who has a part, because what this node knows may be out of date. */
+/* Tell the warden to read in the store who has a part, because what this node knows of it may be
+ * out of date. */
 static inline void domi_part_doubt(domus_cluster *cluster, uint32_t index)
 {
     domi_lock_take(&cluster->lock);
@@ -79,24 +86,27 @@ static inline void domi_part_doubt(domus_cluster *cluster, uint32_t index)
 /* --- routes of a gateway ---------------------------------------------------------------------- */
 
 typedef enum domi_route_state {
-    DOMI_ROUTE_WAITS, /* no node is known to have the part, so messages wait */
-    DOMI_ROUTE_HERE,  /* the part is here: messages are passed to the grains of this system */
-    DOMI_ROUTE_THERE, /* messages are sent to `node`, which has the part */
-    /* `node` has or had the part, and must confirm that it has returned all messages that it did
-     * not accept */
+    DOMI_ROUTE_WAITS, /* no node is known to have the part, so messages to its grains wait */
+    DOMI_ROUTE_HERE,  /* this node has the part: messages are passed to grains here */
+    /* another node has the part: messages are sent to that node, `node` of the route */
+    DOMI_ROUTE_THERE,
+    /* `node` has or had the part, and must answer a fence, which says that it has returned all
+     * messages that it did not accept */
     DOMI_ROUTE_FENCES,
 } domi_route_state;
 
-/* A message that waits, in the form in which it travels. */
+/* A message to a grain that waits in a gateway until a node has the grain's part, in the form in
+ * which it travels. */
 typedef struct domi_held {
     struct domi_held *next;
     uint64_t since_ns;
-    uint64_t deadline_ns; /* deadline of an ask; 0: none */
-    domus_kept kept;      /* the ask, kept */
+    uint64_t deadline_ns; /* deadline of the waiting message, if it is an ask; 0: none */
+    domus_kept kept;      /* the ask that waits, kept until its answer comes */
     bool is_ask;
-    domus_remote_name from; /* sender of a notice */
+    domus_remote_name from; /* name of the sender, if the waiting message is a notice */
     uint32_t size;
-    unsigned char bytes[]; /* the grain and the message, as in an envelope */
+    /* bytes of the grain's name and of the message, as they travel in an envelope */
+    unsigned char bytes[];
 } domi_held;
 
 typedef struct domi_held_list {
@@ -105,103 +115,113 @@ typedef struct domi_held_list {
 
 typedef struct domi_route {
     domi_route_state state;
-    bool is_opened; /* HERE: actors of this thread put messages to the grains themselves */
-    bool is_sent;   /* THERE: messages were sent since the last fence */
+    /* while the state is HERE: actors of this thread put messages to the grains themselves */
+    bool is_opened;
+    bool is_sent; /* while the state is THERE: messages were sent to `node` since the last fence */
     uint64_t node;
-    uint64_t retry_ns;       /* `node` has returned messages, and gets no more before this time */
-    domi_held_list returned; /* messages that `node` has returned */
-    domi_held_list waiting;  /* messages that have come since */
+    /* time before which `node` gets no more messages, because it has returned some */
+    uint64_t retry_ns;
+    /* messages that `node` has returned; they wait before those in `waiting` */
+    domi_held_list returned;
+    domi_held_list waiting; /* messages that have come while the route could not send them */
 } domi_route;
 
 /* --- routes.c --------------------------------------------------------------------------------- */
 
-/* Handle a message to a grain, which has come to the gateway. */
+/* Handle a message of an actor here to a grain, which has come to the gateway. */
 int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *message,
                     const void *payload);
 
-/* Change the routes as the table of parts says now. */
+/* Bring the gateway's routes in line with the table of parts, which the warden has changed. */
 void domi_routes_follow(domi_cluster_gateway *gateway);
 
-/* Let actors of this thread put messages to grains here themselves, for parts for which no message
- * waits. Returns whether some part is still to be opened. */
+/* Let actors of this thread put messages to grains of this node by themselves, for each part for
+ * which no message waits in the gateway. Returns whether there is a part for which they may not
+ * yet. */
 bool domi_routes_open(domi_cluster_gateway *gateway);
 
-/* Handle that a peer is lost: what was sent to it is not returned any more. */
+/* Handle that the link to a peer is lost: messages that were sent to the peer will not be returned
+ * any more. */
 void domi_routes_lose(domi_cluster_gateway *gateway, const domi_peer *peer);
 
 void domi_routes_free(domi_cluster_gateway *gateway);
 
-/* Handle the answer of a peer to a FENCE, and a message that a peer has returned. */
+/* Handle a peer's answer to a FENCE; and handle a message that a peer has returned. */
 void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t part);
 void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
                          const domi_wire_envelope *envelope);
 
 /* --- held.c ----------------------------------------------------------------------------------- */
 
-/* Make a message that waits, from its bytes. Returns 0; -ENOBUFS if it exceeds queued_max bytes;
- * -ENOMEM. */
+/* Make a waiting message from the bytes of a message to a grain. Returns 0; -ENOBUFS if the gateway
+ * would hold more than queued_max bytes; -ENOMEM. */
 int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
                    domi_held **ret_held);
 void domi_held_free(domi_cluster_gateway *gateway, domi_held *held);
 
-/* Fail a message that cannot be delivered: its ask fails, and it is counted. Frees the message. */
+/* Fail a waiting message that cannot be delivered: its ask fails, or its notice is counted as lost.
+ * Frees the message. */
 void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error);
 
 void domi_held_append(domi_held_list *list, domi_held *held);
 
-/* Put back a message, as the first one, that was taken from a route. Messages that are returned
- * later were sent before it, and go before it. */
+/* Put a message that was taken from a route back to the route's front. Messages that are returned
+ * later go before it, because they were sent before it. */
 void domi_held_put_back(domi_route *route, domi_held *held);
 
-/* Remove and return the first message of a route: first those that were returned, then those that
- * wait. NULL: there is none. */
+/* Remove and return the first waiting message of a route: first those that were returned, then
+ * those that have come since. Returns NULL if there is none. */
 domi_held *domi_held_take(domi_route *route);
 
-/* Fail the messages that have waited for too long. */
+/* Fail the messages to grains that have waited in the gateway for longer than down_after_ns. */
 void domi_routes_sweep(domi_cluster_gateway *gateway);
 
-/* Cancel an ask that waits for a part. Returns whether there was one. */
+/* Cancel an ask that waits in the gateway until a node has its grain's part. Returns whether there
+ * was one. */
 bool domi_routes_cancel(domi_cluster_gateway *gateway, domus_kept kept);
 
 /* --- grains.c --------------------------------------------------------------------------------- */
 
-/* The grain to which an envelope is addressed. */
+/* The grain to which an envelope is addressed, read from the bytes behind the envelope. */
 typedef struct domi_grain_name {
     domus_grains grains;
     char key[DOMUS_GRAIN_KEY_MAX + 1];
     uint32_t part;
-    uint32_t bytes; /* bytes of the grain's name before the message */
+    uint32_t bytes; /* bytes that the grain's kind and key take before the message */
 } domi_grain_name;
 
-/* Read the grain's name from the rest of an envelope. Returns 0; -EBADMSG; -ENOENT when the kind is
- * not spread here. */
+/* Read the grain's kind and key, with which the rest of an envelope begins. Returns 0; -EBADMSG;
+ * -ENOENT when the kind is not spread over the cluster here. */
 int domi_grain_name_read(const domi_cluster_gateway *gateway, const unsigned char *bytes,
                          uint32_t size, domi_grain_name *ret_name);
 
-#define DOMI_GRAIN_NAME_MAX (2u + 2u * DOMUS_GRAIN_KEY_MAX) /* bytes of a grain's name, at most */
+/* bytes of a grain's kind and key with their lengths, at most */
+#define DOMI_GRAIN_NAME_MAX (2u + 2u * DOMUS_GRAIN_KEY_MAX)
 
-/* Write a grain's name. Returns its bytes. */
+/* Write the kind and key of a grain before a message. Returns how many bytes they take. */
 uint32_t domi_grain_name_write(const domus_remote_grain *grain, unsigned char *bytes);
 
-/* Returns whether a message of a peer's gateway may go to the grain here; otherwise it was
- * returned. */
+/* Returns whether a message of a peer's gateway may go to the grain on this node; if not, the
+ * message was returned to the peer. */
 bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
                          uint32_t part, const domi_wire_envelope *envelope);
 
-/* Handle a fence: the peer has sent all that it had for a part before, so later messages are
- * accepted again. */
+/* Handle a fence: the peer has sent all its messages for a part that it had before, so this node
+ * accepts messages for the part again, and answers. */
 void domi_grain_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
                       uint64_t part);
 
-/* Forget which parts are being returned to a peer's gateway, because the link to it begins anew. */
+/* Forget for which parts this node returns the messages of a peer's gateway, because the link to
+ * that gateway begins anew. */
 void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway);
 
 /* --- warden.c --------------------------------------------------------------------------------- */
 
-/* The behaviour of the warden. Its state begins as domi_warden_prepare() makes it from zeros. */
+/* The behaviour of the warden, the actor that takes and gives parts (wards.h). Its state begins as
+ * domi_warden_prepare() makes it from zeros. */
 extern const domus_behaviour domi_warden_behaviour;
 void domi_warden_prepare(void *state, domus_cluster *cluster);
-/* an ask to the warden: give all parts to other nodes */
+/* an ask to the warden of a leaving node: give all parts to other nodes */
 extern const domus_type domi_give_all_type;
 
 #endif

@@ -1,17 +1,18 @@
-/* The other nodes as one gateway sees them, with its links to their gateways. */
+/* The other nodes (peers) as one gateway sees them, with its links to their gateways. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static domi_peer **bucket_of(domi_cluster_gateway *gateway, uint64_t id)
+static domi_peer **bucket_of_peer(domi_cluster_gateway *gateway, uint64_t id)
 {
     return &gateway->peers_by_id[(id ^ id >> 32) % DOMI_PEERS_BUCKETS];
 }
 
-/* Find the record of a node that was heard and has not ended, and how often it went down so far: if
- * it goes down later, the peer that is made now notices it by that number. */
-static domi_node_record *find_record(domus_cluster *cluster, uint64_t id, uint32_t *ret_downs)
+/* Find the record of a node that was heard and has not ended. `ret_downs` gets how often the node
+ * went down so far, by which the new peer notices when it goes down later. */
+static domi_node_record *find_record_of_living_node(domus_cluster *cluster, uint64_t id,
+                                                    uint32_t *ret_downs)
 {
     domi_lock_take(&cluster->lock);
     domi_node_record *found = domi_node_find(cluster, id);
@@ -25,14 +26,14 @@ static domi_node_record *find_record(domus_cluster *cluster, uint64_t id, uint32
 
 domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
 {
-    domi_peer **bucket = bucket_of(gateway, id);
+    domi_peer **bucket = bucket_of_peer(gateway, id);
 
     for (domi_peer *peer = *bucket; peer != NULL; peer = peer->next_in_bucket) {
         if (peer->id == id)
             return peer;
     }
     uint32_t downs;
-    domi_node_record *record = find_record(gateway->cluster, id, &downs);
+    domi_node_record *record = find_record_of_living_node(gateway->cluster, id, &downs);
     domi_peer *peer = record != NULL ? calloc(1, sizeof *peer) : NULL;
     if (peer == NULL)
         return NULL;
@@ -63,7 +64,8 @@ domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16
         if (link == NULL)
             return NULL;
         domi_link_init(link, gateway->cluster->id, peer->id, (uint16_t)gateway->index);
-        /* Greater than the sessions of an earlier gateway here, which has failed. */
+        /* The first session is greater than all sessions of an earlier gateway here, which has
+         * failed. */
         link->session = domus_now_ns(gateway->stack) + 1;
         peer->links[index] = link;
     }
@@ -72,14 +74,14 @@ domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16
 
 domi_peer *domi_peer_find(domi_cluster_gateway *gateway, uint64_t id)
 {
-    domi_peer *peer = *bucket_of(gateway, id);
+    domi_peer *peer = *bucket_of_peer(gateway, id);
 
     while (peer != NULL && peer->id != id)
         peer = peer->next_in_bucket;
     return peer;
 }
 
-static void free_peer(domi_peer *peer)
+static void free_peer_with_links(domi_peer *peer)
 {
     for (uint32_t i = 0; i < peer->record->gateways; i++) {
         if (peer->links[i] == NULL)
@@ -95,7 +97,7 @@ static void free_peer(domi_peer *peer)
 
 void domi_peer_forget(domi_cluster_gateway *gateway, domi_peer *peer)
 {
-    domi_peer **link = bucket_of(gateway, peer->id), **all = &gateway->peers;
+    domi_peer **link = bucket_of_peer(gateway, peer->id), **all = &gateway->peers;
 
     while (*link != peer)
         link = &(*link)->next_in_bucket;
@@ -103,7 +105,7 @@ void domi_peer_forget(domi_cluster_gateway *gateway, domi_peer *peer)
     while (*all != peer)
         all = &(*all)->next;
     *all = peer->next;
-    free_peer(peer);
+    free_peer_with_links(peer);
 }
 
 bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer)

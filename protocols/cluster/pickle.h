@@ -1,5 +1,5 @@
-/* The writer and the reader of one message, and the functions that the files of the pickler call of
- * each other.
+/* The writer and the reader of a pickled message, and the functions that the files of the pickler
+ * call of each other.
  *
  * Both are on the stack of domus_pickle() or domus_unpickle(). Their members are set one by one,
  * because most of their bytes are memory for a fault, which few messages have. */
@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The arrays and maps that a function of the user has begun, and how many values each still needs.
- * Tables do not need this, because they count their own fields. */
+/* The arrays and maps that a user's pickling function has begun, and how many values each of them
+ * still needs. Tables do not need this, because they count their own fields. */
 typedef struct domi_nest {
     uint32_t depth;
     uint64_t left[DOMUS_PICKLE_DEPTH_MAX + 1];
@@ -25,8 +25,8 @@ static inline void domi_nest_begin(domi_nest *nest)
     nest->left[0] = 1;
 }
 
-/* Count a value to which `count` further ones belong. Returns 0; -EINVAL when no value was
- * announced; -EMSGSIZE when it is nested too deep. */
+/* Count a value that belongs to the innermost begun array or map, and is itself the head of `count`
+ * values. Returns 0; -EINVAL when no value was announced; -EMSGSIZE when it is nested too deep. */
 static inline int domi_nest_take(domi_nest *nest, uint64_t count)
 {
     if (nest->left[nest->depth] == 0)
@@ -50,36 +50,40 @@ static inline bool domi_nest_is_whole(const domi_nest *nest)
 }
 
 struct domus_pickle_writer {
-    char *at; /* place of the next byte; the bytes from `at` up to `end` are free */
+    /* place at which the writer writes its next byte; the bytes from `at` up to `end` are free */
+    char *at;
     char *end;
-    char *begin; /* first of the bytes that `appender` does not know yet */
-    /* appender of the bytes; NULL: they go into a buffer that does not grow */
+    char *begin; /* first of the written bytes that `appender` does not know yet */
+    /* appender that gets the written bytes; NULL: they go into a buffer that does not grow */
     domus_appender *appender;
-    uint32_t left; /* bytes that the message may have behind `begin`, at most */
+    uint32_t left; /* bytes that the message may still have, counted from `begin` */
     const domus_pickle_context *context;
     domi_nest nest;
     domi_pickle_fault fault;
 };
 
-/* One value of MessagePack, or the head of an array or a map. */
+/* One value of MessagePack as the reader has read it, or the head of an array or a map. */
 typedef struct domi_pickle_token {
     domus_pickle_value value;
-    int32_t ext;   /* type of an extension */
-    uint32_t size; /* bytes of the body; elements of an array; keys of a map, each with its value */
-    const unsigned char *body; /* body of a text, of bytes or of an extension */
+    int32_t ext; /* type of the extension, if the token is one */
+    /* size of the token: bytes of the body, elements of an array, or keys of a map, each with
+     * its value */
+    uint32_t size;
+    const unsigned char *body; /* body of the token, if it is a text, bytes or an extension */
     union {
-        uint64_t number; /* value of an integer, negative ones as int64_t; 0 or 1 for a boolean */
+        /* the token's value: an integer (a negative one as int64_t), or 0 or 1 for a boolean */
+        uint64_t number;
         double real;
     } is;
 } domi_pickle_token;
 
 struct domus_pickle_reader {
-    const unsigned char *at; /* place of the next byte */
+    const unsigned char *at; /* place of the next byte that the reader reads */
     const unsigned char *end;
     domus_slice bytes;
-    const unsigned char *data; /* place of the first byte of `bytes` */
-    /* the last token that was read; it is here because a function with such a variable of its
-     * own, whose address is taken, would check its stack at each call */
+    const unsigned char *data; /* the bytes of the slice `bytes`, from their begin */
+    /* The last token that was read. It is a member because a function with such a variable of its
+     * own, whose address is taken, would check its stack at each call. */
     domi_pickle_token token;
     const domus_pickle_context *context;
     uint32_t memory_left;
@@ -87,32 +91,36 @@ struct domus_pickle_reader {
     domi_pickle_fault fault;
 };
 
-/* Make room for `size` bytes at `at`. Returns 0, or the error, which is also recorded as the
- * fault. */
+/* Make room for `size` bytes at the writer's `at`. Returns 0, or the error, which is also recorded
+ * as the message's fault. */
 int domi_pickle_grow(domus_pickle_writer *writer, size_t size);
 
-/* Write one struct; write a field of one; write the value of a field, or one element of it. All
- * return 0 or the error, whose fault has the path from here on. */
+/* Write one struct; write one field of a struct; write the value of a field, or one element of an
+ * array. Each returns 0 or an error, and the fault then has the path from this struct, field or
+ * value to the wrong place. */
 int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
                            const void *value);
 
-/* Write values that need more than a call of msgpack-c, with their callbacks and bounds. */
+/* Write values that a call of msgpack-c is not enough for, with callbacks of the context and with
+ * bounds. */
 int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address);
 int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint);
 int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
 int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
 
-/* Read one struct into zeroed memory. After an error that memory owns what was read. */
+/* Read one struct by its table into zeroed memory. If this fails, that memory owns what was read
+ * until then. */
 int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
                            void *value);
 
-/* Set the member of a missing field to its default. `value` is the struct. */
+/* Set the member of a field that the message does not have to its default. `value` is the
+ * struct. */
 int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field,
                             void *value);
 
-/* Read one value. `ret_value` is untouched after an error. */
+/* Read one value of a message. `ret_value` is untouched after an error. */
 int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text);
-/* Copy a text into memory of malloc(3), which the caller owns then. */
+/* Copy a text of the message into memory of malloc(3), which the caller owns then. */
 int domi_pickle_own_text(domus_pickle_reader *reader, const void *bytes, size_t size,
                          char **ret_text);
 int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice);
@@ -121,19 +129,20 @@ int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_en
 int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size);
 int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value);
 
-/* Skip one value, with all values that belong to it. */
+/* Skip one value of the message, with all values that belong to it as elements or keys. */
 int domi_pickle_skip(domus_pickle_reader *reader);
 
-/* Count memory against the bound of the message. */
+/* Count memory that is allocated for the message against its bound `memory_max`. */
 int domi_pickle_take_memory(domus_pickle_reader *reader, uint64_t bytes);
 
 /* Returns whether the structs of a table own memory. */
 bool domi_pickle_owns(const domus_pickle_table *table);
 
-/* Returns the hash of the name of a pickler, which must be one of `picklers`. */
+/* Returns the hash of the name of a pickler, which must be in the list of `picklers`. */
 uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler *pickler);
 
-/* Check one pickler of a list, with its table. Returns 0; -EINVAL, and `error` tells why. */
+/* Check one pickler of a program's list, and its table. Returns 0; -EINVAL, and `error` tells
+ * why. */
 int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_size);
 
 /* Returns the name under which a pickler's messages travel. */
@@ -142,7 +151,8 @@ static inline const char *domi_pickler_name(const domus_pickler *pickler)
     return pickler->name != NULL ? pickler->name : pickler->type->name;
 }
 
-/* Load and store an unsigned integer of 1, 2, 4 or 8 bytes in a struct. */
+/* Load and store an unsigned integer of `size` bytes, 1, 2, 4 or 8, which is a member of a
+ * struct. */
 static inline uint64_t domi_load(const void *from, uint32_t size)
 {
     uint64_t eight;
@@ -184,7 +194,7 @@ static inline void domi_store(void *to, uint32_t size, uint64_t value)
     }
 }
 
-/* Load a signed number of `size` bytes. */
+/* Load a signed integer of `size` bytes, which is a member of a struct. */
 static inline int64_t domi_load_signed(const void *from, uint32_t size)
 {
     uint64_t value = domi_load(from, size);
@@ -201,7 +211,7 @@ static inline int64_t domi_load_signed(const void *from, uint32_t size)
     }
 }
 
-/* Return the greatest number of `size` bytes, without and with a sign. */
+/* Return the greatest integer of `size` bytes, for unsigned members and for signed ones. */
 static inline uint64_t domi_greatest(uint32_t size)
 {
     return UINT64_MAX >> (64 - 8 * size);

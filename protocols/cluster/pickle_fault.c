@@ -1,4 +1,4 @@
-/* Records which field of a message is wrong, and how. */
+/* Records which field of a pickled message is wrong, and how. */
 #include "protocols/cluster/pickle_fault.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ int domi_pickle_fault_say(domi_pickle_fault *fault, int error, const char *forma
     return error;
 }
 
-static int put_bytes_before_path(domi_pickle_fault *fault, const char *bytes, size_t size)
+static int put_bytes_before_fault_path(domi_pickle_fault *fault, const char *bytes, size_t size)
 {
     if (fault->is_cut || fault->from < size) {
         fault->is_cut = true;
@@ -34,8 +34,8 @@ static int put_bytes_before_path(domi_pickle_fault *fault, const char *bytes, si
 
 int domi_pickle_fault_name(domi_pickle_fault *fault, const char *name)
 {
-    put_bytes_before_path(fault, name, strlen(name));
-    return put_bytes_before_path(fault, ".", 1);
+    put_bytes_before_fault_path(fault, name, strlen(name));
+    return put_bytes_before_fault_path(fault, ".", 1);
 }
 
 int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index)
@@ -43,7 +43,7 @@ int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index)
     char text[24];
     int size = snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
 
-    return put_bytes_before_path(fault, text, size > 0 ? (size_t)size : 0);
+    return put_bytes_before_fault_path(fault, text, size > 0 ? (size_t)size : 0);
 }
 
 int domi_pickle_fault_tell(const domi_pickle_fault *fault, const char *name, char *error,

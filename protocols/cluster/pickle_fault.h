@@ -9,27 +9,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_PICKLE_FAULT_PATH 256u /* bytes of a path; a longer one keeps its inner part */
+/* bytes of a path to a wrong field, at most; of a longer path the outer part is left out */
+#define DOMI_PICKLE_FAULT_PATH 256u
 #define DOMI_PICKLE_FAULT_WHAT 160u
 
 typedef struct domi_pickle_fault {
-    int error;     /* a negative errno; 0: there is no fault, and the other members mean nothing */
+    /* a negative errno; 0: the message has no fault, and the other members mean nothing */
+    int error;
     uint32_t from; /* the offset in `path` at which the path begins */
-    bool is_cut;   /* the outer part of the path did not fit */
-    char path[DOMI_PICKLE_FAULT_PATH]; /* the path, without a zero at its end */
+    bool is_cut;   /* the outer part of the path did not fit into `path` */
+    /* the path to the wrong field, without a zero byte at its end */
+    char path[DOMI_PICKLE_FAULT_PATH];
     char what[DOMI_PICKLE_FAULT_WHAT];
 } domi_pickle_fault;
 
-/* Record a fault, unless there is one already. Returns the first error. */
+/* Record a fault of the message, unless it has one already. Returns the error of the first
+ * fault. */
 int domi_pickle_fault_say(domi_pickle_fault *fault, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* Put the name of a field, or the index of an element, before the path. Returns the error. */
+/* Put the name of a field, or the index of an element, before the path of the fault. Returns the
+ * fault's error. */
 int domi_pickle_fault_name(domi_pickle_fault *fault, const char *name) __attribute__((cold));
 int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index) __attribute__((cold));
 
-/* Write the fault of a message with the type's `name` as text for the user, whose buffer may be
- * NULL if its size is 0. Returns the error. */
+/* Write the fault of a message, whose type is called `name`, as a text for the user. The buffer
+ * `error` may be NULL if its size is 0. Returns the fault's error. */
 int domi_pickle_fault_tell(const domi_pickle_fault *fault, const char *name, char *error,
                            size_t error_size) __attribute__((cold));
 

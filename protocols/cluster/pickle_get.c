@@ -1,12 +1,13 @@
-/* The functions by which a user's function reads values: each counts its value against the heads
- * that were read before. */
+/* The functions by which a user's pickling function reads values. Each counts its value as an
+ * element of the array or map whose head was read before. */
 #include "protocols/cluster/pickle_token.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Count a value to which `count` others belong. Returns 0 if it may be read. */
-static int count_value(domus_pickle_reader *reader, uint64_t count)
+/* Count a value of the message to which `count` others belong as elements. Returns 0 if it may be
+ * read. */
+static int count_value_with_elements(domus_pickle_reader *reader, uint64_t count)
 {
     switch (domi_nest_take(&reader->nest, count)) {
     case 0:
@@ -20,10 +21,10 @@ static int count_value(domus_pickle_reader *reader, uint64_t count)
     }
 }
 
-/* Count a value to which no others belong. Returns 0 if it may be read. */
-static int begin_value(domus_pickle_reader *reader)
+/* Count a value of the message to which no others belong. Returns 0 if it may be read. */
+static int begin_to_read_value(domus_pickle_reader *reader)
 {
-    return reader->fault.error != 0 ? reader->fault.error : count_value(reader, 0);
+    return reader->fault.error != 0 ? reader->fault.error : count_value_with_elements(reader, 0);
 }
 
 domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader)
@@ -40,7 +41,7 @@ domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader)
 
 int domus_pickle_skip(domus_pickle_reader *reader)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     return error != 0 ? error : domi_pickle_skip(reader);
 }
@@ -48,7 +49,7 @@ int domus_pickle_skip(domus_pickle_reader *reader)
 int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     if (error == 0)
         error = domi_pickle_token_next(reader);
@@ -60,11 +61,11 @@ int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value)
     return 0;
 }
 
-/* Read an integer of either sign. */
-static int read_integer(domus_pickle_reader *reader)
+/* Read an integer of either sign into the reader's token. */
+static int read_integer_of_either_sign(domus_pickle_reader *reader)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     if (error == 0)
         error = domi_pickle_token_next(reader);
@@ -78,7 +79,7 @@ static int read_integer(domus_pickle_reader *reader)
 int domus_pickle_get_int(domus_pickle_reader *reader, int64_t low, int64_t high, int64_t *ret_value)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = read_integer(reader);
+    int error = read_integer_of_either_sign(reader);
 
     if (error != 0)
         return error;
@@ -98,7 +99,7 @@ int domus_pickle_get_uint(domus_pickle_reader *reader, uint64_t low, uint64_t hi
                           uint64_t *ret_value)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = read_integer(reader);
+    int error = read_integer_of_either_sign(reader);
 
     if (error != 0)
         return error;
@@ -115,14 +116,14 @@ int domus_pickle_get_uint(domus_pickle_reader *reader, uint64_t low, uint64_t hi
 
 int domus_pickle_get_double(domus_pickle_reader *reader, double *ret_value)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     return error != 0 ? error : domi_pickle_get_real(reader, ret_value);
 }
 
 int domus_pickle_get_text(domus_pickle_reader *reader, char *buffer, size_t size)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     if (error == 0 && size == 0)
         error = domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "there is no room for a text");
@@ -131,35 +132,37 @@ int domus_pickle_get_text(domus_pickle_reader *reader, char *buffer, size_t size
 
 int domus_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     return error != 0 ? error : domi_pickle_get_owned_text(reader, most, ret_text);
 }
 
 int domus_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     return error != 0 ? error : domi_pickle_get_slice(reader, most, ret_slice);
 }
 
 int domus_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     return error != 0 ? error : domi_pickle_get_address(reader, ret_address);
 }
 
 int domus_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     return error != 0 ? error : domi_pickle_get_endpoint(reader, ret_endpoint);
 }
 
-/* Read the head of an array or a map, to each of whose elements `each` values belong. */
-static int get_head(domus_pickle_reader *reader, domus_pickle_value value, const char *wanted,
-                    uint32_t each, uint32_t most, uint32_t *ret_count)
+/* Read the head of an array or a map, each of whose elements consists of `each` values: 1, or 2 in
+ * a map. */
+static int get_head_of_array_or_map(domus_pickle_reader *reader, domus_pickle_value value,
+                                    const char *wanted, uint32_t each, uint32_t most,
+                                    uint32_t *ret_count)
 {
     const domi_pickle_token *token = &reader->token;
 
@@ -173,7 +176,7 @@ static int get_head(domus_pickle_reader *reader, domus_pickle_value value, const
     if (token->size > most)
         return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
                                      token->size, most);
-    error = count_value(reader, each * (uint64_t)token->size);
+    error = count_value_with_elements(reader, each * (uint64_t)token->size);
     if (error != 0)
         return error;
     *ret_count = token->size;
@@ -182,18 +185,19 @@ static int get_head(domus_pickle_reader *reader, domus_pickle_value value, const
 
 int domus_pickle_get_array(domus_pickle_reader *reader, uint32_t most, uint32_t *ret_count)
 {
-    return get_head(reader, DOMUS_PICKLE_ARRAY_HEAD, "an array", 1, most, ret_count);
+    return get_head_of_array_or_map(reader, DOMUS_PICKLE_ARRAY_HEAD, "an array", 1, most,
+                                    ret_count);
 }
 
 int domus_pickle_get_map(domus_pickle_reader *reader, uint32_t most, uint32_t *ret_count)
 {
-    return get_head(reader, DOMUS_PICKLE_MAP_HEAD, "a map", 2, most, ret_count);
+    return get_head_of_array_or_map(reader, DOMUS_PICKLE_MAP_HEAD, "a map", 2, most, ret_count);
 }
 
 int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
                             void *ret_value)
 {
-    int error = begin_value(reader);
+    int error = begin_to_read_value(reader);
 
     if (error != 0)
         return error;

@@ -12,9 +12,10 @@
 /* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
  * NOLINTBEGIN(misc-no-recursion) */
 
-static int get_value(domus_pickle_reader *reader, const domus_pickle_field *field, void *at);
+static int get_value_of_field(domus_pickle_reader *reader, const domus_pickle_field *field,
+                              void *at);
 
-static int get_bool(domus_pickle_reader *reader, void *at)
+static int get_bool_member(domus_pickle_reader *reader, void *at)
 {
     const domi_pickle_token *token = &reader->token;
     int error = domi_pickle_token_next(reader);
@@ -27,8 +28,10 @@ static int get_bool(domus_pickle_reader *reader, void *at)
     return 0;
 }
 
-/* Record that an integer is out of the range of its member, or of its row. */
-static int refuse_number(domus_pickle_reader *reader, const domus_pickle_field *field, bool fits)
+/* Record the fault that an integer is out of the range of its member, or of its row in the
+ * table. */
+static int refuse_number_out_of_range(domus_pickle_reader *reader, const domus_pickle_field *field,
+                                      bool fits)
 {
     const domi_pickle_token *token = &reader->token;
     char number[24];
@@ -50,52 +53,53 @@ static int refuse_number(domus_pickle_reader *reader, const domus_pickle_field *
                                  (unsigned long long)field->low, (unsigned long long)field->high);
 }
 
-static inline bool is_integer(const domi_pickle_token *token)
+static inline bool is_integer_token(const domi_pickle_token *token)
 {
     return token->value == DOMUS_PICKLE_UNSIGNED || token->value == DOMUS_PICKLE_NEGATIVE;
 }
 
-static int get_uint(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+static int get_unsigned_member(domus_pickle_reader *reader, const domus_pickle_field *field,
+                               void *at)
 {
     const domi_pickle_token *token = &reader->token;
     int error = domi_pickle_token_next(reader);
 
     if (error != 0)
         return error;
-    if (!is_integer(token))
+    if (!is_integer_token(token))
         return domi_pickle_token_refuse(reader, "an integer");
     uint64_t value = token->is.number;
     if (token->value == DOMUS_PICKLE_NEGATIVE || value > domi_greatest(field->size))
-        return refuse_number(reader, field, false);
+        return refuse_number_out_of_range(reader, field, false);
     if (field->ranged && (value < field->low || value > field->high))
-        return refuse_number(reader, field, true);
+        return refuse_number_out_of_range(reader, field, true);
     domi_store(at, field->size, value);
     return 0;
 }
 
-static int get_int(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+static int get_signed_member(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
 {
     const domi_pickle_token *token = &reader->token;
     int error = domi_pickle_token_next(reader);
 
     if (error != 0)
         return error;
-    if (!is_integer(token))
+    if (!is_integer_token(token))
         return domi_pickle_token_refuse(reader, "an integer");
     int64_t most = domi_greatest_signed(field->size);
     int64_t value = (int64_t)token->is.number;
     if (token->value == DOMUS_PICKLE_UNSIGNED ? token->is.number > (uint64_t)most
                                               : value < -most - 1)
-        return refuse_number(reader, field, false);
+        return refuse_number_out_of_range(reader, field, false);
     if (field->ranged && (value < (int64_t)field->low || value > (int64_t)field->high))
-        return refuse_number(reader, field, true);
+        return refuse_number_out_of_range(reader, field, true);
     domi_store(at, field->size, (uint64_t)value);
     return 0;
 }
 
-/* Record that a word is not in the list of an enum. Bytes that a terminal would act on are not
- * shown. */
-static int refuse_word(domus_pickle_reader *reader)
+/* Record the fault that a word is not in the list of an enum. Bytes on which a terminal would act
+ * are not shown. */
+static int refuse_unknown_word_of_enum(domus_pickle_reader *reader)
 {
     const domi_pickle_token *token = &reader->token;
     char shown[25];
@@ -108,7 +112,7 @@ static int refuse_word(domus_pickle_reader *reader)
                                  size < token->size ? "..." : "");
 }
 
-static int get_enum(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+static int get_enum_member(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
 {
     const domus_pickle_word *word = NULL;
     const domi_pickle_token *token = &reader->token;
@@ -119,8 +123,8 @@ static int get_enum(domus_pickle_reader *reader, const domus_pickle_field *field
     if (token->value == DOMUS_PICKLE_CHARS) {
         word = domi_word_with_text(field->words, token->body, token->size);
         if (word == NULL)
-            return refuse_word(reader);
-    } else if (is_integer(token)) {
+            return refuse_unknown_word_of_enum(reader);
+    } else if (is_integer_token(token)) {
         if (token->value == DOMUS_PICKLE_NEGATIVE || token->is.number <= (uint64_t)INT64_MAX)
             word = domi_word_with_value(field->words, (int64_t)token->is.number);
         if (word == NULL && token->value == DOMUS_PICKLE_NEGATIVE)
@@ -136,7 +140,7 @@ static int get_enum(domus_pickle_reader *reader, const domus_pickle_field *field
     return 0;
 }
 
-static int get_real(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+static int get_real_member(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
 {
     double value;
     int error = domi_pickle_get_real(reader, &value);
@@ -155,22 +159,24 @@ static int get_real(domus_pickle_reader *reader, const domus_pickle_field *field
     return 0;
 }
 
-static bool is_nil(const domus_pickle_reader *reader)
+static bool is_next_value_nil(const domus_pickle_reader *reader)
 {
     return reader->at != reader->end && *reader->at == 0xc0;
 }
 
-static int get_owned_text(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+static int get_owned_text_member(domus_pickle_reader *reader, const domus_pickle_field *field,
+                                 void *at)
 {
-    if (is_nil(reader)) {
+    if (is_next_value_nil(reader)) {
         reader->at++;
         return 0;
     }
     return domi_pickle_get_owned_text(reader, field->bytes_max, at);
 }
 
-/* Set a member, or an element of it, to its default. Its memory must be zeroed. */
-static int set_preset(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+/* Set a member, or one element of it, to the default of its field. Its memory must be zeroed. */
+static int set_member_to_preset(domus_pickle_reader *reader, const domus_pickle_field *field,
+                                void *at)
 {
     const char *text = field->preset_text;
     float small = (float)field->preset_real;
@@ -210,12 +216,12 @@ static int set_preset(domus_pickle_reader *reader, const domus_pickle_field *fie
     return domi_pickle_fault_say(&reader->fault, -EINVAL, "has no kind");
 }
 
-/* Set the elements of a fixed array from `from` on to their default. */
-static int set_presets(domus_pickle_reader *reader, const domus_pickle_field *field, char *at,
-                       uint64_t from)
+/* Set the elements of a fixed array, from the index `from` on, to the default of their field. */
+static int set_elements_to_preset(domus_pickle_reader *reader, const domus_pickle_field *field,
+                                  char *at, uint64_t from)
 {
     for (uint64_t i = from; i < field->count_max; i++) {
-        int error = set_preset(reader, field, at + i * field->size);
+        int error = set_member_to_preset(reader, field, at + i * field->size);
         if (error != 0)
             return domi_pickle_fault_element(&reader->fault, i);
     }
@@ -229,13 +235,14 @@ int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_fiel
     int error = 0;
 
     if (field->shape == DOMUS_PICKLE_ONE)
-        error = set_preset(reader, field, at);
+        error = set_member_to_preset(reader, field, at);
     else if (field->shape == DOMUS_PICKLE_FIXED)
-        error = set_presets(reader, field, at, 0);
+        error = set_elements_to_preset(reader, field, at, 0);
     return error != 0 ? domi_pickle_fault_name(&reader->fault, field->name) : 0;
 }
 
-static int get_elements(domus_pickle_reader *reader, const domus_pickle_field *field, char *value)
+static int get_elements_of_member(domus_pickle_reader *reader, const domus_pickle_field *field,
+                                  char *value)
 {
     char *at = value + field->offset;
     const domi_pickle_token *token = &reader->token;
@@ -262,30 +269,32 @@ static int get_elements(domus_pickle_reader *reader, const domus_pickle_field *f
     if (field->shape != DOMUS_PICKLE_FIXED)
         domi_store(value + field->count_offset, field->count_size, count);
     for (uint32_t i = 0; i < count; i++) {
-        error = get_value(reader, field, at + (size_t)i * field->size);
+        error = get_value_of_field(reader, field, at + (size_t)i * field->size);
         if (error != 0)
             return domi_pickle_fault_element(&reader->fault, i);
     }
-    return field->shape == DOMUS_PICKLE_FIXED ? set_presets(reader, field, at, count) : 0;
+    return field->shape == DOMUS_PICKLE_FIXED ? set_elements_to_preset(reader, field, at, count)
+                                              : 0;
 }
 
-static int get_value(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+static int get_value_of_field(domus_pickle_reader *reader, const domus_pickle_field *field,
+                              void *at)
 {
     switch ((domus_pickle_kind)field->kind) {
     case DOMUS_PICKLE_KIND_BOOL:
-        return get_bool(reader, at);
+        return get_bool_member(reader, at);
     case DOMUS_PICKLE_KIND_INT:
-        return get_int(reader, field, at);
+        return get_signed_member(reader, field, at);
     case DOMUS_PICKLE_KIND_UINT:
-        return get_uint(reader, field, at);
+        return get_unsigned_member(reader, field, at);
     case DOMUS_PICKLE_KIND_ENUM:
-        return get_enum(reader, field, at);
+        return get_enum_member(reader, field, at);
     case DOMUS_PICKLE_KIND_REAL:
-        return get_real(reader, field, at);
+        return get_real_member(reader, field, at);
     case DOMUS_PICKLE_KIND_TEXT:
         return domi_pickle_get_chars(reader, at, field->size);
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
-        return get_owned_text(reader, field, at);
+        return get_owned_text_member(reader, field, at);
     case DOMUS_PICKLE_KIND_SLICE:
         return domi_pickle_get_slice(reader, field->bytes_max, at);
     case DOMUS_PICKLE_KIND_ADDRESS:
@@ -298,17 +307,20 @@ static int get_value(domus_pickle_reader *reader, const domus_pickle_field *fiel
     return domi_pickle_fault_say(&reader->fault, -EINVAL, "has no kind");
 }
 
-static int get_field(domus_pickle_reader *reader, const domus_pickle_field *field, char *value)
+static int get_field_of_struct(domus_pickle_reader *reader, const domus_pickle_field *field,
+                               char *value)
 {
     int error;
 
-    if (field->has != 0 && is_nil(reader)) { /* nil means that the field is absent */
+    /* nil in place of a value means that the field is absent */
+    if (field->has != 0 && is_next_value_nil(reader)) {
         reader->at++;
         error = domi_pickle_set_missing(reader, field, value);
         return error;
     }
-    error = field->shape == DOMUS_PICKLE_ONE ? get_value(reader, field, value + field->offset)
-                                             : get_elements(reader, field, value);
+    error = field->shape == DOMUS_PICKLE_ONE
+                ? get_value_of_field(reader, field, value + field->offset)
+                : get_elements_of_member(reader, field, value);
     if (error != 0)
         return domi_pickle_fault_name(&reader->fault, field->name);
     if (field->has != 0)
@@ -316,8 +328,9 @@ static int get_field(domus_pickle_reader *reader, const domus_pickle_field *fiel
     return 0;
 }
 
-/* Returns the index of the row with this number; the number of rows if there is none. */
-static uint32_t find_row(const domus_pickle_table *table, uint64_t number)
+/* Returns the index of the table's row for the field with this number; the number of rows if there
+ * is none. */
+static uint32_t find_row_by_number(const domus_pickle_table *table, uint64_t number)
 {
     uint32_t low = 0;
     uint32_t high = table->count;
@@ -332,9 +345,10 @@ static uint32_t find_row(const domus_pickle_table *table, uint64_t number)
     return low < table->count && table->fields[low].number == number ? low : table->count;
 }
 
-/* Read a key that is not the expected one. `ret_row` gets the index of its row, or the number of
- * rows if the field is unknown and its value was skipped. */
-static int read_key(domus_pickle_reader *reader, const domus_pickle_table *table, uint32_t *ret_row)
+/* Read a key of the map that is not the expected one. `ret_row` gets the index of the key's row, or
+ * the number of rows if the field is unknown and its value was skipped. */
+static int read_unexpected_key(domus_pickle_reader *reader, const domus_pickle_table *table,
+                               uint32_t *ret_row)
 {
     const unsigned char *begin = reader->at;
     const domi_pickle_token *token = &reader->token;
@@ -342,17 +356,17 @@ static int read_key(domus_pickle_reader *reader, const domus_pickle_table *table
 
     if (error != 0)
         return error;
-    *ret_row =
-        token->value == DOMUS_PICKLE_UNSIGNED ? find_row(table, token->is.number) : table->count;
+    *ret_row = token->value == DOMUS_PICKLE_UNSIGNED ? find_row_by_number(table, token->is.number)
+                                                     : table->count;
     if (*ret_row != table->count)
         return 0;
     reader->at = begin;
-    error = domi_pickle_skip(reader); /* skip the key, which may be an array */
+    error = domi_pickle_skip(reader); /* an unknown key is skipped, which may even be an array */
     return error != 0 ? error : domi_pickle_skip(reader);
 }
 
-/* Set the missing fields to their defaults, or fail: `seen` has a bit for each row that was
- * read. */
+/* Set the fields that the message does not have to their defaults, or fail: `seen` has a bit for
+ * each row that was read. */
 static int fill_missing_fields(domus_pickle_reader *reader, const domus_pickle_table *table,
                                uint64_t seen, void *value)
 {
@@ -389,10 +403,10 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
             *reader->at == table->fields[row].number) {
             reader->at++;
         } else {
-            error = read_key(reader, table, &row);
+            error = read_unexpected_key(reader, table, &row);
             if (error != 0)
                 return error;
-            if (row == table->count) /* the field is unknown, and was skipped */
+            if (row == table->count) /* the field is unknown, and its value was skipped */
                 continue;
         }
         const domus_pickle_field *field = &table->fields[row];
@@ -401,7 +415,7 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
             return domi_pickle_fault_name(&reader->fault, field->name);
         }
         seen |= UINT64_C(1) << row++;
-        error = get_field(reader, field, value);
+        error = get_field_of_struct(reader, field, value);
         if (error != 0)
             return error;
         known++;

@@ -1,5 +1,5 @@
-/* Reads values that are more than a number, both for tables and for functions of a user. Each size
- * is compared with its bound before memory is allocated. */
+/* Reads values of a pickled message that are more than a number, both for tables and for a user's
+ * functions. Each size is compared with its bound before memory is allocated. */
 #include "protocols/cluster/pickle_token.h"
 
 #include <stdlib.h>
@@ -15,14 +15,14 @@ int domi_pickle_take_memory(domus_pickle_reader *reader, uint64_t bytes)
     return 0;
 }
 
-static int refuse_memory(domus_pickle_reader *reader)
+static int refuse_for_want_of_memory(domus_pickle_reader *reader)
 {
     return domi_pickle_fault_say(&reader->fault, -ENOMEM, "no memory");
 }
 
-/* Read a text of at most `most` bytes, none of which may be zero, because texts in memory end with
- * a zero. */
-static int read_text(domus_pickle_reader *reader, uint64_t most)
+/* Read a text of at most `most` bytes. A zero byte within the text is refused, because texts in
+ * memory end with a zero. */
+static int read_text_without_zeros(domus_pickle_reader *reader, uint64_t most)
 {
     const domi_pickle_token *token = &reader->token;
     int error = domi_pickle_token_next(reader);
@@ -42,7 +42,7 @@ static int read_text(domus_pickle_reader *reader, uint64_t most)
 int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = read_text(reader, size - 1);
+    int error = read_text_without_zeros(reader, size - 1);
 
     if (error != 0)
         return error;
@@ -60,7 +60,7 @@ int domi_pickle_own_text(domus_pickle_reader *reader, const void *bytes, size_t 
         return error;
     char *text = malloc(size + 1);
     if (text == NULL)
-        return refuse_memory(reader);
+        return refuse_for_want_of_memory(reader);
     memcpy(text, bytes, size);
     text[size] = '\0';
     *ret_text = text;
@@ -70,13 +70,13 @@ int domi_pickle_own_text(domus_pickle_reader *reader, const void *bytes, size_t 
 int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = read_text(reader, most);
+    int error = read_text_without_zeros(reader, most);
 
     return error != 0 ? error : domi_pickle_own_text(reader, token->body, token->size, ret_text);
 }
 
-/* Make a slice that shares the page of the message. This may move the page, if it lies where bytes
- * were received, and the reader then continues in the new place. */
+/* Make a slice that shares the page of the message with the reader. This may move the bytes to
+ * another page, if they lie where they were received; the reader then continues in the new page. */
 static int share_page_as_slice(domus_pickle_reader *reader, domus_slice *ret_slice)
 {
     const domi_pickle_token *token = &reader->token;
@@ -85,7 +85,7 @@ static int share_page_as_slice(domus_pickle_reader *reader, domus_slice *ret_sli
     part.offset += (uint32_t)(token->body - reader->data);
     part.size = token->size;
     if (domus_slice_keep(part, ret_slice) != 0)
-        return refuse_memory(reader);
+        return refuse_for_want_of_memory(reader);
     const unsigned char *data = (const unsigned char *)domus_slice_data(reader->bytes);
     reader->at = data + (reader->at - reader->data);
     reader->end = data + (reader->end - reader->data);
@@ -112,12 +112,12 @@ int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slic
     if (error != 0)
         return error;
     if (domus_slice_copy(token->body, token->size, ret_slice) != 0)
-        return refuse_memory(reader);
+        return refuse_for_want_of_memory(reader);
     return 0;
 }
 
-/* Read an extension of this type, or nil, which gets a size of 0. */
-static int read_extension(domus_pickle_reader *reader, int type, const char *wanted)
+/* Read an extension of this type into the token; or nil, which counts as one of size 0. */
+static int read_extension_or_nil(domus_pickle_reader *reader, int type, const char *wanted)
 {
     domi_pickle_token *token = &reader->token;
     int error = domi_pickle_token_next(reader);
@@ -143,7 +143,7 @@ int domi_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_addr
     const domus_pickle_context *context = reader->context;
     domus_address address = {NULL, 0};
     const domi_pickle_token *token = &reader->token;
-    int error = read_extension(reader, DOMUS_PICKLE_EXT_ADDRESS, "the address of an actor");
+    int error = read_extension_or_nil(reader, DOMUS_PICKLE_EXT_ADDRESS, "the address of an actor");
 
     if (error != 0)
         return error;
@@ -167,7 +167,7 @@ int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_en
 {
     domus_endpoint endpoint = {0};
     const domi_pickle_token *token = &reader->token;
-    int error = read_extension(reader, DOMUS_PICKLE_EXT_ENDPOINT, "an endpoint");
+    int error = read_extension_or_nil(reader, DOMUS_PICKLE_EXT_ENDPOINT, "an endpoint");
 
     if (error != 0)
         return error;
@@ -191,8 +191,8 @@ int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_en
     return 0;
 }
 
-/* Every integer up to 2^53 is exact as a double; larger ones are refused, although some are exact,
- * too. */
+/* Greatest integer that is read as a double. Every integer up to 2^53 is exact as a double; larger
+ * ones are refused, although some are exact, too. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
 int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value)

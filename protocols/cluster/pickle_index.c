@@ -1,5 +1,5 @@
-/* The index of a program's picklers: two hash tables with open addressing, by the type and by the
- * hash of the name, in one block of memory. They are at most half full. */
+/* The index of a program's picklers: two hash tables with open addressing, one by the type and one
+ * by the hash of the type's name, in one block of memory. They are at most half full. */
 #include "protocols/cluster/pickle.h"
 
 #include <stdio.h>
@@ -8,22 +8,24 @@
 struct domus_picklers {
     const domus_pickler *list;
     uint32_t count;
-    uint32_t mask;     /* mask for a place in both tables */
-    uint64_t *hashes;  /* hashes of the names, in the order of the list */
-    uint16_t *by_type; /* by type: index in the list plus one; 0: a free place */
+    uint32_t mask; /* mask by which a hash becomes a place in either hash table */
+    /* hashes of the types' names, in the order of the program's list of picklers */
+    uint64_t *hashes;
+    /* hash table by type: an index in the list of picklers plus one; 0: a free place */
+    uint16_t *by_type;
     uint16_t *by_hash;
 };
 
-static uint32_t place_of_type(const domus_picklers *picklers, const domus_type *type)
+static uint32_t place_of_type_in_table(const domus_picklers *picklers, const domus_type *type)
 {
     uint64_t mixed = (uint64_t)(uintptr_t)type * UINT64_C(0x9e3779b97f4a7c15);
 
     return (uint32_t)(mixed >> 32) & picklers->mask;
 }
 
-/* Returns the place of a hash. Hashes come also from strangers; for an unknown one the search ends
- * at the next free place. */
-static uint32_t place_of_hash(const domus_picklers *picklers, uint64_t hash)
+/* Returns the place of a pickler's hash in the hash table. Strangers may send any hash; for an
+ * unknown one the search ends at the next free place. */
+static uint32_t place_of_hash_in_table(const domus_picklers *picklers, uint64_t hash)
 {
     return (uint32_t)(hash ^ (hash >> 32)) & picklers->mask;
 }
@@ -44,7 +46,7 @@ uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler
 
 const domus_pickler *domus_pickler_of_type(const domus_picklers *picklers, const domus_type *type)
 {
-    uint32_t place = place_of_type(picklers, type);
+    uint32_t place = place_of_type_in_table(picklers, type);
 
     for (; picklers->by_type[place] != 0; place = (place + 1) & picklers->mask) {
         const domus_pickler *pickler = &picklers->list[picklers->by_type[place] - 1];
@@ -56,7 +58,7 @@ const domus_pickler *domus_pickler_of_type(const domus_picklers *picklers, const
 
 const domus_pickler *domus_pickler_of_hash(const domus_picklers *picklers, uint64_t hash)
 {
-    uint32_t place = place_of_hash(picklers, hash);
+    uint32_t place = place_of_hash_in_table(picklers, hash);
 
     for (; picklers->by_hash[place] != 0; place = (place + 1) & picklers->mask) {
         uint32_t index = picklers->by_hash[place] - 1u;
@@ -66,16 +68,17 @@ const domus_pickler *domus_pickler_of_hash(const domus_picklers *picklers, uint6
     return NULL;
 }
 
-static void put_index_into_table(const domus_picklers *picklers, uint16_t *places, uint32_t place,
-                                 uint32_t index)
+static void put_pickler_into_hash_table(const domus_picklers *picklers, uint16_t *places,
+                                        uint32_t place, uint32_t index)
 {
     while (places[place] != 0)
         place = (place + 1) & picklers->mask;
     places[place] = (uint16_t)(index + 1);
 }
 
-/* Check a pickler, and add it to both tables. */
-static int add_pickler(domus_picklers *picklers, uint32_t index, char *error, size_t error_size)
+/* Check a pickler of the program's list, and add it to both hash tables. */
+static int add_pickler_to_index(domus_picklers *picklers, uint32_t index, char *error,
+                                size_t error_size)
 {
     const domus_pickler *pickler = &picklers->list[index];
     const char *name = domi_pickler_name(pickler);
@@ -103,9 +106,10 @@ static int add_pickler(domus_picklers *picklers, uint32_t index, char *error, si
         return result;
     }
     picklers->hashes[index] = hash;
-    put_index_into_table(picklers, picklers->by_type, place_of_type(picklers, pickler->type),
-                         index);
-    put_index_into_table(picklers, picklers->by_hash, place_of_hash(picklers, hash), index);
+    put_pickler_into_hash_table(picklers, picklers->by_type,
+                                place_of_type_in_table(picklers, pickler->type), index);
+    put_pickler_into_hash_table(picklers, picklers->by_hash, place_of_hash_in_table(picklers, hash),
+                                index);
     return 0;
 }
 
@@ -138,7 +142,7 @@ int domus_picklers_new(const domus_pickler *list, char *error, size_t error_size
     picklers->by_type = (uint16_t *)(picklers->hashes + count);
     picklers->by_hash = picklers->by_type + places;
     for (uint32_t i = 0; i < count; i++) {
-        int result = add_pickler(picklers, i, error, error_size);
+        int result = add_pickler_to_index(picklers, i, error, error_size);
         if (result != 0) {
             domus_picklers_free(picklers);
             return result;

@@ -1,26 +1,26 @@
-/* Writes and reads whole messages: an array of the hash of the type's name, the version, and the
- * payload. */
+/* Writes and reads whole pickled messages: an array of the hash of the type's name, the version,
+ * and the payload. */
 #include "protocols/cluster/pickle_pack.h"
 #include "protocols/cluster/pickle_token.h"
 
-#define PARTS 3u   /* elements of a message */
-#define ROOM  256u /* bytes that an appender is asked for at first */
+#define PARTS 3u   /* elements of the array that is a pickled message */
+#define ROOM  256u /* bytes that an appender is asked for at the begin of a message */
 
 static const domus_pickle_context no_context;
 
-/* The table of a type without a payload, for which a later version may have fields. */
+/* The table of a type without a payload; a later version of the type may have fields. */
 static const domus_pickle_table no_fields = {.fields = NULL, .count = 0, .size = 0};
 
-static uint32_t bytes_max_of(const domus_pickle_context *context)
+static uint32_t bytes_max_of_message(const domus_pickle_context *context)
 {
     uint32_t most = context->bytes_max != 0 ? context->bytes_max : DOMUS_PICKLE_BYTES_PRESET;
 
     return most < DOMUS_SLICE_MAX ? most : DOMUS_SLICE_MAX;
 }
 
-/* Write a payload by the functions of its pickler. */
-static int write_by_functions(domus_pickle_writer *writer, const domus_pickler *pickler,
-                              const void *payload)
+/* Write the payload of a message by the functions of its pickler. */
+static int write_payload_by_functions(domus_pickle_writer *writer, const domus_pickler *pickler,
+                                      const void *payload)
 {
     domi_nest_begin(&writer->nest);
     int error = pickler->write(writer, payload);
@@ -34,8 +34,8 @@ static int write_by_functions(domus_pickle_writer *writer, const domus_pickler *
     return 0;
 }
 
-static int write_message(domus_pickle_writer *writer, const domus_picklers *picklers,
-                         const domus_pickler *pickler, const void *payload)
+static int write_head_and_payload(domus_pickle_writer *writer, const domus_picklers *picklers,
+                                  const domus_pickler *pickler, const void *payload)
 {
     msgpack_packer packer = domi_packer(writer);
     int error = msgpack_pack_array(&packer, PARTS);
@@ -47,12 +47,13 @@ static int write_message(domus_pickle_writer *writer, const domus_picklers *pick
     if (error != 0)
         return error;
     if (pickler->write != NULL)
-        return write_by_functions(writer, pickler, payload);
+        return write_payload_by_functions(writer, pickler, payload);
     return domi_pickle_put_struct(writer, pickler->table != NULL ? pickler->table : &no_fields,
                                   payload);
 }
 
-static int refuse_type(const domus_type *type, int error, const char *why, char *text, size_t size)
+static int refuse_to_pickle_type(const domus_type *type, int error, const char *why, char *text,
+                                 size_t size)
 {
     domi_pickle_fault fault;
 
@@ -69,15 +70,16 @@ int domus_pickle(const domus_picklers *picklers, const domus_pickle_context *con
     domus_pickle_writer writer;
 
     if (to->error != 0)
-        return refuse_type(type, to->error, "the appender has an error", error, error_size);
+        return refuse_to_pickle_type(type, to->error, "the appender has an error", error,
+                                     error_size);
     if (pickler == NULL)
-        return refuse_type(type, -ENOENT, "the type has no pickler", error, error_size);
+        return refuse_to_pickle_type(type, -ENOENT, "the type has no pickler", error, error_size);
     uint32_t before = to->size;
     uint32_t most =
         to->size_max != 0 && to->size_max < DOMUS_SLICE_MAX ? to->size_max : DOMUS_SLICE_MAX;
     writer.appender = to;
     writer.context = context != NULL ? context : &no_context;
-    writer.left = bytes_max_of(writer.context);
+    writer.left = bytes_max_of_message(writer.context);
     writer.left = writer.left < most - before ? writer.left : most - before;
     writer.fault.error = 0;
     size_t room = writer.left < ROOM ? writer.left : ROOM;
@@ -86,7 +88,8 @@ int domus_pickle(const domus_picklers *picklers, const domus_pickle_context *con
         writer.end += room;
     else
         (void)domi_pickle_fault_say(&writer.fault, to->error, "no memory");
-    if (writer.fault.error == 0 && write_message(&writer, picklers, pickler, payload) == 0) {
+    if (writer.fault.error == 0 &&
+        write_head_and_payload(&writer, picklers, pickler, payload) == 0) {
         domus_append_written(to, (size_t)(writer.at - writer.begin));
         return 0;
     }
@@ -103,21 +106,21 @@ int domus_pickle_into(const domus_picklers *picklers, const domus_pickle_context
     domus_pickle_writer writer;
 
     if (pickler == NULL)
-        return refuse_type(type, -ENOENT, "the type has no pickler", error, error_size);
+        return refuse_to_pickle_type(type, -ENOENT, "the type has no pickler", error, error_size);
     writer.appender = NULL;
     writer.context = context != NULL ? context : &no_context;
-    writer.left = bytes_max_of(writer.context);
+    writer.left = bytes_max_of_message(writer.context);
     writer.begin = writer.at = buffer;
     writer.end = writer.begin + (size < writer.left ? size : writer.left);
     writer.fault.error = 0;
-    if (write_message(&writer, picklers, pickler, payload) != 0)
+    if (write_head_and_payload(&writer, picklers, pickler, payload) != 0)
         return domi_pickle_fault_tell(&writer.fault, domi_pickler_name(pickler), error, error_size);
     *ret_size = (size_t)(writer.at - writer.begin);
     return 0;
 }
 
-static void begin_reader(domus_pickle_reader *reader, const domus_pickle_context *context,
-                         domus_slice bytes)
+static void begin_reading_message(domus_pickle_reader *reader, const domus_pickle_context *context,
+                                  domus_slice bytes)
 {
     reader->bytes = bytes;
     reader->data = (const unsigned char *)domus_slice_data(bytes);
@@ -129,8 +132,9 @@ static void begin_reader(domus_pickle_reader *reader, const domus_pickle_context
     reader->fault.error = 0;
 }
 
-/* Read the hash and the version before the payload. */
-static int read_head(domus_pickle_reader *reader, uint64_t *ret_hash, uint64_t *ret_version)
+/* Read the hash and the version, which stand before the payload of a message. */
+static int read_hash_and_version(domus_pickle_reader *reader, uint64_t *ret_hash,
+                                 uint64_t *ret_version)
 {
     const domi_pickle_token *token = &reader->token;
     int error = domi_pickle_token_next(reader);
@@ -162,11 +166,11 @@ int domus_pickled_open(const domus_picklers *picklers, const domus_pickle_contex
     uint64_t hash = 0;
     uint64_t version = 0;
 
-    begin_reader(&reader, context, bytes);
-    if (bytes.size > bytes_max_of(reader.context))
+    begin_reading_message(&reader, context, bytes);
+    if (bytes.size > bytes_max_of_message(reader.context))
         (void)domi_pickle_fault_say(&reader.fault, -EMSGSIZE, "has %u bytes, more than %u",
-                                    bytes.size, bytes_max_of(reader.context));
-    else if (read_head(&reader, &hash, &version) == 0) {
+                                    bytes.size, bytes_max_of_message(reader.context));
+    else if (read_hash_and_version(&reader, &hash, &version) == 0) {
         pickler = domus_pickler_of_hash(picklers, hash);
         if (pickler == NULL)
             (void)domi_pickle_fault_say(&reader.fault, -ENOENT, "no pickler has the hash %016llx",
@@ -187,9 +191,9 @@ int domus_pickled_open(const domus_picklers *picklers, const domus_pickle_contex
     return 0;
 }
 
-/* Read a payload by the functions of its pickler. */
-static int read_by_functions(domus_pickle_reader *reader, const domus_pickled *pickled,
-                             void *payload)
+/* Read the payload of a message by the functions of its pickler. */
+static int read_payload_by_functions(domus_pickle_reader *reader, const domus_pickled *pickled,
+                                     void *payload)
 {
     domi_nest_begin(&reader->nest);
     int error = pickled->pickler->read(reader, payload, pickled->version);
@@ -203,14 +207,15 @@ static int read_by_functions(domus_pickle_reader *reader, const domus_pickled *p
     return 0;
 }
 
-static int read_payload(domus_pickle_reader *reader, const domus_pickled *pickled, void *payload)
+static int read_payload_of_message(domus_pickle_reader *reader, const domus_pickled *pickled,
+                                   void *payload)
 {
     const domus_pickler *pickler = pickled->pickler;
     char text[DOMI_PICKLE_FAULT_WHAT] = "is refused";
     int error;
 
     if (pickler->read != NULL)
-        error = read_by_functions(reader, pickled, payload);
+        error = read_payload_by_functions(reader, pickled, payload);
     else
         error = domi_pickle_get_struct(reader, pickler->table != NULL ? pickler->table : &no_fields,
                                        payload);
@@ -230,11 +235,11 @@ int domus_unpickle(const domus_pickled *pickled, const domus_pickle_context *con
     const domus_type *type = pickler->type;
     domus_pickle_reader reader;
 
-    begin_reader(&reader, context, pickled->bytes);
+    begin_reading_message(&reader, context, pickled->bytes);
     reader.at += pickled->at;
     if (type->size != 0)
         memset(payload, 0, type->size);
-    if (read_payload(&reader, pickled, payload) == 0)
+    if (read_payload_of_message(&reader, pickled, payload) == 0)
         return 0;
     if (pickler->table != NULL)
         domus_pickle_release(pickler->table, payload);

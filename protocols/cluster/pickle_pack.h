@@ -7,7 +7,8 @@
 
 #include <msgpack/pack.h>
 
-/* Write bytes. Returns 0, or a negative errno, which is also recorded as the fault. */
+/* Write bytes that msgpack-c has made to the writer, `data`. Returns 0, or a negative errno, which
+ * is also recorded as the message's fault. */
 static inline int domi_pack(void *data, const char *bytes, size_t size)
 {
     domus_pickle_writer *writer = data;

@@ -1,12 +1,12 @@
-/* The functions by which a user's function writes values: each counts its value against what was
- * announced, and lets msgpack-c write it. */
+/* The functions by which a user's pickling function writes values. Each counts its value as an
+ * element of the array or map that was announced, and lets msgpack-c write it. */
 #include "protocols/cluster/pickle_pack.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Count a value to which `count` others belong. Returns 0 if it may be written. */
-static int begin_value(domus_pickle_writer *writer, uint64_t count)
+/* Count a value to which `count` others belong as elements. Returns 0 if it may be written. */
+static int begin_to_write_value(domus_pickle_writer *writer, uint64_t count)
 {
     if (writer->fault.error != 0)
         return writer->fault.error;
@@ -25,7 +25,7 @@ static int begin_value(domus_pickle_writer *writer, uint64_t count)
 int domus_pickle_put_nil(domus_pickle_writer *writer)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_nil(&packer);
 }
@@ -33,7 +33,7 @@ int domus_pickle_put_nil(domus_pickle_writer *writer)
 int domus_pickle_put_bool(domus_pickle_writer *writer, bool value)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     if (error != 0)
         return error;
@@ -43,7 +43,7 @@ int domus_pickle_put_bool(domus_pickle_writer *writer, bool value)
 int domus_pickle_put_int(domus_pickle_writer *writer, int64_t value)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_int64(&packer, value);
 }
@@ -51,7 +51,7 @@ int domus_pickle_put_int(domus_pickle_writer *writer, int64_t value)
 int domus_pickle_put_uint(domus_pickle_writer *writer, uint64_t value)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_uint64(&packer, value);
 }
@@ -59,7 +59,7 @@ int domus_pickle_put_uint(domus_pickle_writer *writer, uint64_t value)
 int domus_pickle_put_float(domus_pickle_writer *writer, float value)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_float(&packer, value);
 }
@@ -67,7 +67,7 @@ int domus_pickle_put_float(domus_pickle_writer *writer, float value)
 int domus_pickle_put_double(domus_pickle_writer *writer, double value)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_double(&packer, value);
 }
@@ -81,28 +81,28 @@ int domus_pickle_put_text(domus_pickle_writer *writer, const char *text)
 
 int domus_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size)
 {
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : domi_pickle_put_chars(writer, text, size);
 }
 
 int domus_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size)
 {
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : domi_pickle_put_bytes(writer, bytes, size);
 }
 
 int domus_pickle_put_address(domus_pickle_writer *writer, domus_address address)
 {
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : domi_pickle_put_address(writer, address);
 }
 
 int domus_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint)
 {
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : domi_pickle_put_endpoint(writer, endpoint);
 }
@@ -110,7 +110,7 @@ int domus_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint 
 int domus_pickle_put_array(domus_pickle_writer *writer, uint32_t count)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, count);
+    int error = begin_to_write_value(writer, count);
 
     return error != 0 ? error : msgpack_pack_array(&packer, count);
 }
@@ -118,7 +118,7 @@ int domus_pickle_put_array(domus_pickle_writer *writer, uint32_t count)
 int domus_pickle_put_map(domus_pickle_writer *writer, uint32_t count)
 {
     msgpack_packer packer = domi_packer(writer);
-    int error = begin_value(writer, 2 * (uint64_t)count);
+    int error = begin_to_write_value(writer, 2 * (uint64_t)count);
 
     return error != 0 ? error : msgpack_pack_map(&packer, count);
 }
@@ -126,7 +126,7 @@ int domus_pickle_put_map(domus_pickle_writer *writer, uint32_t count)
 int domus_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
                             const void *value)
 {
-    int error = begin_value(writer, 0);
+    int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : domi_pickle_put_struct(writer, table, value);
 }

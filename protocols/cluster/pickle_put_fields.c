@@ -1,12 +1,12 @@
-/* Writes a struct by its table: a map, whose keys are the numbers of the fields. */
+/* Writes a struct by its table: as a map, whose keys are the numbers of the fields. */
 #include "protocols/cluster/pickle_pack.h"
 #include "protocols/cluster/pickle_words.h"
 
 /* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
  * NOLINTBEGIN(misc-no-recursion) */
 
-static int refuse_range(domus_pickle_writer *writer, const domus_pickle_field *field,
-                        uint64_t number)
+static int refuse_number_out_of_range(domus_pickle_writer *writer, const domus_pickle_field *field,
+                                      uint64_t number)
 {
     if (field->kind == DOMUS_PICKLE_KIND_UINT)
         return domi_pickle_fault_say(&writer->fault, -ERANGE, "%llu is not in %llu..%llu",
@@ -16,7 +16,8 @@ static int refuse_range(domus_pickle_writer *writer, const domus_pickle_field *f
                                  (long long)number, (long long)field->low, (long long)field->high);
 }
 
-static int put_enum(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
+static int put_enum_as_word(domus_pickle_writer *writer, const domus_pickle_field *field,
+                            const void *at)
 {
     msgpack_packer packer = domi_packer(writer);
     const domus_pickle_word *word = domi_word_of(field, domi_load(at, field->size));
@@ -29,7 +30,8 @@ static int put_enum(domus_pickle_writer *writer, const domus_pickle_field *field
     return msgpack_pack_int64(&packer, word->value);
 }
 
-static int put_text(domus_pickle_writer *writer, const domus_pickle_field *field, const char *text)
+static int put_text_member(domus_pickle_writer *writer, const domus_pickle_field *field,
+                           const char *text)
 {
     size_t size = strnlen(text, field->size);
 
@@ -38,8 +40,8 @@ static int put_text(domus_pickle_writer *writer, const domus_pickle_field *field
     return domi_pickle_put_chars(writer, text, size);
 }
 
-static int put_owned_text(domus_pickle_writer *writer, const domus_pickle_field *field,
-                          const char *text)
+static int put_owned_text_member(domus_pickle_writer *writer, const domus_pickle_field *field,
+                                 const char *text)
 {
     msgpack_packer packer = domi_packer(writer);
 
@@ -52,8 +54,8 @@ static int put_owned_text(domus_pickle_writer *writer, const domus_pickle_field 
     return domi_pickle_put_chars(writer, text, size);
 }
 
-static int put_slice(domus_pickle_writer *writer, const domus_pickle_field *field,
-                     const domus_slice *slice)
+static int put_slice_member(domus_pickle_writer *writer, const domus_pickle_field *field,
+                            const domus_slice *slice)
 {
     if (slice->size > field->bytes_max)
         return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "has %u bytes, more than %u",
@@ -61,27 +63,30 @@ static int put_slice(domus_pickle_writer *writer, const domus_pickle_field *fiel
     return domi_pickle_put_bytes(writer, domus_slice_data(*slice), slice->size);
 }
 
-static int put_int(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
+static int put_signed_member(domus_pickle_writer *writer, const domus_pickle_field *field,
+                             const void *at)
 {
     msgpack_packer packer = domi_packer(writer);
     int64_t value = domi_load_signed(at, field->size);
 
     if (field->ranged && (value < (int64_t)field->low || value > (int64_t)field->high))
-        return refuse_range(writer, field, (uint64_t)value);
+        return refuse_number_out_of_range(writer, field, (uint64_t)value);
     return msgpack_pack_int64(&packer, value);
 }
 
-static int put_uint(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
+static int put_unsigned_member(domus_pickle_writer *writer, const domus_pickle_field *field,
+                               const void *at)
 {
     msgpack_packer packer = domi_packer(writer);
     uint64_t value = domi_load(at, field->size);
 
     if (field->ranged && (value < field->low || value > field->high))
-        return refuse_range(writer, field, value);
+        return refuse_number_out_of_range(writer, field, value);
     return msgpack_pack_uint64(&packer, value);
 }
 
-static int put_real(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
+static int put_real_member(domus_pickle_writer *writer, const domus_pickle_field *field,
+                           const void *at)
 {
     msgpack_packer packer = domi_packer(writer);
     double large;
@@ -95,8 +100,9 @@ static int put_real(domus_pickle_writer *writer, const domus_pickle_field *field
     return msgpack_pack_float(&packer, small);
 }
 
-/* Write one value: the member, or one element of it. */
-static int put_value(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
+/* Write one value of a struct: a member, or one element of a member that is an array. */
+static int put_value_of_field(domus_pickle_writer *writer, const domus_pickle_field *field,
+                              const void *at)
 {
     msgpack_packer packer = domi_packer(writer);
 
@@ -104,19 +110,19 @@ static int put_value(domus_pickle_writer *writer, const domus_pickle_field *fiel
     case DOMUS_PICKLE_KIND_BOOL:
         return domi_load(at, 1) != 0 ? msgpack_pack_true(&packer) : msgpack_pack_false(&packer);
     case DOMUS_PICKLE_KIND_INT:
-        return put_int(writer, field, at);
+        return put_signed_member(writer, field, at);
     case DOMUS_PICKLE_KIND_UINT:
-        return put_uint(writer, field, at);
+        return put_unsigned_member(writer, field, at);
     case DOMUS_PICKLE_KIND_ENUM:
-        return put_enum(writer, field, at);
+        return put_enum_as_word(writer, field, at);
     case DOMUS_PICKLE_KIND_REAL:
-        return put_real(writer, field, at);
+        return put_real_member(writer, field, at);
     case DOMUS_PICKLE_KIND_TEXT:
-        return put_text(writer, field, at);
+        return put_text_member(writer, field, at);
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
-        return put_owned_text(writer, field, *(char *const *)at);
+        return put_owned_text_member(writer, field, *(char *const *)at);
     case DOMUS_PICKLE_KIND_SLICE:
-        return put_slice(writer, field, at);
+        return put_slice_member(writer, field, at);
     case DOMUS_PICKLE_KIND_ADDRESS:
         return domi_pickle_put_address(writer, *(const domus_address *)at);
     case DOMUS_PICKLE_KIND_ENDPOINT:
@@ -127,9 +133,9 @@ static int put_value(domus_pickle_writer *writer, const domus_pickle_field *fiel
     return domi_pickle_fault_say(&writer->fault, -EINVAL, "has no kind");
 }
 
-/* Write the elements of a member. */
-static int put_elements(domus_pickle_writer *writer, const domus_pickle_field *field,
-                        const char *value)
+/* Write the elements of a member that is an array. */
+static int put_elements_of_member(domus_pickle_writer *writer, const domus_pickle_field *field,
+                                  const char *value)
 {
     msgpack_packer packer = domi_packer(writer);
     const char *at = value + field->offset;
@@ -148,14 +154,14 @@ static int put_elements(domus_pickle_writer *writer, const domus_pickle_field *f
     }
     int error = msgpack_pack_array(&packer, (size_t)count);
     for (uint64_t i = 0; i < count && error == 0; i++, at += field->size) {
-        error = put_value(writer, field, at);
+        error = put_value_of_field(writer, field, at);
         if (error != 0)
             return domi_pickle_fault_element(&writer->fault, i);
     }
     return error;
 }
 
-static bool is_absent(const domus_pickle_field *field, const char *value)
+static bool is_field_absent(const domus_pickle_field *field, const char *value)
 {
     return field->has != 0 && domi_load(value + field->has_offset, 1) == 0;
 }
@@ -168,17 +174,18 @@ int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table
     uint32_t count = table->count;
 
     for (uint32_t i = 0; i < table->count; i++)
-        count -= is_absent(&table->fields[i], bytes) ? 1 : 0;
+        count -= is_field_absent(&table->fields[i], bytes) ? 1 : 0;
     int error = msgpack_pack_map(&packer, count);
     for (uint32_t i = 0; i < table->count && error == 0; i++) {
         const domus_pickle_field *field = &table->fields[i];
-        if (is_absent(field, bytes))
+        if (is_field_absent(field, bytes))
             continue;
         error = domi_pack(writer, (const char *)&field->number, 1);
         if (error != 0)
             break;
-        error = field->shape == DOMUS_PICKLE_ONE ? put_value(writer, field, bytes + field->offset)
-                                                 : put_elements(writer, field, bytes);
+        error = field->shape == DOMUS_PICKLE_ONE
+                    ? put_value_of_field(writer, field, bytes + field->offset)
+                    : put_elements_of_member(writer, field, bytes);
         if (error != 0)
             return domi_pickle_fault_name(&writer->fault, field->name);
     }

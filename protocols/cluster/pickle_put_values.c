@@ -1,5 +1,5 @@
-/* Makes room for bytes to be written, and writes values that need more than a call of msgpack-c,
- * both for tables and for functions of a user. */
+/* Makes room for the bytes of a pickled message, and writes values that need more than a call of
+ * msgpack-c, both for tables and for a user's functions. */
 #include "protocols/cluster/pickle_pack.h"
 
 #include <sys/socket.h>
@@ -25,8 +25,9 @@ int domi_pickle_grow(domus_pickle_writer *writer, size_t size)
     return 0;
 }
 
-/* Refuse a size: in MessagePack sizes have 32 bits, and every bound here is smaller. */
-static int refuse_size(domus_pickle_writer *writer)
+/* Refuse a value that is too large: sizes in MessagePack have 32 bits, and every bound in this file
+ * is smaller. */
+static int refuse_too_large_value(domus_pickle_writer *writer)
 {
     return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "has more bytes than a message may");
 }
@@ -35,7 +36,7 @@ int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t 
 {
     msgpack_packer packer = domi_packer(writer);
 
-    return size > DOMUS_SLICE_MAX ? refuse_size(writer)
+    return size > DOMUS_SLICE_MAX ? refuse_too_large_value(writer)
                                   : msgpack_pack_str_with_body(&packer, text, size);
 }
 
@@ -43,14 +44,14 @@ int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t
 {
     msgpack_packer packer = domi_packer(writer);
 
-    return size > DOMUS_SLICE_MAX ? refuse_size(writer)
+    return size > DOMUS_SLICE_MAX ? refuse_too_large_value(writer)
                                   : msgpack_pack_bin_with_body(&packer, bytes, size);
 }
 
 int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address)
 {
     const domus_pickle_context *context = writer->context;
-    /* zeroed, so that no byte of the stack is sent */
+    /* zeroed, so that the message has no bytes that only happened to lie on the stack */
     unsigned char bytes[DOMUS_PICKLE_ADDRESS_MAX] = {0};
     msgpack_packer packer = domi_packer(writer);
 
@@ -65,8 +66,8 @@ int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address)
     return msgpack_pack_ext_with_body(&packer, bytes, (size_t)size, DOMUS_PICKLE_EXT_ADDRESS);
 }
 
-/* Write an endpoint: one byte for the family, then the address, and for IPv4 and IPv6 the port
- * behind it, in network byte order. */
+/* Write an endpoint: a byte for the family, then the address, and for IPv4 and IPv6 the port behind
+ * it, in network byte order. */
 int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint)
 {
     unsigned char bytes[1 + sizeof endpoint->bytes + 2];

@@ -1,5 +1,5 @@
-/* Frees by its table what a struct owns. Each pointer is NULL afterwards, so a struct may be
- * released twice, and a struct that was read only in part at any time. */
+/* Frees by its table everything that a struct owns. Each pointer is NULL afterwards, so a struct
+ * may be released twice, or when it was read only in part. */
 #include "protocols/cluster/pickle.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 /* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
  * NOLINTBEGIN(misc-no-recursion) */
 
-static bool owns_memory(const domus_pickle_field *field)
+static bool does_field_own_memory(const domus_pickle_field *field)
 {
     switch ((domus_pickle_kind)field->kind) {
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
@@ -24,13 +24,13 @@ bool domi_pickle_owns(const domus_pickle_table *table)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_pickle_field *field = &table->fields[i];
-        if (field->shape == DOMUS_PICKLE_POINTED || owns_memory(field))
+        if (field->shape == DOMUS_PICKLE_POINTED || does_field_own_memory(field))
             return true;
     }
     return false;
 }
 
-static void release_value(const domus_pickle_field *field, void *at)
+static void release_value_of_field(const domus_pickle_field *field, void *at)
 {
     if (field->kind == DOMUS_PICKLE_KIND_OWNED_TEXT) {
         free(*(char **)at);
@@ -43,7 +43,7 @@ static void release_value(const domus_pickle_field *field, void *at)
     }
 }
 
-static void release_field(const domus_pickle_field *field, char *value)
+static void release_all_values_of_field(const domus_pickle_field *field, char *value)
 {
     char *at = value + field->offset;
     uint64_t count = 1;
@@ -53,14 +53,14 @@ static void release_field(const domus_pickle_field *field, char *value)
     else if (field->shape != DOMUS_PICKLE_ONE)
         count = domi_load(value + field->count_offset, field->count_size);
     if (count > field->count_max && field->shape != DOMUS_PICKLE_ONE)
-        count = field->count_max; /* the user has set a count that is too large */
+        count = field->count_max; /* the user has set a count that exceeds the bound of the field */
     if (field->shape == DOMUS_PICKLE_POINTED) {
         memcpy(&at, value + field->offset, sizeof at);
         if (at == NULL)
             return;
     }
     for (uint64_t i = 0; i < count; i++)
-        release_value(field, at + i * field->size);
+        release_value_of_field(field, at + i * field->size);
     if (field->shape == DOMUS_PICKLE_POINTED) {
         free(at);
         memset(value + field->offset, 0, sizeof(void *));
@@ -72,8 +72,8 @@ void domus_pickle_release(const domus_pickle_table *table, void *value)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_pickle_field *field = &table->fields[i];
-        if (field->shape == DOMUS_PICKLE_POINTED || owns_memory(field))
-            release_field(field, value);
+        if (field->shape == DOMUS_PICKLE_POINTED || does_field_own_memory(field))
+            release_all_values_of_field(field, value);
     }
 }
 

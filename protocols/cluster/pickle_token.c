@@ -1,35 +1,35 @@
-/* The tokens of MessagePack, as its specification lists them by their first byte. */
+/* Reads the tokens of MessagePack, as its specification lists them by their first byte. */
 #include "protocols/cluster/pickle_token.h"
 
 #include <msgpack/sysdep.h>
 
-static int refuse_end(domus_pickle_reader *reader)
+static int refuse_early_end_of_message(domus_pickle_reader *reader)
 {
     return domi_pickle_fault_say(&reader->fault, -EBADMSG, "the message ends here");
 }
 
-static bool is_shorter_than(const domus_pickle_reader *reader, uint64_t size)
+static bool has_fewer_bytes_left_than(const domus_pickle_reader *reader, uint64_t size)
 {
     return (uint64_t)(reader->end - reader->at) < size;
 }
 
-/* Skip the next `size` bytes. Returns where they are; NULL if there are not so many, which is
- * recorded as a fault. */
-static inline const unsigned char *skip_bytes(domus_pickle_reader *reader, uint32_t size)
+/* Skip the next `size` bytes of the message. Returns where they are; NULL if the message has not so
+ * many, which is recorded as a fault. */
+static inline const unsigned char *skip_bytes_of_message(domus_pickle_reader *reader, uint32_t size)
 {
     const unsigned char *from = reader->at;
 
-    if (is_shorter_than(reader, size)) {
-        (void)refuse_end(reader);
+    if (has_fewer_bytes_left_than(reader, size)) {
+        (void)refuse_early_end_of_message(reader);
         return NULL;
     }
     reader->at += size;
     return from;
 }
 
-/* Load a number of `size` bytes in network byte order. The size is constant at each call, so the
- * compiler leaves only one branch. */
-static inline uint64_t load_number(const unsigned char *from, uint32_t size)
+/* Load an unsigned number of `size` bytes in network byte order. The size is constant at each call,
+ * so the compiler leaves only one branch. */
+static inline uint64_t load_big_endian_number(const unsigned char *from, uint32_t size)
 {
     uint64_t eight;
     uint32_t four;
@@ -50,70 +50,71 @@ static inline uint64_t load_number(const unsigned char *from, uint32_t size)
     }
 }
 
-static inline int read_unsigned(domus_pickle_reader *reader, uint32_t size)
+static inline int read_unsigned_token(domus_pickle_reader *reader, uint32_t size)
 {
-    const unsigned char *from = skip_bytes(reader, size);
+    const unsigned char *from = skip_bytes_of_message(reader, size);
 
     if (from == NULL)
         return -EBADMSG;
     reader->token.value = DOMUS_PICKLE_UNSIGNED;
-    reader->token.is.number = load_number(from, size);
+    reader->token.is.number = load_big_endian_number(from, size);
     return 0;
 }
 
-static inline int read_signed(domus_pickle_reader *reader, uint32_t size)
+static inline int read_signed_token(domus_pickle_reader *reader, uint32_t size)
 {
-    const unsigned char *from = skip_bytes(reader, size);
+    const unsigned char *from = skip_bytes_of_message(reader, size);
 
     if (from == NULL)
         return -EBADMSG;
-    int64_t value = (int64_t)(load_number(from, size) << (64 - 8 * size)) >> (64 - 8 * size);
+    int64_t value =
+        (int64_t)(load_big_endian_number(from, size) << (64 - 8 * size)) >> (64 - 8 * size);
     reader->token.value = value < 0 ? DOMUS_PICKLE_NEGATIVE : DOMUS_PICKLE_UNSIGNED;
     reader->token.is.number = (uint64_t)value;
     return 0;
 }
 
-static int read_float(domus_pickle_reader *reader)
+static int read_float_token(domus_pickle_reader *reader)
 {
-    const unsigned char *from = skip_bytes(reader, sizeof(float));
+    const unsigned char *from = skip_bytes_of_message(reader, sizeof(float));
     float real;
 
     if (from == NULL)
         return -EBADMSG;
-    uint32_t bits = (uint32_t)load_number(from, sizeof real);
+    uint32_t bits = (uint32_t)load_big_endian_number(from, sizeof real);
     memcpy(&real, &bits, sizeof real);
     reader->token.value = DOMUS_PICKLE_FLOAT;
     reader->token.is.real = (double)real;
     return 0;
 }
 
-static int read_double(domus_pickle_reader *reader)
+static int read_double_token(domus_pickle_reader *reader)
 {
-    const unsigned char *from = skip_bytes(reader, sizeof(double));
+    const unsigned char *from = skip_bytes_of_message(reader, sizeof(double));
 
     if (from == NULL)
         return -EBADMSG;
-    uint64_t bits = load_number(from, sizeof bits);
+    uint64_t bits = load_big_endian_number(from, sizeof bits);
     reader->token.value = DOMUS_PICKLE_DOUBLE;
     memcpy(&reader->token.is.real, &bits, sizeof bits);
     return 0;
 }
 
-/* Read a number of `size` bytes, which is the size of a body or a count. */
-static inline int read_size(domus_pickle_reader *reader, uint32_t size)
+/* Read a number of `size` bytes that is the size of a body, or a count of elements. */
+static inline int read_token_size(domus_pickle_reader *reader, uint32_t size)
 {
-    const unsigned char *from = skip_bytes(reader, size);
+    const unsigned char *from = skip_bytes_of_message(reader, size);
 
     if (from == NULL)
         return -EBADMSG;
-    reader->token.size = (uint32_t)load_number(from, size);
+    reader->token.size = (uint32_t)load_big_endian_number(from, size);
     return 0;
 }
 
-/* Skip a body of `size` bytes, and store where it is. */
-static int read_body(domus_pickle_reader *reader, domus_pickle_value value, uint32_t size)
+/* Note where the body of a token is, which has `size` bytes, and skip it. */
+static int read_token_body(domus_pickle_reader *reader, domus_pickle_value value, uint32_t size)
 {
-    if (is_shorter_than(reader, size))
+    if (has_fewer_bytes_left_than(reader, size))
         return domi_pickle_fault_say(
             &reader->fault, -EBADMSG, "has %llu bytes, of which %llu are there",
             (unsigned long long)size, (unsigned long long)(reader->end - reader->at));
@@ -124,20 +125,21 @@ static int read_body(domus_pickle_reader *reader, domus_pickle_value value, uint
     return 0;
 }
 
-static int read_extension(domus_pickle_reader *reader, uint32_t size)
+static int read_extension_token(domus_pickle_reader *reader, uint32_t size)
 {
-    if (is_shorter_than(reader, 1))
-        return refuse_end(reader);
-    unsigned char type = *reader->at++; /* the type is a signed byte */
+    if (has_fewer_bytes_left_than(reader, 1))
+        return refuse_early_end_of_message(reader);
+    unsigned char type = *reader->at++; /* the byte is the type of an extension, which is signed */
     reader->token.ext = type < 0x80 ? type : (int32_t)type - 0x100;
-    return read_body(reader, DOMUS_PICKLE_EXTENSION, size);
+    return read_token_body(reader, DOMUS_PICKLE_EXTENSION, size);
 }
 
 /* Read the head of an array or a map. Each element has at least one byte, so a count that is too
  * large is found before it is used. */
-static int read_head(domus_pickle_reader *reader, domus_pickle_value value, uint32_t count)
+static int read_head_of_nest(domus_pickle_reader *reader, domus_pickle_value value, uint32_t count)
 {
-    if (is_shorter_than(reader, value == DOMUS_PICKLE_MAP_HEAD ? 2 * (uint64_t)count : count))
+    if (has_fewer_bytes_left_than(reader,
+                                  value == DOMUS_PICKLE_MAP_HEAD ? 2 * (uint64_t)count : count))
         return domi_pickle_fault_say(&reader->fault, -EBADMSG,
                                      "announces %u %s, and %llu bytes are left", count,
                                      value == DOMUS_PICKLE_MAP_HEAD ? "fields" : "elements",
@@ -147,8 +149,8 @@ static int read_head(domus_pickle_reader *reader, domus_pickle_value value, uint
     return 0;
 }
 
-/* Read a token that begins with a mark from 0xc0 to 0xdf. */
-static int read_marked(domus_pickle_reader *reader, unsigned char mark)
+/* Read a token whose first byte is from 0xc0 to 0xdf. */
+static int read_token_by_mark(domus_pickle_reader *reader, unsigned char mark)
 {
     int error = 0;
 
@@ -161,55 +163,57 @@ static int read_marked(domus_pickle_reader *reader, unsigned char mark)
         reader->token.value = DOMUS_PICKLE_TRUE_OR_FALSE;
         reader->token.is.number = mark & 1u;
         return 0;
-    case 0xc4: /* bytes, whose size takes 1, 2 or 4 bytes */
+    case 0xc4: /* 0xc4..0xc6: bytes, whose size takes 1, 2 or 4 bytes */
     case 0xc5:
     case 0xc6:
-        error = read_size(reader, 1u << (mark - 0xc4u));
-        return error != 0 ? error : read_body(reader, DOMUS_PICKLE_BYTES, reader->token.size);
+        error = read_token_size(reader, 1u << (mark - 0xc4u));
+        return error != 0 ? error : read_token_body(reader, DOMUS_PICKLE_BYTES, reader->token.size);
     case 0xc7:
     case 0xc8:
     case 0xc9:
-        error = read_size(reader, 1u << (mark - 0xc7u));
-        return error != 0 ? error : read_extension(reader, reader->token.size);
+        error = read_token_size(reader, 1u << (mark - 0xc7u));
+        return error != 0 ? error : read_extension_token(reader, reader->token.size);
     case 0xca:
-        return read_float(reader);
+        return read_float_token(reader);
     case 0xcb:
-        return read_double(reader);
+        return read_double_token(reader);
     case 0xcc:
-        return read_unsigned(reader, 1);
+        return read_unsigned_token(reader, 1);
     case 0xcd:
-        return read_unsigned(reader, 2);
+        return read_unsigned_token(reader, 2);
     case 0xce:
-        return read_unsigned(reader, 4);
+        return read_unsigned_token(reader, 4);
     case 0xcf:
-        return read_unsigned(reader, 8);
+        return read_unsigned_token(reader, 8);
     case 0xd0:
-        return read_signed(reader, 1);
+        return read_signed_token(reader, 1);
     case 0xd1:
-        return read_signed(reader, 2);
+        return read_signed_token(reader, 2);
     case 0xd2:
-        return read_signed(reader, 4);
+        return read_signed_token(reader, 4);
     case 0xd3:
-        return read_signed(reader, 8);
-    case 0xd4: /* extensions with bodies of 1, 2, 4, 8 and 16 bytes */
+        return read_signed_token(reader, 8);
+    case 0xd4: /* 0xd4..0xd8: extensions with bodies of 1, 2, 4, 8 and 16 bytes */
     case 0xd5:
     case 0xd6:
     case 0xd7:
     case 0xd8:
-        return read_extension(reader, 1u << (mark - 0xd4u));
+        return read_extension_token(reader, 1u << (mark - 0xd4u));
     case 0xd9:
     case 0xda:
     case 0xdb:
-        error = read_size(reader, 1u << (mark - 0xd9u));
-        return error != 0 ? error : read_body(reader, DOMUS_PICKLE_CHARS, reader->token.size);
+        error = read_token_size(reader, 1u << (mark - 0xd9u));
+        return error != 0 ? error : read_token_body(reader, DOMUS_PICKLE_CHARS, reader->token.size);
     case 0xdc:
     case 0xdd:
-        error = read_size(reader, 2u << (mark - 0xdcu));
-        return error != 0 ? error : read_head(reader, DOMUS_PICKLE_ARRAY_HEAD, reader->token.size);
+        error = read_token_size(reader, 2u << (mark - 0xdcu));
+        return error != 0 ? error
+                          : read_head_of_nest(reader, DOMUS_PICKLE_ARRAY_HEAD, reader->token.size);
     case 0xde:
     case 0xdf:
-        error = read_size(reader, 2u << (mark - 0xdeu));
-        return error != 0 ? error : read_head(reader, DOMUS_PICKLE_MAP_HEAD, reader->token.size);
+        error = read_token_size(reader, 2u << (mark - 0xdeu));
+        return error != 0 ? error
+                          : read_head_of_nest(reader, DOMUS_PICKLE_MAP_HEAD, reader->token.size);
     default:
         return domi_pickle_fault_say(&reader->fault, -EBADMSG, "the byte 0x%02x begins no value",
                                      mark);
@@ -219,7 +223,7 @@ static int read_marked(domus_pickle_reader *reader, unsigned char mark)
 int domi_pickle_token_read(domus_pickle_reader *reader)
 {
     if (reader->at == reader->end)
-        return refuse_end(reader);
+        return refuse_early_end_of_message(reader);
     unsigned char mark = *reader->at++;
     if (mark >= 0xe0) {
         reader->token.value = DOMUS_PICKLE_NEGATIVE;
@@ -227,13 +231,13 @@ int domi_pickle_token_read(domus_pickle_reader *reader)
         return 0;
     }
     if (mark >= 0xc0)
-        return read_marked(reader, mark);
+        return read_token_by_mark(reader, mark);
     if (mark >= 0xa0)
-        return read_body(reader, DOMUS_PICKLE_CHARS, mark & 0x1fu);
+        return read_token_body(reader, DOMUS_PICKLE_CHARS, mark & 0x1fu);
     if (mark >= 0x90)
-        return read_head(reader, DOMUS_PICKLE_ARRAY_HEAD, mark & 0x0fu);
+        return read_head_of_nest(reader, DOMUS_PICKLE_ARRAY_HEAD, mark & 0x0fu);
     if (mark >= 0x80)
-        return read_head(reader, DOMUS_PICKLE_MAP_HEAD, mark & 0x0fu);
+        return read_head_of_nest(reader, DOMUS_PICKLE_MAP_HEAD, mark & 0x0fu);
     reader->token.value = DOMUS_PICKLE_UNSIGNED;
     reader->token.is.number = mark;
     return 0;
@@ -260,8 +264,9 @@ int domi_pickle_token_refuse(domus_pickle_reader *reader, const char *wanted)
                                  names[reader->token.value], wanted);
 }
 
-/* The values that belong to skipped ones are counted, not followed by recursion, so any depth is
- * allowed. The count is bounded, because no head may announce more values than bytes are left. */
+/* The values that belong to a skipped one are counted, and skipped without recursion, so any
+ * depth is allowed. The count is bounded, because no head may announce more values than bytes
+ * are left. */
 int domi_pickle_skip(domus_pickle_reader *reader)
 {
     for (uint64_t left = 1; left != 0; left--) {

@@ -10,10 +10,12 @@
 
 #include "protocols/cluster/pickle.h"
 
-/* Read a token of more than one byte. */
+/* Read a token of more than one byte into `reader->token`; domi_pickle_token_next() reads short
+ * ones. */
 int domi_pickle_token_read(domus_pickle_reader *reader);
 
-/* Record that the token is of another kind than `wanted`. Returns -EBADMSG. */
+/* Record the fault that the token is of another kind than `wanted`, which names a kind. Returns
+ * -EBADMSG. */
 int domi_pickle_token_refuse(domus_pickle_reader *reader, const char *wanted) __attribute__((cold));
 
 /* Read the next token into `reader->token`. Returns 0; -EBADMSG when it is invalid, or announces

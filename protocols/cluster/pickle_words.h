@@ -1,11 +1,13 @@
-/* Finds the words of an enum: by the number in a member, by a number that was read, and by a word.
- * The lists are short, so they are searched from the start. */
+/* Finds the words of an enum, which pickled messages have in place of its numbers: by the number in
+ * a member, by a number that was read, and by a word. The lists are short, so they are searched
+ * from the start. */
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
 
 #include "protocols/cluster/pickle.h"
 
-/* Returns the word whose number the member has, whose bytes are `bits`; NULL if no word has it. */
+/* Returns the word of an enum for the number that a member has, whose bytes are `bits`; NULL if no
+ * word has that number. */
 static inline const domus_pickle_word *domi_word_of(const domus_pickle_field *field, uint64_t bits)
 {
     for (const domus_pickle_word *word = field->words; word->word != NULL; word++) {

@@ -10,9 +10,10 @@
 
 /* --- opening groups --------------------------------------------------------------------------- */
 
-/* Make the outlet of a group: an address on this node, as if the node were another one, at home 0,
- * so that gateway 0 learns of first members. Returns 0; -ENOENT before gateways are there. */
-static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t number)
+/* Make the outlet of a group: an address on this node, as if the node were another one. Its home is
+ * gateway 0, which thereby learns when the group gets its first member. Returns 0; -ENOENT before
+ * gateways are there. */
+static int give_outlet_to_group(domus_stack *stack, domus_cluster *cluster, uint32_t number)
 {
     const domus_remote_name name = {.node = cluster->id, .number = number, .lease = 1};
     domus_group group = domi_wide_at(&cluster->wide, number);
@@ -25,9 +26,8 @@ static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t numb
         error = domus_remote_join(stack, group, outlet);
     if (error == 0)
         domi_wide_note_outlet(&cluster->wide, number);
-    return error == -EALREADY
-               ? 0
-               : error; /* another gateway is joining the outlet, and records whether it could */
+    /* -EALREADY: another gateway is making the outlet now, and records whether it could */
+    return error == -EALREADY ? 0 : error;
 }
 
 int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const char *name,
@@ -40,8 +40,9 @@ int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const c
     if (error == 0 && !domi_is_alone(cluster)) {
         error = domi_wide_open(&cluster->wide, name, group, &number);
         if (error == 0)
-            error = give_outlet(stack, cluster, number);
-        if (error == -ENOENT) /* domi_wide_begin() makes the outlet, before anything is sent */
+            error = give_outlet_to_group(stack, cluster, number);
+        /* domi_wide_begin() makes the outlet later, before anything is published */
+        if (error == -ENOENT)
             error = 0;
     }
     if (error == 0)
@@ -54,16 +55,16 @@ int domi_wide_begin(domi_cluster_gateway *gateway)
     domus_cluster *cluster = gateway->cluster;
     int error = domi_is_alone(cluster) ? 0 : domus_remote_node_open(gateway->stack, cluster->id, 0);
 
-    if (error == -EALREADY) /* another gateway has made the outlet first */
+    if (error == -EALREADY) /* another gateway has made the outlet of the group already */
         error = 0;
     for (uint32_t i = 0; error == 0 && domi_wide_at(&cluster->wide, i).group != NULL; i++)
-        error = give_outlet(gateway->stack, cluster, i);
+        error = give_outlet_to_group(gateway->stack, cluster, i);
     return error;
 }
 
 /* --- publications of actors here -------------------------------------------------------------- */
 
-static bool may_be_sent(domi_cluster_gateway *gateway, const domi_peer *peer)
+static bool may_publish_to_peer(domi_cluster_gateway *gateway, const domi_peer *peer)
 {
     domi_lock_take(&gateway->cluster->lock);
     bool may = peer->record->state == DOMUS_NODE_UP && !peer->record->is_full;
@@ -71,12 +72,13 @@ static bool may_be_sent(domi_cluster_gateway *gateway, const domi_peer *peer)
     return may;
 }
 
-static void count_refused(domi_cluster_gateway *gateway)
+static void count_refused_publication(domi_cluster_gateway *gateway)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
 }
 
-/* Write the message, followed by the name of the group. Returns its bytes; a negative errno. */
+/* Write a publication: its message, followed by the name of the group. Returns its bytes; a
+ * negative errno. */
 static int write_publication(domi_cluster_gateway *gateway, const domus_type *type,
                              const void *payload, const char *name)
 {
@@ -102,7 +104,7 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
     int bytes = write_publication(gateway, message->type, payload, name);
     if (bytes < 0) {
         domi_say_type(gateway, message->type, bytes);
-        count_refused(gateway);
+        count_refused_publication(gateway);
         return;
     }
     domi_wire_envelope envelope = {
@@ -111,8 +113,8 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_of(gateway, nodes[i]);
         if (peer == NULL)
-            count_refused(gateway); /* the node has just ended */
-        else if (!may_be_sent(gateway, peer) ||
+            count_refused_publication(gateway); /* the node with members has ended just now */
+        else if (!may_publish_to_peer(gateway, peer) ||
                  domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope) != 0)
             DOMI_COUNT(gateway, peer->record, refused, 1);
     }

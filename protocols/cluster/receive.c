@@ -1,4 +1,5 @@
-/* A gateway receives heartbeats and batches, whose contents it never trusts. */
+/* Receives the heartbeats and batches that other nodes have sent to a gateway, and never trusts
+ * their contents. */
 #include "protocols/cluster/parts.h"
 
 #include <domus/nats.h>
@@ -7,33 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One envelope that has come, and the peer and gateway that have sent it. */
+/* One envelope that has come in a batch, and the peer and the gateway that have sent it. */
 typedef struct arrival {
     domi_cluster_gateway *gateway;
     domi_peer *peer;
     uint16_t from_gateway;
     domi_wire_envelope envelope;
-    domus_slice rest; /* bytes behind the envelope, in the page of the batch */
+    domus_slice rest; /* the envelope's rest, as a slice of the batch's page */
 } arrival;
 
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* Read the message of an envelope into gateway->payload. Returns 0; a negative errno. */
-static int read_message(const arrival *came, const domus_type **ret_type)
+static int unpickle_message_of_envelope(const arrival *came, const domus_type **ret_type)
 {
     return domi_unpickle_message(came->gateway, came->rest, ret_type);
 }
 
-static void release_payload(domi_cluster_gateway *gateway, const domus_type *type)
+static void release_unpickled_payload(domi_cluster_gateway *gateway, const domus_type *type)
 {
     if (type->release != NULL)
         type->release(gateway->payload);
 }
 
-/* Send the notice of an envelope in the name of its sender. `grain` is NULL if it is for an
- * actor. */
-static int send_local_notice(const arrival *came, const domi_grain_name *grain,
-                             const domus_type *type)
+/* Send the notice in an envelope to its receiver here, in the name of its sender. `grain` is NULL
+ * if the receiver is an actor. */
+static int send_notice_to_local_actor(const arrival *came, const domi_grain_name *grain,
+                                      const domus_type *type)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from, to;
@@ -49,22 +50,22 @@ static int send_local_notice(const arrival *came, const domi_grain_name *grain,
                       : domus_remote_notice(gateway->stack, from, to, type, gateway->payload);
 }
 
-static void handle_notice(const arrival *came, const domi_grain_name *grain)
+static void handle_envelope_with_notice(const arrival *came, const domi_grain_name *grain)
 {
     domi_cluster_gateway *gateway = came->gateway;
     const domus_type *type;
 
-    if (read_message(came, &type) != 0) {
+    if (unpickle_message_of_envelope(came, &type) != 0) {
         domi_count_wrong(gateway);
         return;
     }
-    if (send_local_notice(came, grain, type) != 0) {
-        release_payload(gateway, type);
+    if (send_notice_to_local_actor(came, grain, type) != 0) {
+        release_unpickled_payload(gateway, type);
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
     }
 }
 
-static void handle_publication(arrival *came)
+static void handle_envelope_with_publication(arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from;
@@ -73,9 +74,9 @@ static void handle_publication(arrival *came)
 
     int error = domi_publication_group(gateway, &came->rest, &group);
     if (error == 0 && domus_group_members(group) == 0)
-        return; /* the last member has left meanwhile, so nobody gets it */
+        return; /* the last member of the group here has left, so the publication comes to nobody */
     if (error == 0)
-        error = read_message(came, &type);
+        error = unpickle_message_of_envelope(came, &type);
     if (error != 0) {
         domi_count_wrong(gateway);
         return;
@@ -87,15 +88,15 @@ static void handle_publication(arrival *came)
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
 }
 
-static void send_fail(const arrival *came, int error)
+static void send_failure_of_ask_to_peer(const arrival *came, int error)
 {
     domi_served_fail(came->gateway, came->peer, came->from_gateway, came->envelope.id, error);
 }
 
-/* Ask an actor or a grain here, with the deadline that the peer has given. */
-static int ask_local_actor(const arrival *came, const domi_grain_name *grain, domus_address from,
-                           domus_address to, const domus_type *type, uint64_t tag,
-                           domus_remote_asked *ret_asked)
+/* Ask an actor or a grain here for a peer, with the deadline that the peer has given. */
+static int ask_local_actor_for_peer(const arrival *came, const domi_grain_name *grain,
+                                    domus_address from, domus_address to, const domus_type *type,
+                                    uint64_t tag, domus_remote_asked *ret_asked)
 {
     domi_cluster_gateway *gateway = came->gateway;
 
@@ -107,9 +108,10 @@ static int ask_local_actor(const arrival *came, const domi_grain_name *grain, do
                             came->envelope.time_ns, tag, ret_asked);
 }
 
-/* Make the ask of an envelope in the name of its sender. Returns 0; a negative errno, and then the
- * caller keeps the payload. */
-static int send_local_ask(const arrival *came, const domi_grain_name *grain, const domus_type *type)
+/* Make the ask in an envelope here, in the name of its sender. Returns 0; a negative errno, and
+ * then the caller keeps the payload. */
+static int make_ask_of_envelope(const arrival *came, const domi_grain_name *grain,
+                                const domus_type *type)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from, to = {NULL, 0};
@@ -126,7 +128,7 @@ static int send_local_ask(const arrival *came, const domi_grain_name *grain, con
     error = domi_served_note(gateway, came->peer, came->from_gateway, came->envelope.id, &tag);
     if (error != 0)
         return error;
-    error = ask_local_actor(came, grain, from, to, type, tag, &asked);
+    error = ask_local_actor_for_peer(came, grain, from, to, type, tag, &asked);
     domi_served *served = domi_served_at(gateway, tag);
     if (error == 0)
         served->asked = asked;
@@ -135,25 +137,25 @@ static int send_local_ask(const arrival *came, const domi_grain_name *grain, con
     return error;
 }
 
-static void handle_ask(const arrival *came, const domi_grain_name *grain)
+static void handle_envelope_with_ask(const arrival *came, const domi_grain_name *grain)
 {
     const domus_type *type;
-    int error = read_message(came, &type);
+    int error = unpickle_message_of_envelope(came, &type);
 
     if (error == 0) {
-        error = send_local_ask(came, grain, type);
+        error = make_ask_of_envelope(came, grain, type);
         if (error != 0)
-            release_payload(came->gateway, type);
+            release_unpickled_payload(came->gateway, type);
     } else {
         domi_count_wrong(came->gateway);
     }
     if (error != 0)
-        send_fail(came, error);
+        send_failure_of_ask_to_peer(came, error);
 }
 
-/* Handle a message to a grain: it is accepted, or returned if this node does not have the grain's
- * part. */
-static void handle_grain_message(arrival *came)
+/* Handle an envelope to a grain: its message is accepted, or returned if this node does not have
+ * the grain's part. */
+static void handle_envelope_to_grain(arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     bool is_ask = came->envelope.kind == DOMI_TO_GRAIN_ASK;
@@ -164,7 +166,7 @@ static void handle_grain_message(arrival *came)
     if (error != 0) {
         domi_count_wrong(gateway);
         if (is_ask)
-            send_fail(came, error);
+            send_failure_of_ask_to_peer(came, error);
         return;
     }
     if (!domi_grain_is_taken(gateway, came->peer, came->from_gateway, grain.part, &came->envelope))
@@ -172,32 +174,32 @@ static void handle_grain_message(arrival *came)
     came->rest.offset += grain.bytes;
     came->rest.size -= grain.bytes;
     if (is_ask)
-        handle_ask(came, &grain);
+        handle_envelope_with_ask(came, &grain);
     else
-        handle_notice(came, &grain);
+        handle_envelope_with_notice(came, &grain);
 }
 
-/* Handle the answer to an ask of an actor here. */
-static void handle_reply(const arrival *came)
+/* Handle an envelope with a reply to an ask of an actor here. */
+static void handle_envelope_with_reply(const arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domi_ask *ask = domi_ask_find(gateway, came->peer, came->envelope.id);
     const domus_type *type;
 
     if (ask == NULL || ask->spawns)
-        return; /* the ask is over, or never existed */
+        return; /* the ask that the reply names is over, or never existed */
     domus_kept kept = ask->kept;
     domi_ask_forget(gateway, ask);
-    int error = read_message(came, &type);
+    int error = unpickle_message_of_envelope(came, &type);
     if (error != 0) {
         domi_count_wrong(gateway);
         (void)domus_kept_fail(gateway->stack, kept, error);
     } else if (domus_kept_reply(gateway->stack, kept, type, gateway->payload) != 0) {
-        release_payload(gateway, type);
+        release_unpickled_payload(gateway, type);
     }
 }
 
-static void handle_failed_ask(const arrival *came)
+static void handle_envelope_with_failure(const arrival *came)
 {
     domi_ask *ask = domi_ask_find(came->gateway, came->peer, came->envelope.id);
     int error = came->envelope.error;
@@ -209,7 +211,7 @@ static void handle_failed_ask(const arrival *came)
     (void)domus_kept_fail(came->gateway->stack, kept, error < 0 && error > -4096 ? error : -EPROTO);
 }
 
-static void handle_spawned(const arrival *came)
+static void handle_envelope_with_spawned_actor(const arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domi_ask *ask = domi_ask_find(gateway, came->peer, came->envelope.id);
@@ -240,8 +242,9 @@ static void stop_actor_for_peer(const arrival *came, bool after_mail)
         (void)domus_stop(came->gateway->stack, to);
 }
 
-/* Handle the end of an actor. A peer can report only the ends of its own actors. */
-static void handle_end(const arrival *came)
+/* Handle an envelope that tells the end of a watched actor. A peer can report only the ends of its
+ * own actors. */
+static void handle_envelope_with_end_of_actor(const arrival *came)
 {
     domus_remote_name name = came->envelope.from;
     int reason = came->envelope.error;
@@ -250,7 +253,7 @@ static void handle_end(const arrival *came)
     domi_watched_end(came->gateway, &name, reason <= 0 && reason > -4096 ? reason : -EPROTO);
 }
 
-static void answer_are_alive(const arrival *came)
+static void answer_which_actors_have_ended(const arrival *came)
 {
     const unsigned char *at = came->envelope.rest;
 
@@ -265,20 +268,20 @@ static void answer_are_alive(const arrival *came)
     }
 }
 
-static void handle_arrival(arrival *came)
+static void handle_envelope_by_kind(arrival *came)
 {
     switch ((enum domi_kind_of_envelope)came->envelope.kind) {
     case DOMI_TO_NOTICE:
-        handle_notice(came, NULL);
+        handle_envelope_with_notice(came, NULL);
         break;
     case DOMI_TO_ASK:
-        handle_ask(came, NULL);
+        handle_envelope_with_ask(came, NULL);
         break;
     case DOMI_TO_REPLY:
-        handle_reply(came);
+        handle_envelope_with_reply(came);
         break;
     case DOMI_TO_FAIL:
-        handle_failed_ask(came);
+        handle_envelope_with_failure(came);
         break;
     case DOMI_TO_CANCEL:
         domi_served_cancel(came->gateway, came->peer, came->envelope.id);
@@ -287,7 +290,7 @@ static void handle_arrival(arrival *came)
         domi_watching_add(came->gateway, came->peer, came->from_gateway, &came->envelope.to);
         break;
     case DOMI_TO_DOWN:
-        handle_end(came);
+        handle_envelope_with_end_of_actor(came);
         break;
     case DOMI_TO_STOP:
     case DOMI_TO_STOP_LAST:
@@ -297,13 +300,13 @@ static void handle_arrival(arrival *came)
         domi_spawn_here(came->gateway, came->peer, came->from_gateway, &came->envelope, came->rest);
         break;
     case DOMI_TO_SPAWNED:
-        handle_spawned(came);
+        handle_envelope_with_spawned_actor(came);
         break;
     case DOMI_TO_ARE_ALIVE:
-        answer_are_alive(came);
+        answer_which_actors_have_ended(came);
         break;
     case DOMI_TO_PUBLISH:
-        handle_publication(came);
+        handle_envelope_with_publication(came);
         break;
     case DOMI_TO_INTEREST:
         domi_interest_hear(came->gateway, came->peer, came->from_gateway, &came->envelope);
@@ -313,7 +316,7 @@ static void handle_arrival(arrival *came)
         break;
     case DOMI_TO_GRAIN_NOTICE:
     case DOMI_TO_GRAIN_ASK:
-        handle_grain_message(came);
+        handle_envelope_to_grain(came);
         break;
     case DOMI_TO_RETURN:
         domi_route_returned(came->gateway, came->peer, &came->envelope);
@@ -335,8 +338,8 @@ static void handle_arrival(arrival *came)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static void handle_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                             domus_slice bytes)
+static void handle_envelopes_of_batch(domi_cluster_gateway *gateway, domi_peer *peer,
+                                      uint16_t from_gateway, domus_slice bytes)
 {
     const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
     uint32_t end = bytes.size - DOMI_BATCH_FOOT;
@@ -355,7 +358,7 @@ static void handle_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uin
         if (came.envelope.from.lease != 0 && came.envelope.from.node == DOMUS_REMOTE_HERE)
             came.envelope.from.node = peer->id;
         DOMI_COUNT(gateway, peer->record, received, 1);
-        handle_arrival(&came);
+        handle_envelope_by_kind(&came);
     }
 }
 
@@ -378,12 +381,12 @@ static void handle_batch_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
         atomic_store_explicit(&peer->record->rtt_ns, link->rtt_ns, memory_order_relaxed);
     if (news.takes) {
         domi_nodes_hear_batch(gateway, peer->record);
-        handle_envelopes(gateway, peer, foot->gateway, bytes);
+        handle_envelopes_of_batch(gateway, peer, foot->gateway, bytes);
     }
     domi_flush_soon(gateway);
 }
 
-static void handle_heartbeat(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+static void handle_heartbeat_of_node(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
 {
     domi_nodes_news news = domi_nodes_hear(gateway, beat);
 
@@ -401,7 +404,7 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes)
 
     if (domi_heartbeat_read(data, bytes.size, &beat)) {
         if (gateway->index == 0)
-            handle_heartbeat(gateway, &beat);
+            handle_heartbeat_of_node(gateway, &beat);
         return;
     }
     if (!domi_batch_foot_read(data, bytes.size, &foot)) {
@@ -410,8 +413,8 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes)
     }
     domi_peer *peer = foot.to == gateway->cluster->id ? domi_peer_of(gateway, foot.from) : NULL;
     if (peer == NULL || foot.gateway >= peer->record->gateways) {
-        /* the batch comes from a node that was not heard yet, or is for an earlier start of this
-         * node: it is sent again, or its sender learns of the new start */
+        /* The batch comes from a node that was not heard yet, or is meant for an earlier start of
+         * this node: its sender sends it again, or learns of the new start. */
         domi_count_wrong(gateway);
         return;
     }

@@ -1,4 +1,5 @@
-/* The registrar, which keeps names for the whole cluster (registry.h). */
+/* The registrar: an actor that keeps the names of this node's actors for the whole cluster
+ * (registry.h). */
 #include "protocols/cluster/parts.h"
 #include "protocols/cluster/registry.h"
 
@@ -27,24 +28,24 @@ void domi_key_of_node(uint64_t id, char key[DOMI_KEY_SIZE])
     (void)snprintf(key, DOMI_KEY_SIZE, "n.%016llx", (unsigned long long)id);
 }
 
-static bool is_alone(const domi_registrar *registrar)
+static bool is_registrar_alone(const domi_registrar *registrar)
 {
     return domi_is_alone(registrar->cluster);
 }
 
-/* Returns 0 if this node holds its lease now; otherwise the errno for the asker. */
-static int check_lease(const domus_stack *stack, const domi_registrar *registrar)
+/* Returns 0 if this node holds its lease now; otherwise the errno that the asker gets. */
+static int check_lease_of_this_node(const domus_stack *stack, const domi_registrar *registrar)
 {
-    if (is_alone(registrar))
+    if (is_registrar_alone(registrar))
         return 0;
     if (registrar->valid_until_ns > domus_now_ns(stack))
         return 0;
     return registrar->lease_error != 0 ? registrar->lease_error : -EHOSTDOWN;
 }
 
-/* Write the value of a name's entry. */
-static void write_entry(domus_stack *stack, const domi_registrar *registrar, domus_address actor,
-                        unsigned char bytes[DOMI_ENTRY_BYTES])
+/* Write the value of a name's entry in the store: the name of the actor's address. */
+static void write_entry_of_name(domus_stack *stack, const domi_registrar *registrar,
+                                domus_address actor, unsigned char bytes[DOMI_ENTRY_BYTES])
 {
     domus_remote_name name = {.lease = 0};
 
@@ -54,7 +55,7 @@ static void write_entry(domus_stack *stack, const domi_registrar *registrar, dom
     domi_name_write(&name, bytes);
 }
 
-static bool read_entry(const domus_answer *answer, domus_remote_name *ret_name)
+static bool read_entry_of_name(const domus_answer *answer, domus_remote_name *ret_name)
 {
     domus_slice value = domus_nats_kv_value(answer->payload);
 
@@ -69,42 +70,42 @@ static bool read_entry(const domus_answer *answer, domus_remote_name *ret_name)
 typedef struct registering {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
-    uint64_t revision; /* revision of the entry that is to be changed */
-    uint64_t owner;    /* id of the node to which that entry belongs */
+    uint64_t revision; /* revision of the name's entry in the store that is to be replaced */
+    uint64_t owner;    /* id of the node to which the name's entry belongs */
 } registering;
 
-/* Delete the entry of a name, if it still has its known revision, without waiting for the
- * answer. */
-static void delete_entry(domus_stack *stack, const domi_registrar *registrar, const char *name,
-                         uint64_t revision)
+/* Delete the entry of a name in the store, if it still has the revision that is known here, and do
+ * not wait for the answer. */
+static void delete_entry_of_name(domus_stack *stack, const domi_registrar *registrar,
+                                 const char *name, uint64_t revision)
 {
     domus_nats_kv_put put = {.revision = revision,
                              .operation = DOMUS_NATS_KV_DELETE,
                              .condition = DOMUS_NATS_KV_IF_REVISION};
 
-    if (is_alone(registrar) || revision == 0)
+    if (is_registrar_alone(registrar) || revision == 0)
         return;
     make_key_of_name(name, put.key);
     (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
 }
 
-static int fail_stale(domus_stack *stack, void *self, const domus_answer *answer)
+static int fail_ask_with_estale(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self, (void)answer;
     return -ESTALE;
 }
 
-/* Finish a registration whose entry is in the store: the name belongs to the actor, if the actor
- * and the lease are still there. */
-static int end_register(domus_stack *stack, domi_registrar *registrar, const registering *frame,
-                        uint64_t revision)
+/* Finish a registration whose entry was written: the name belongs to the actor, if the actor still
+ * lives and the node still has its lease. */
+static int finish_registration(domus_stack *stack, domi_registrar *registrar,
+                               const registering *frame, uint64_t revision)
 {
     domi_name *at = domi_name_find(registrar, frame->name);
 
-    /* the actor has ended meanwhile */
+    /* the actor that wanted the name has ended meanwhile */
     if (at == NULL || !domus_address_equals(at->actor, frame->actor)) {
-        delete_entry(stack, registrar, frame->name, revision);
-        return domus_wait_all(stack, fail_stale);
+        delete_entry_of_name(stack, registrar, frame->name, revision);
+        return domus_wait_all(stack, fail_ask_with_estale);
     }
     at->revision = revision;
     domi_listed_add(registrar->cluster, at);
@@ -121,7 +122,7 @@ static int give_up_registration(domus_stack *stack, domi_registrar *registrar,
     return error;
 }
 
-DOMUS_SEQUENCE(take_register, registering)
+DOMUS_SEQUENCE(register_name, registering)
 {
     domi_registrar *registrar = self;
     char key[DOMI_KEY_SIZE];
@@ -138,19 +139,19 @@ DOMUS_SEQUENCE(take_register, registering)
     other = domi_name_find(registrar, frame->name);
     if (other != NULL)
         return domus_address_equals(other->actor, frame->actor) ? -EALREADY : -EEXIST;
-    error = check_lease(stack, registrar);
+    error = check_lease_of_this_node(stack, registrar);
     if (error == 0)
         error = domi_name_add(stack, registrar, frame->name, frame->actor);
     if (error != 0)
         return error;
-    if (is_alone(registrar))
-        return end_register(stack, registrar, frame, 1);
+    if (is_registrar_alone(registrar))
+        return finish_registration(stack, registrar, frame, 1);
     make_key_of_name(frame->name, key);
-    write_entry(stack, registrar, frame->actor, value);
+    write_entry_of_name(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_create(stack, registrar->entries, key, value, sizeof value, 0, then));
     if (answer->error == 0)
-        return end_register(stack, registrar, frame,
-                            ((const domus_nats_kv_revision *)answer->payload)->revision);
+        return finish_registration(stack, registrar, frame,
+                                   ((const domus_nats_kv_revision *)answer->payload)->revision);
     if (answer->error != -EEXIST)
         return give_up_registration(stack, registrar, frame, answer->error);
 
@@ -158,12 +159,12 @@ DOMUS_SEQUENCE(take_register, registering)
     if (answer->error != 0)
         return give_up_registration(stack, registrar, frame,
                                     answer->error == -ENOENT ? -EEXIST : answer->error);
-    if (!read_entry(answer, &found))
+    if (!read_entry_of_name(answer, &found))
         return give_up_registration(stack, registrar, frame, -EEXIST);
     frame->revision = ((const domus_nats_kv_entry *)answer->payload)->revision;
     frame->owner = found.node;
-    /* An entry of this node that is not in the table belonged to an actor which has ended, or has
-     * lost its names, so it may be replaced. */
+    /* The entry names this node, but the name is not in the table: its actor has ended, or has lost
+     * its names, so the entry may be replaced. */
     if (found.node != registrar->cluster->id) {
         domi_key_of_node(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
@@ -172,31 +173,31 @@ DOMUS_SEQUENCE(take_register, registering)
                                         answer->error == 0 ? -EEXIST : answer->error);
     }
     make_key_of_name(frame->name, key);
-    write_entry(stack, registrar, frame->actor, value);
+    write_entry_of_name(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_update(stack, registrar->entries, key, value, sizeof value,
                                      frame->revision, 0, then));
     if (answer->error != 0)
         return give_up_registration(stack, registrar, frame, answer->error);
-    return end_register(stack, registrar, frame,
-                        ((const domus_nats_kv_revision *)answer->payload)->revision);
+    return finish_registration(stack, registrar, frame,
+                               ((const domus_nats_kv_revision *)answer->payload)->revision);
     DOMUS_END;
 }
 
 /* --- unregistering, and the end of actors ----------------------------------------------------- */
 
-static int forget_answers(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_answer_of_store(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self, (void)answer;
     return 0;
 }
 
-static int answer_registration(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_that_name_is_registered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self, (void)answer;
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 
-static int handle_unregister(domus_stack *stack, void *self, const void *payload)
+static int unregister_name(domus_stack *stack, void *self, const void *payload)
 {
     domi_registrar *registrar = self;
     const domi_name_request *request = payload;
@@ -204,9 +205,9 @@ static int handle_unregister(domus_stack *stack, void *self, const void *payload
 
     if (name == NULL || !domus_address_equals(name->actor, domus_sender(stack)))
         return -ENOENT;
-    delete_entry(stack, registrar, name->name, name->revision);
+    delete_entry_of_name(stack, registrar, name->name, name->revision);
     domi_name_remove(stack, registrar, request->name);
-    return domus_wait_all(stack, answer_registration);
+    return domus_wait_all(stack, reply_that_name_is_registered);
 }
 
 static int remove_names_of_ended_actor(domus_stack *stack, void *self, const void *payload)
@@ -220,16 +221,16 @@ static int remove_names_of_ended_actor(domus_stack *stack, void *self, const voi
             next = name->next;
             if (!domus_address_equals(name->actor, who))
                 continue;
-            delete_entry(stack, registrar, name->name, name->revision);
+            delete_entry_of_name(stack, registrar, name->name, name->revision);
             domi_name_remove(stack, registrar, name->name);
         }
     }
-    return domus_wait_all(stack, forget_answers);
+    return domus_wait_all(stack, ignore_answer_of_store);
 }
 
 /* --- finding a name --------------------------------------------------------------------------- */
 
-/* Returns whether the node of an entry is this one, or is known to be up. */
+/* Returns whether the node that an entry names is this one, or is known to be up. */
 static bool is_node_up(domi_registrar *registrar, uint64_t id)
 {
     domus_cluster *cluster = registrar->cluster;
@@ -241,7 +242,8 @@ static bool is_node_up(domi_registrar *registrar, uint64_t id)
     return is;
 }
 
-static int reply_found(domus_stack *stack, const domi_registrar *registrar, domus_remote_name name)
+static int reply_with_address_of_name(domus_stack *stack, const domi_registrar *registrar,
+                                      domus_remote_name name)
 {
     domus_cluster_found found;
 
@@ -257,7 +259,7 @@ struct finding {
     domus_remote_name found;
 };
 
-DOMUS_SEQUENCE(take_find, struct finding)
+DOMUS_SEQUENCE(find_name_in_cluster, struct finding)
 {
     domi_registrar *registrar = self;
     char key[DOMI_KEY_SIZE];
@@ -267,7 +269,7 @@ DOMUS_SEQUENCE(take_find, struct finding)
     name = domi_name_find(registrar, ((const domi_name_request *)message)->name);
     if (name != NULL && name->revision != 0)
         return domus_reply(stack, &domus_cluster_found_type, &(domus_cluster_found){name->actor});
-    if (is_alone(registrar))
+    if (is_registrar_alone(registrar))
         return -ENOENT;
     if (registrar->entries.house == NULL)
         return -EHOSTDOWN;
@@ -275,23 +277,23 @@ DOMUS_SEQUENCE(take_find, struct finding)
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
         return answer->error;
-    if (!read_entry(answer, &frame->found) || frame->found.node == registrar->cluster->id)
-        return -ENOENT; /* or no actor here has the name any more */
+    if (!read_entry_of_name(answer, &frame->found) || frame->found.node == registrar->cluster->id)
+        return -ENOENT; /* the entry names an actor here, but no actor has the name any more */
     if (is_node_up(registrar, frame->found.node))
-        return reply_found(stack, registrar, frame->found);
+        return reply_with_address_of_name(stack, registrar, frame->found);
     domi_key_of_node(frame->found.node, key);
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
     if (answer->error != 0)
         return answer->error;
-    return reply_found(stack, registrar, frame->found);
+    return reply_with_address_of_name(stack, registrar, frame->found);
     DOMUS_END;
 }
 
 /* --- the lease of the node -------------------------------------------------------------------- */
 
-/* Remove all names after the lease has ended, because each may be another actor's by now. Entries
- * that are still this node's would be valid again with its next lease, so they are deleted then. */
-static void lose_names(domus_stack *stack, domi_registrar *registrar)
+/* Remove all names after this node's lease has ended: other nodes' actors may have them by now.
+ * Entries that still name this node would be valid with its next lease, and are deleted then. */
+static void lose_names_without_lease(domus_stack *stack, domi_registrar *registrar)
 {
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL) {
@@ -305,7 +307,7 @@ static void lose_names(domus_stack *stack, domi_registrar *registrar)
     }
 }
 
-/* Remove a lost name from the list. Others may have been added before it. */
+/* Remove a name from the list of lost names. Other names may have been added before it. */
 static void remove_lost_name(domi_registrar *registrar, domi_name *name)
 {
     domi_name **link = &registrar->lost;
@@ -317,12 +319,12 @@ static void remove_lost_name(domi_registrar *registrar, domi_name *name)
 }
 
 struct sweeping {
-    domi_name *name; /* name whose entry is being deleted; it stays in the list until then */
+    /* the lost name whose entry is being deleted; it stays in the list until then */
+    domi_name *name;
 };
 
-/* Delete the entries of lost names, one after the other, if they still have their known
- * revisions. */
-DOMUS_SEQUENCE(sweep_lost, struct sweeping)
+/* Delete the entries of lost names in the store one by one, if their revisions have not changed. */
+DOMUS_SEQUENCE(delete_entries_of_lost_names, struct sweeping)
 {
     domi_registrar *registrar = self;
     char key[DOMI_KEY_SIZE];
@@ -336,7 +338,8 @@ DOMUS_SEQUENCE(sweep_lost, struct sweeping)
             DOMUS_AWAIT(domus_nats_kv_delete(stack, registrar->entries, key, frame->name->revision,
                                              0, then));
             if (answer->error != 0 && answer->error != -EEXIST && answer->error != -ENOENT)
-                break; /* the next renewal of the lease tries again */
+                /* the entry could not be deleted, so the next renewal of the lease tries again */
+                break;
         }
         remove_lost_name(registrar, frame->name);
     }
@@ -344,25 +347,24 @@ DOMUS_SEQUENCE(sweep_lost, struct sweeping)
     DOMUS_END;
 }
 
-static void sweep_soon(domus_stack *stack, domi_registrar *registrar)
+static void begin_to_delete_lost_names(domus_stack *stack, domi_registrar *registrar)
 {
     if (registrar->lost != NULL && !registrar->is_sweeping)
         registrar->is_sweeping = domus_notice(stack, domus_self(stack), &sweep_type, NULL) == 0;
 }
 
-/* End the lease if it was not renewed in time. A later renewal, for instance because no thread ran
- * here for a while, does not help. */
+/* End this node's lease if it was not renewed in time. A renewal that comes later does not help. */
 static void end_lease_if_over(domus_stack *stack, domi_registrar *registrar)
 {
     if (registrar->valid_until_ns == 0 || registrar->valid_until_ns > domus_now_ns(stack))
         return;
     registrar->valid_until_ns = 0;
     atomic_fetch_add_explicit(&registrar->cluster->parts->losses, 1, memory_order_relaxed);
-    lose_names(stack, registrar);
+    lose_names_without_lease(stack, registrar);
 }
 
-/* Publish the state of the lease for the other actors of this node. */
-static void publish_lease(const domi_registrar *registrar)
+/* Publish the state of the lease for the gateways and the warden of this node. */
+static void publish_state_of_lease(const domi_registrar *registrar)
 {
     domi_parts *parts = registrar->cluster->parts;
 
@@ -371,7 +373,7 @@ static void publish_lease(const domi_registrar *registrar)
                           memory_order_relaxed);
 }
 
-static void publish_buckets(const domi_registrar *registrar)
+static void publish_addresses_of_buckets(const domi_registrar *registrar)
 {
     domus_cluster *cluster = registrar->cluster;
 
@@ -387,8 +389,8 @@ static domus_nats_kv_config make_bucket_config(const domi_registrar *registrar, 
         .history = 1, .ttl_ns = ttl_ns, .replicas = registrar->cluster->options.replicas};
 }
 
-/* Open the buckets, once gateway 0 has a client. */
-static int open_buckets(domus_stack *stack, domi_registrar *registrar)
+/* Open the buckets of the store, once gateway 0 has a client of NATS. */
+static int open_buckets_of_store(domus_stack *stack, domi_registrar *registrar)
 {
     domus_cluster *cluster = registrar->cluster;
     domus_nats_kv_config leases = make_bucket_config(registrar, cluster->options.lease_ns);
@@ -415,13 +417,13 @@ struct keeping {
     uint64_t began_ns;
 };
 
-static bool must_end_lease(const domi_registrar *registrar)
+static bool must_give_up_lease(const domi_registrar *registrar)
 {
     return atomic_load_explicit(&registrar->cluster->parts->ends_lease, memory_order_relaxed);
 }
 
-/* Renew the lease for as long as the node lives. */
-DOMUS_SEQUENCE(keep_lease, struct keeping)
+/* Renew this node's lease again and again, for as long as the node lives. */
+DOMUS_SEQUENCE(keep_lease_renewed, struct keeping)
 {
     domi_registrar *registrar = self;
     const domus_cluster_options *options = &registrar->cluster->options;
@@ -429,13 +431,13 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
 
     domi_key_of_node(registrar->cluster->id, key);
     DOMUS_BEGIN;
-    while (registrar->entries.house == NULL && open_buckets(stack, registrar) != 0)
+    while (registrar->entries.house == NULL && open_buckets_of_store(stack, registrar) != 0)
         DOMUS_SLEEP(20 * MS);
-    publish_buckets(registrar);
+    publish_addresses_of_buckets(registrar);
     for (;;) {
-        while (must_end_lease(registrar)) {
+        while (must_give_up_lease(registrar)) {
             end_lease_if_over(stack, registrar);
-            publish_lease(registrar);
+            publish_state_of_lease(registrar);
             DOMUS_SLEEP(options->lease_ns / 10);
         }
         frame->began_ns = domus_now_ns(stack);
@@ -446,12 +448,12 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
             registrar->lease_error = 0;
             registrar->had_lease = true;
             registrar->valid_until_ns = frame->began_ns + options->lease_ns;
-            sweep_soon(stack, registrar);
+            begin_to_delete_lost_names(stack, registrar);
         } else {
             registrar->lease_error =
                 answer->error == -ECONNREFUSED && !registrar->had_lease ? -EOPNOTSUPP : -EHOSTDOWN;
         }
-        publish_lease(registrar);
+        publish_state_of_lease(registrar);
         DOMUS_SLEEP(registrar->lease_error != 0 ? options->lease_ns / 10 : options->lease_ns / 3);
     }
     DOMUS_END;
@@ -459,14 +461,15 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_registrar(domus_stack *stack, void *self)
 {
     domi_registrar *registrar = self;
 
-    return is_alone(registrar) ? 0 : domus_notice(stack, domus_self(stack), &keep_type, NULL);
+    return is_registrar_alone(registrar) ? 0
+                                         : domus_notice(stack, domus_self(stack), &keep_type, NULL);
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_registrar(domus_stack *stack, void *self)
 {
     domi_registrar *registrar = self;
 
@@ -481,13 +484,13 @@ static void on_stop(domus_stack *stack, void *self)
 const domus_behaviour domi_registrar_behaviour = {
     .name = "cluster registrar",
     .state_size = sizeof(domi_registrar),
-    .on_mount = on_mount,
-    .on_stop = on_stop,
-    .on = (const domus_on[]){DOMUS_ON(&domi_register_type, take_register),
-                             {&domi_unregister_type, handle_unregister, 0},
-                             DOMUS_ON(&domi_find_type, take_find),
-                             DOMUS_ON(&keep_type, keep_lease),
-                             DOMUS_ON(&sweep_type, sweep_lost),
+    .on_mount = on_mount_registrar,
+    .on_stop = on_stop_registrar,
+    .on = (const domus_on[]){DOMUS_ON(&domi_register_type, register_name),
+                             {&domi_unregister_type, unregister_name, 0},
+                             DOMUS_ON(&domi_find_type, find_name_in_cluster),
+                             DOMUS_ON(&keep_type, keep_lease_renewed),
+                             DOMUS_ON(&sweep_type, delete_entries_of_lost_names),
                              {&domus_down_type, remove_names_of_ended_actor, 0},
                              {NULL, NULL, 0}},
 };

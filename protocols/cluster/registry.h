@@ -17,66 +17,73 @@
 
 #define DOMI_NAMES_MAX     65536u
 #define DOMI_NAMES_BUCKETS 1024u
-#define DOMI_UNLISTED      UINT32_MAX /* `place` of a name that is not in the list */
-#define DOMI_KEY_SIZE      256u
-#define DOMI_ENTRY_BYTES   DOMI_NAME_BYTES /* bytes of the value of a name's entry */
+/* value of `place` of a name that is not in the cluster's list of names */
+#define DOMI_UNLISTED UINT32_MAX
+#define DOMI_KEY_SIZE 256u
+/* bytes of the value of a name's entry in the store: the name of an actor's address */
+#define DOMI_ENTRY_BYTES DOMI_NAME_BYTES
 
-/* A registered name of an actor here. */
+/* A name that an actor of this node has registered for the whole cluster. */
 typedef struct domi_name domi_name;
 
 struct domi_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
     domus_watch watch;
-    uint64_t revision; /* revision of the name's entry; 0: the name is being registered */
-    uint32_t place;    /* index in the cluster's list of names (listed.c) */
+    /* revision of the name's entry in the store; 0: the name is still being registered */
+    uint64_t revision;
+    uint32_t place; /* index of this name in the cluster's list of names (listed.c) */
     domi_name *next;
 };
 
 typedef struct domi_registrar {
     domus_cluster *cluster;
-    /* addresses of the buckets; nobody: this machine is alone, or they are not open yet */
+    /* addresses of the two buckets of the store; nobody: this machine is alone, or they are not
+     * open yet */
     domus_address leases, entries;
-    uint64_t lease_revision; /* revision of this node's lease entry; 0: it has none */
-    uint64_t valid_until_ns; /* time until which the lease is valid; 0: it is not */
-    int lease_error;         /* errno because of which there is no lease */
-    /* there was a lease, so the servers have JetStream, even if it has no leader now */
+    /* revision of the entry that is this node's lease; 0: the node has no lease */
+    uint64_t lease_revision;
+    uint64_t valid_until_ns; /* time until which this node's lease is valid; 0: it is not valid */
+    int lease_error;         /* the errno because of which this node has no lease */
+    /* this node has had a lease, so the servers have JetStream, even if it has no leader now */
     bool had_lease;
     uint32_t count;
     domi_name *names[DOMI_NAMES_BUCKETS];
-    domi_name *lost;  /* names whose entries are to be deleted when there is a lease again */
-    bool is_sweeping; /* a sweep is under way */
+    /* names that this node has lost, whose entries are deleted when it has a lease again */
+    domi_name *lost;
+    bool is_sweeping; /* the conversation that deletes the entries of lost names is under way */
 } domi_registrar;
 
 /* --- names.c ---------------------------------------------------------------------------------- */
 
 domi_name *domi_name_find(domi_registrar *registrar, const char *name);
 
-/* Add a name, whose entry is not written yet, and watch its actor. Returns 0; -ENOSPC; -ENOMEM; or
- * as domus_watch_actor(). */
+/* Add a name to the registrar's table before its entry in the store is written, and watch its
+ * actor. Returns 0; -ENOSPC; -ENOMEM; or as domus_watch_actor(). */
 int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *name,
                   domus_address actor);
 
-/* Remove a name from the table, so that the caller owns it. Returns NULL if it is not there. */
+/* Remove a name from the registrar's table, so that the caller owns it. Returns NULL if the table
+ * does not have it. */
 domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name);
 void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char *name);
 
 /* --- listed.c --------------------------------------------------------------------------------- */
 
-/* Allocate memory in the list for `count` names. Returns 0; -ENOMEM. */
+/* Allocate memory in the list of names for `count` names. Returns 0; -ENOMEM. */
 int domi_listed_reserve(domus_cluster *cluster, uint32_t count);
 
-/* Add a registered name to the list, which must have room; and remove a name, if it is there. Only
- * the registrar calls these. */
+/* Add a registered name to the list of names, which must have room; remove a name, if the list has
+ * it. Only the registrar calls these. */
 void domi_listed_add(domus_cluster *cluster, domi_name *name);
 void domi_listed_remove(domus_cluster *cluster, domi_name *name);
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 
-/* Make the key of a node's lease. */
+/* Make the key of a node's lease in the store, `n.ID`. */
 void domi_key_of_node(uint64_t id, char key[DOMI_KEY_SIZE]);
 
-/* The payload of an ask to register, unregister or find a name. */
+/* The payload of an ask to the registrar to register, unregister or find a name. */
 typedef struct domi_name_request {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
 } domi_name_request;

@@ -1,10 +1,10 @@
 /* The routes of a gateway: where messages to the grains of each part go, so that messages of one
  * sender to one grain stay in order while parts move from node to node.
  *
- *   HERE    The grains of this system get them. Once no message waits in the gateway any more,
- *           actors of its thread put messages to them themselves.
- *   THERE   They are sent to the node that has the part. It returns those that it does not
- *           accept, and all that come behind them over this link, until it gets a FENCE.
+ *   HERE    The messages go to grains of this node. Once no message waits in the gateway any more,
+ *           actors of the gateway's thread put messages to these grains by themselves.
+ *   THERE   The messages are sent to the node that has the part. It returns those that it does not
+ *           accept, and all that come behind them over the same link, until it gets a FENCE.
  *   FENCES  A FENCE was sent, because a message was returned, or because another node has the
  *           part now. Its answer comes behind all returned messages; until then new messages wait.
  *   WAITS   No node has the part. Messages that wait for down_after_ns fail.
@@ -19,9 +19,10 @@
 
 /* --- messages that are sent or delivered ------------------------------------------------------ */
 
-/* Find the peer that has the part, if messages can be sent to it. Returns 0; -EHOSTDOWN;
+/* Find the peer that has the route's part, if messages can be sent to it. Returns 0; -EHOSTDOWN;
  * -ENOBUFS. */
-static int find_peer(domi_cluster_gateway *gateway, uint64_t node, domi_peer **ret_peer)
+static int find_peer_that_has_part(domi_cluster_gateway *gateway, uint64_t node,
+                                   domi_peer **ret_peer)
 {
     domi_peer *peer = domi_peer_of(gateway, node);
 
@@ -36,15 +37,15 @@ static int find_peer(domi_cluster_gateway *gateway, uint64_t node, domi_peer **r
     return error;
 }
 
-/* Send a message to the node of the route. `kept` is the ask; NULL: it is a notice. Returns 0; a
- * negative errno, and then the ask is still kept. */
+/* Send a message to the node to which the route leads. `kept` is the ask; NULL: it is a notice.
+ * Returns 0; a negative errno, and then the ask is still kept. */
 static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *route,
                                  domi_wire_envelope *envelope, const domus_kept *kept,
                                  uint64_t deadline_ns)
 {
     domi_peer *peer;
     domi_ask *ask = NULL;
-    int error = find_peer(gateway, route->node, &peer);
+    int error = find_peer_that_has_part(gateway, route->node, &peer);
 
     envelope->kind = kept != NULL ? DOMI_TO_GRAIN_ASK : DOMI_TO_GRAIN_NOTICE;
     if (error == 0 && kept != NULL)
@@ -61,33 +62,32 @@ static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *rout
     return error;
 }
 
-/* Write the time since which a message waits, by this node's clock, into members that an envelope
- * to a grain does not need, so that the message goes on waiting from that time if it is
- * returned. */
-static void write_since(uint64_t since_ns, domi_wire_envelope *envelope)
+/* Write since when a message waits, by this node's clock, into members that an envelope to a grain
+ * does not need: if the message is returned, it goes on waiting from that time. */
+static void write_time_of_waiting_since(uint64_t since_ns, domi_wire_envelope *envelope)
 {
     envelope->to.number = (uint32_t)since_ns;
     envelope->to.lease = (uint32_t)(since_ns >> 32);
 }
 
-static uint64_t read_since(const domi_wire_envelope *envelope)
+static uint64_t read_time_of_waiting_since(const domi_wire_envelope *envelope)
 {
     return envelope->to.number | (uint64_t)envelope->to.lease << 32;
 }
 
-static int send_held_message(domi_cluster_gateway *gateway, domi_route *route,
-                             const domi_held *held)
+static int send_held_message_to_node(domi_cluster_gateway *gateway, domi_route *route,
+                                     const domi_held *held)
 {
     domi_wire_envelope envelope = {
         .from = held->from, .rest = held->bytes, .rest_size = held->size};
 
-    write_since(held->since_ns, &envelope);
+    write_time_of_waiting_since(held->since_ns, &envelope);
     return send_to_node_of_route(gateway, route, &envelope, held->is_ask ? &held->kept : NULL,
                                  held->deadline_ns);
 }
 
-/* Read a notice that has waited, and send it to the grain here in the name of its sender. */
-static int deliver_held_notice(domi_cluster_gateway *gateway, const domi_held *held)
+/* Unpickle a notice that has waited, and send it to the grain here in the name of its sender. */
+static int deliver_held_notice_to_grain(domi_cluster_gateway *gateway, const domi_held *held)
 {
     domi_grain_name grain;
     domus_slice message;
@@ -112,21 +112,21 @@ static int deliver_held_notice(domi_cluster_gateway *gateway, const domi_held *h
     return error;
 }
 
-/* Send all messages that wait to where the route leads now. */
-static void send_held_messages(domi_cluster_gateway *gateway, domi_route *route)
+/* Send all messages that wait in a route to where the route leads now. */
+static void send_held_messages_of_route(domi_cluster_gateway *gateway, domi_route *route)
 {
     domi_held *held;
 
     while ((held = domi_held_take(route)) != NULL) {
         int error;
         if (route->state == DOMI_ROUTE_THERE)
-            error = send_held_message(gateway, route, held);
+            error = send_held_message_to_node(gateway, route, held);
         else if (held->is_ask)
             error = domus_remote_grain_pass_kept(gateway->stack, held->kept);
         else
-            error = deliver_held_notice(gateway, held);
+            error = deliver_held_notice_to_grain(gateway, held);
         if (error == -ENOBUFS && route->state == DOMI_ROUTE_THERE) {
-            /* the message waits until the way to the node has room */
+            /* the message goes on waiting, until the way to the node has room */
             domi_held_put_back(route, held);
             return;
         }
@@ -139,18 +139,19 @@ static void send_held_messages(domi_cluster_gateway *gateway, domi_route *route)
 
 /* --- messages of actors here ------------------------------------------------------------------ */
 
-/* Refuse the current message: an ask fails, and a notice is counted. */
-static int refuse_message(domi_cluster_gateway *gateway, int error)
+/* Refuse the message that is being handled: an ask fails, and a notice is counted. */
+static int refuse_message_to_grain(domi_cluster_gateway *gateway, int error)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
-    (void)domus_fail(gateway->stack, error); /* fails with -EINVAL for a notice, which is ignored */
+    /* for a notice this fails with -EINVAL, which is ignored */
+    (void)domus_fail(gateway->stack, error);
     return 0;
 }
 
-/* Write the current message as it travels, with its grain before it. Returns its bytes; a negative
- * errno. */
-static int write_message(domi_cluster_gateway *gateway, const domus_remote_grain *grain,
-                         const domus_type *type, const void *payload)
+/* Write the message that is being handled in the form in which it travels, with its grain before
+ * it. Returns its bytes; a negative errno. */
+static int write_message_to_grain(domi_cluster_gateway *gateway, const domus_remote_grain *grain,
+                                  const domus_type *type, const void *payload)
 {
     unsigned char name[DOMI_GRAIN_NAME_MAX];
     uint32_t bytes = domi_grain_name_write(grain, name);
@@ -163,8 +164,8 @@ static int write_message(domi_cluster_gateway *gateway, const domus_remote_grain
     return (int)bytes + size;
 }
 
-static int hold_message(domi_cluster_gateway *gateway, domi_route *route, bool is_ask,
-                        const domi_wire_envelope *envelope)
+static int hold_message_to_grain(domi_cluster_gateway *gateway, domi_route *route, bool is_ask,
+                                 const domi_wire_envelope *envelope)
 {
     domi_held *held;
     int error = atomic_load_explicit(&gateway->cluster->parts->error, memory_order_relaxed);
@@ -184,8 +185,8 @@ static int hold_message(domi_cluster_gateway *gateway, domi_route *route, bool i
     return error;
 }
 
-static int send_message(domi_cluster_gateway *gateway, domi_route *route, bool is_ask,
-                        domi_wire_envelope *envelope)
+static int send_message_to_node_of_route(domi_cluster_gateway *gateway, domi_route *route,
+                                         bool is_ask, domi_wire_envelope *envelope)
 {
     uint64_t deadline_ns = is_ask ? domus_deadline_ns(gateway->stack) : 0;
     domus_kept kept;
@@ -213,28 +214,29 @@ int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *m
     int error = domus_remote_grain_of(gateway->stack, &grain);
 
     if (error != 0 || gateway->routes == NULL)
-        return refuse_message(gateway, error != 0 ? error : -EHOSTDOWN);
+        return refuse_message_to_grain(gateway, error != 0 ? error : -EHOSTDOWN);
     domi_route *route = &gateway->routes[grain.part];
     if (route->state == DOMI_ROUTE_HERE) {
         error = domus_remote_grain_pass(gateway->stack);
-        return error != 0 ? refuse_message(gateway, error) : 0;
+        return error != 0 ? refuse_message_to_grain(gateway, error) : 0;
     }
-    int bytes = write_message(gateway, &grain, message->type, payload);
+    int bytes = write_message_to_grain(gateway, &grain, message->type, payload);
     if (bytes < 0)
-        return refuse_message(gateway, bytes);
+        return refuse_message_to_grain(gateway, bytes);
     domi_wire_envelope envelope = {.rest = gateway->message, .rest_size = (uint32_t)bytes};
     domi_sender_name(gateway, message->is_ask, &envelope.from);
-    write_since(domus_now_ns(gateway->stack), &envelope);
+    write_time_of_waiting_since(domus_now_ns(gateway->stack), &envelope);
     error = route->state == DOMI_ROUTE_THERE && !has_held_messages(route)
-                ? send_message(gateway, route, message->is_ask, &envelope)
-                : hold_message(gateway, route, message->is_ask, &envelope);
-    return error != 0 ? refuse_message(gateway, error) : 0;
+                ? send_message_to_node_of_route(gateway, route, message->is_ask, &envelope)
+                : hold_message_to_grain(gateway, route, message->is_ask, &envelope);
+    return error != 0 ? refuse_message_to_grain(gateway, error) : 0;
 }
 
 /* --- following the table of parts ------------------------------------------------------------- */
 
-/* Returns the state that the table of parts demands of a route. Under the lock. */
-static domi_route_state read_route_state(domi_cluster_gateway *gateway, const domi_part *part)
+/* Returns the state that a route must have by the table of parts. Under the cluster's lock. */
+static domi_route_state state_of_route_by_table(domi_cluster_gateway *gateway,
+                                                const domi_part *part)
 {
     domus_cluster *cluster = gateway->cluster;
 
@@ -246,9 +248,9 @@ static domi_route_state read_route_state(domi_cluster_gateway *gateway, const do
     return record != NULL && record->state == DOMUS_NODE_UP ? DOMI_ROUTE_THERE : DOMI_ROUTE_WAITS;
 }
 
-/* Send a FENCE to the node of the route, which asks it to return what it does not accept. Without a
- * link no message can be returned, so none is sent. */
-static void begin_fence(domi_cluster_gateway *gateway, domi_route *route)
+/* Send a FENCE to the node of the route, which asks that node to return the messages that it does
+ * not accept. Without a link no message can be returned, so no FENCE is sent. */
+static void send_fence_to_node_of_route(domi_cluster_gateway *gateway, domi_route *route)
 {
     domi_peer *peer = domi_peer_find(gateway, route->node);
     const domi_wire_envelope envelope = {.kind = DOMI_TO_FENCE,
@@ -261,8 +263,9 @@ static void begin_fence(domi_cluster_gateway *gateway, domi_route *route)
     route->is_sent = false;
 }
 
-/* Begin to pass messages for a part to the grains here, if the table still allows it. */
-static bool enter_part_of_this_node(domus_cluster *cluster, domi_part *part)
+/* Count this gateway among those that pass messages for a part to grains here, if this node still
+ * has the part open. Returns whether it has. */
+static bool begin_to_use_part_of_this_node(domus_cluster *cluster, domi_part *part)
 {
     domi_lock_take(&cluster->lock);
     bool is_open = part->is_open;
@@ -272,7 +275,7 @@ static bool enter_part_of_this_node(domus_cluster *cluster, domi_part *part)
     return is_open;
 }
 
-static void leave_part_of_this_node(domi_cluster_gateway *gateway, domi_route *route)
+static void stop_using_part_of_this_node(domi_cluster_gateway *gateway, domi_route *route)
 {
     uint32_t index = (uint32_t)(route - gateway->routes);
 
@@ -285,45 +288,45 @@ static void leave_part_of_this_node(domi_cluster_gateway *gateway, domi_route *r
     domi_lock_give(&gateway->cluster->lock);
 }
 
-static void update_route(domi_cluster_gateway *gateway, uint32_t index)
+static void update_route_by_table_of_parts(domi_cluster_gateway *gateway, uint32_t index)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_part *part = &cluster->parts->parts[index];
     domi_route *route = &gateway->routes[index];
 
     domi_lock_take(&cluster->lock);
-    domi_route_state state = read_route_state(gateway, part);
+    domi_route_state state = state_of_route_by_table(gateway, part);
     uint64_t node = part->holder;
     domi_lock_give(&cluster->lock);
     if (state == DOMI_ROUTE_THERE && node == route->node &&
         domus_now_ns(gateway->stack) < route->retry_ns)
-        return; /* the way to the node is full or it is down, so it is asked later */
+        return; /* the way to the node is full, or it is down: the FENCE is sent later */
     if (route->state == state && (state != DOMI_ROUTE_THERE || route->node == node)) {
         if (state == DOMI_ROUTE_THERE && has_held_messages(route))
-            send_held_messages(gateway, route);
+            send_held_messages_of_route(gateway, route);
         return;
     }
     if (route->state == DOMI_ROUTE_HERE)
-        leave_part_of_this_node(gateway, route);
+        stop_using_part_of_this_node(gateway, route);
     else if (route->state == DOMI_ROUTE_THERE)
-        begin_fence(gateway, route);
+        send_fence_to_node_of_route(gateway, route);
     if (route->state != DOMI_ROUTE_WAITS || state == DOMI_ROUTE_WAITS)
         return;
-    if (state == DOMI_ROUTE_HERE && !enter_part_of_this_node(cluster, part))
+    if (state == DOMI_ROUTE_HERE && !begin_to_use_part_of_this_node(cluster, part))
         return;
     route->state = state;
     route->node = node;
-    send_held_messages(gateway, route);
+    send_held_messages_of_route(gateway, route);
     if (state == DOMI_ROUTE_HERE) {
         gateway->unopened++;
-        domi_flush_soon(gateway); /* so that domi_routes_open() is called at the end of the phase */
+        domi_flush_soon(gateway); /* a flush at the end of the phase calls domi_routes_open() */
     }
 }
 
 void domi_routes_follow(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++)
-        update_route(gateway, i);
+        update_route_by_table_of_parts(gateway, i);
 }
 
 bool domi_routes_open(domi_cluster_gateway *gateway)
@@ -348,12 +351,12 @@ void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uin
     if (route->state != DOMI_ROUTE_FENCES || route->node != peer->id)
         return;
     route->state = DOMI_ROUTE_WAITS;
-    update_route(gateway, (uint32_t)part);
+    update_route_by_table_of_parts(gateway, (uint32_t)part);
 }
 
-/* Find the ask that was returned; NULL if it is over, or was not for a grain. */
-static domi_ask *find_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
-                               const domi_wire_envelope *envelope)
+/* Find the ask whose message a peer has returned; NULL if it is over, or was not for a grain. */
+static domi_ask *find_ask_that_was_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                            const domi_wire_envelope *envelope)
 {
     domi_ask *ask =
         envelope->error == DOMI_TO_GRAIN_ASK ? domi_ask_find(gateway, peer, envelope->id) : NULL;
@@ -361,11 +364,12 @@ static domi_ask *find_returned(domi_cluster_gateway *gateway, const domi_peer *p
     return ask != NULL && ask->for_grain ? ask : NULL;
 }
 
-/* Fail a returned message that cannot be delivered: an ask fails, and a notice is counted. */
-static void fail_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
-                          const domi_wire_envelope *envelope, int error)
+/* Fail a message that a peer has returned and that cannot be delivered: an ask fails, and a notice
+ * is counted. */
+static void fail_returned_message(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                  const domi_wire_envelope *envelope, int error)
 {
-    domi_ask *ask = find_returned(gateway, peer, envelope);
+    domi_ask *ask = find_ask_that_was_returned(gateway, peer, envelope);
 
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
     if (ask == NULL)
@@ -375,11 +379,12 @@ static void fail_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
     (void)domus_kept_fail(gateway->stack, kept, error);
 }
 
-/* Let a returned ask wait again, since its original time. Returns false if the ask is over. */
+/* Let an ask that a peer has returned wait again, as of the time at which it first waited. Returns
+ * false if the ask is over. */
 static bool hold_returned_ask(domi_cluster_gateway *gateway, const domi_peer *peer,
                               const domi_wire_envelope *envelope, domi_held *held)
 {
-    domi_ask *ask = find_returned(gateway, peer, envelope);
+    domi_ask *ask = find_ask_that_was_returned(gateway, peer, envelope);
 
     if (ask == NULL)
         return false;
@@ -399,13 +404,13 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
 
     if (gateway->routes == NULL ||
         domi_grain_name_read(gateway, envelope->rest, envelope->rest_size, &grain) != 0) {
-        fail_returned(gateway, peer, envelope, -EHOSTDOWN);
+        fail_returned_message(gateway, peer, envelope, -EHOSTDOWN);
         return;
     }
     domi_route *route = &gateway->routes[grain.part];
     if ((route->state != DOMI_ROUTE_THERE && route->state != DOMI_ROUTE_FENCES) ||
         route->node != peer->id) {
-        fail_returned(gateway, peer, envelope, -EHOSTDOWN);
+        fail_returned_message(gateway, peer, envelope, -EHOSTDOWN);
         return;
     }
     atomic_fetch_add_explicit(&gateway->cluster->parts->returned, 1, memory_order_relaxed);
@@ -414,20 +419,20 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
     if (error == 0 && is_ask && !hold_returned_ask(gateway, peer, envelope, held)) {
         domi_held_free(gateway, held);
     } else if (error == 0) {
-        uint64_t since_ns = read_since(envelope);
+        uint64_t since_ns = read_time_of_waiting_since(envelope);
         if (since_ns != 0 && since_ns < held->since_ns)
             held->since_ns = since_ns;
         held->from = envelope->from;
         domi_held_append(&route->returned, held);
     } else {
-        fail_returned(gateway, peer, envelope, error);
+        fail_returned_message(gateway, peer, envelope, error);
     }
     route->retry_ns = domus_now_ns(gateway->stack) + gateway->cluster->options.heartbeat_ns / 4;
     if (route->state == DOMI_ROUTE_THERE) {
         route->is_sent = true;
-        begin_fence(gateway, route);
+        send_fence_to_node_of_route(gateway, route);
         if (route->state == DOMI_ROUTE_WAITS)
-            update_route(gateway, grain.part);
+            update_route_by_table_of_parts(gateway, grain.part);
     }
 }
 
@@ -440,7 +445,7 @@ void domi_routes_lose(domi_cluster_gateway *gateway, const domi_peer *peer)
             continue;
         route->state = DOMI_ROUTE_WAITS;
         route->is_sent = false;
-        update_route(gateway, i);
+        update_route_by_table_of_parts(gateway, i);
     }
 }
 
@@ -451,7 +456,7 @@ void domi_routes_free(domi_cluster_gateway *gateway)
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
         if (route->state == DOMI_ROUTE_HERE)
-            leave_part_of_this_node(gateway, route);
+            stop_using_part_of_this_node(gateway, route);
         while ((held = domi_held_take(route)) != NULL)
             domi_held_free(gateway, held);
     }

@@ -15,16 +15,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define BURST_LINES 32u /* lines that may be logged at once */
-#define LOOK_LINES  16u /* lines about nodes of one check, at most */
+#define BURST_LINES 32u /* lines about the cluster that may be logged at once */
+#define LOOK_LINES  16u /* lines about nodes that one check logs, at most */
 #define SECOND_NS   UINT64_C(1000000000)
 
-/* A change of a node that is to be logged. */
+/* A change of a node's state that is to be logged. */
 typedef struct change {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_node_state from, to;
     bool is_leaving;
-    uint64_t lasted_ns; /* ns for which the node was down, if it is up again */
+    uint64_t lasted_ns; /* ns for which the node was down, if the change is that it is up again */
 } change;
 
 /* --- the bound of lines ----------------------------------------------------------------------- */
@@ -45,8 +45,8 @@ static void refill_line_allowance(domi_said *said, uint64_t now_ns)
         said->is_behind = false;
 }
 
-/* Returns whether a line may be logged, and counts it. */
-static bool count_line(domi_said *said)
+/* Returns whether the bound allows another line now, and counts that line. */
+static bool take_line_from_allowance(domi_said *said)
 {
     if (said->lines == 0)
         return false;
@@ -56,8 +56,9 @@ static bool count_line(domi_said *said)
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-/* Log whether this node has a server. Returns for how many ns it has had one; 0: it has none. */
-static uint64_t log_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
+/* Log if this node has got or lost its server. Returns for how many ns it has had a server; 0: it
+ * has none. */
+static uint64_t log_connection_to_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
 {
     domus_cluster *cluster = gateway->cluster;
     const domus_cluster_options *options = &cluster->options;
@@ -67,7 +68,7 @@ static uint64_t log_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
     bool is_connected = cluster->is_connected;
     uint64_t since_ns = cluster->connected_ns;
     domi_lock_give(&cluster->lock);
-    if (is_connected && !said->has_server && count_line(said)) {
+    if (is_connected && !said->has_server && take_line_from_allowance(said)) {
         if (said->had_server)
             domus_log_write(gateway->stack, DOMUS_LOG_INFO,
                             "cluster %s: node %s has a server again, after %.1f s", options->name,
@@ -76,7 +77,7 @@ static uint64_t log_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
             domus_log_write(gateway->stack, DOMUS_LOG_INFO, "cluster %s: node %s has a server",
                             options->name, options->node);
         said->has_server = said->had_server = true;
-    } else if (!is_connected && said->has_server && count_line(said)) {
+    } else if (!is_connected && said->has_server && take_line_from_allowance(said)) {
         domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
                         "cluster %s: node %s has lost its servers: it goes on for its own actors, "
                         "and other nodes are down to it",
@@ -84,7 +85,7 @@ static uint64_t log_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
         said->has_server = false;
         said->lost_ns = since_ns;
     } else if (!is_connected && !said->had_server && !said->misses_server &&
-               now_ns - said->began_ns > options->down_after_ns && count_line(said)) {
+               now_ns - said->began_ns > options->down_after_ns && take_line_from_allowance(said)) {
         domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
                         "cluster %s: node %s finds no server: it goes on for its own actors, and "
                         "looks further",
@@ -94,21 +95,21 @@ static uint64_t log_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
     return is_connected ? now_ns - since_ns : 0;
 }
 
-static void log_rivals(domi_cluster_gateway *gateway)
+static void log_nodes_with_same_name(domi_cluster_gateway *gateway)
 {
     domus_cluster *cluster = gateway->cluster;
 
     domi_lock_take(&cluster->lock);
     bool is_rival = cluster->is_rival, has_rival = cluster->has_rival;
     domi_lock_give(&cluster->lock);
-    if (has_rival && !cluster->said.has_rival && count_line(&cluster->said)) {
+    if (has_rival && !cluster->said.has_rival && take_line_from_allowance(&cluster->said)) {
         cluster->said.has_rival = true;
         domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
                         "cluster %s: another node has the name of this one, %s, and has begun "
                         "before it",
                         cluster->options.name, cluster->options.node);
     }
-    if (!is_rival || cluster->said.is_rival || !count_line(&cluster->said))
+    if (!is_rival || cluster->said.is_rival || !take_line_from_allowance(&cluster->said))
         return;
     cluster->said.is_rival = true;
     domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
@@ -119,9 +120,9 @@ static void log_rivals(domi_cluster_gateway *gateway)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* Returns whether the change of a node from one state to another is logged. Nodes that were never
- * up are not. */
-static bool is_logged_change(domus_node_state from, domus_node_state to, bool tells_down)
+/* Returns whether a node's change from one state to another is logged. Changes of nodes that were
+ * never up are not. */
+static bool is_change_of_node_logged(domus_node_state from, domus_node_state to, bool tells_down)
 {
     if (to == DOMUS_NODE_UP)
         return from != DOMUS_NODE_UP;
@@ -130,10 +131,10 @@ static bool is_logged_change(domus_node_state from, domus_node_state to, bool te
     return to == DOMUS_NODE_ENDED || (to == DOMUS_NODE_DOWN && from == DOMUS_NODE_UP && tells_down);
 }
 
-/* Find the changes to log, as many as there are lines for. Returns how many; `ret_more` is set if
- * there are more. */
-static uint32_t find_changes(domus_cluster *cluster, bool tells_down, change *changes,
-                             bool *ret_more)
+/* Find the changes of nodes to log, as many as there are lines for. Returns how many; `ret_more` is
+ * set if there are more. */
+static uint32_t find_changes_of_nodes_to_log(domus_cluster *cluster, bool tells_down,
+                                             change *changes, bool *ret_more)
 {
     uint32_t count = 0;
 
@@ -141,9 +142,9 @@ static uint32_t find_changes(domus_cluster *cluster, bool tells_down, change *ch
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         domi_node_record *record = cluster->nodes[i];
-        if (record == NULL || !is_logged_change(record->said, record->state, tells_down))
+        if (record == NULL || !is_change_of_node_logged(record->said, record->state, tells_down))
             continue;
-        if (count == LOOK_LINES || !count_line(&cluster->said)) {
+        if (count == LOOK_LINES || !take_line_from_allowance(&cluster->said)) {
             *ret_more = true;
             break;
         }
@@ -160,7 +161,7 @@ static uint32_t find_changes(domus_cluster *cluster, bool tells_down, change *ch
     return count;
 }
 
-static void log_change(domi_cluster_gateway *gateway, const change *one)
+static void log_change_of_node(domi_cluster_gateway *gateway, const change *one)
 {
     const domus_cluster_options *options = &gateway->cluster->options;
     const char *name = options->name;
@@ -197,12 +198,12 @@ void domi_say_news(domi_cluster_gateway *gateway)
     if (gateway->is_leaving)
         return;
     refill_line_allowance(&cluster->said, now_ns);
-    uint64_t connected_ns = log_servers(gateway, now_ns);
-    log_rivals(gateway);
-    uint32_t count =
-        find_changes(cluster, connected_ns > cluster->options.down_after_ns, changes, &has_more);
+    uint64_t connected_ns = log_connection_to_servers(gateway, now_ns);
+    log_nodes_with_same_name(gateway);
+    uint32_t count = find_changes_of_nodes_to_log(
+        cluster, connected_ns > cluster->options.down_after_ns, changes, &has_more);
     for (uint32_t i = 0; i < count; i++)
-        log_change(gateway, &changes[i]);
+        log_change_of_node(gateway, &changes[i]);
     if (!has_more || cluster->said.lines > 0 || cluster->said.is_behind)
         return;
     cluster->said.is_behind = true;

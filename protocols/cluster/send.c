@@ -1,11 +1,12 @@
-/* Sends messages of actors here to remote actors, as envelopes. */
+/* Sends messages of actors here to remote actors, as envelopes on the links to their nodes. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
 
-/* Send the current message as `envelope` describes it. An ask is kept until its answer comes. */
-static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
-                        domi_wire_envelope *envelope, bool is_ask)
+/* Send the message that is being handled as `envelope` describes it. If it is an ask, it is kept
+ * until its answer comes. */
+static int send_message_to_peer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                domi_wire_envelope *envelope, bool is_ask)
 {
     domus_kept kept;
     domi_ask *ask = NULL;
@@ -30,14 +31,15 @@ static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
     return 0;
 }
 
-/* Refuse the current message: an ask fails, and a notice is counted, because its sender has gone
- * on. `peer` is NULL if its node is not known any more. */
-static int refuse_message(domi_cluster_gateway *gateway, domi_peer *peer, int error)
+/* Refuse the message that is being handled: an ask fails, and a notice is counted, because its
+ * sender has gone on. `peer` is NULL if the receiver's node is not known any more. */
+static int refuse_message_to_remote_actor(domi_cluster_gateway *gateway, domi_peer *peer, int error)
 {
     if (peer != NULL)
         atomic_fetch_add_explicit(&peer->record->refused, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
-    (void)domus_fail(gateway->stack, error); /* fails with -EINVAL for a notice, which is ignored */
+    /* for a notice this fails with -EINVAL, which is ignored */
+    (void)domus_fail(gateway->stack, error);
     return 0;
 }
 
@@ -49,8 +51,8 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
     gateway->stack = stack;
     int error = domus_remote_target(stack, &message);
     if (error != 0)
-        return error == -ESTALE ? refuse_message(gateway, NULL, error) : 0;
-    /* the address is the outlet of a group, so the message is a publication */
+        return error == -ESTALE ? refuse_message_to_remote_actor(gateway, NULL, error) : 0;
+    /* the receiver is the outlet of a group, so the message is a publication */
     if (message.to.node == gateway->cluster->id) {
         domi_publish_to_nodes(gateway, &message, payload);
         return 0;
@@ -59,15 +61,15 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
         return domi_route_take(gateway, &message, payload);
     domi_peer *peer = domi_peer_of(gateway, message.to.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
-        return refuse_message(gateway, peer, -EHOSTDOWN);
+        return refuse_message_to_remote_actor(gateway, peer, -EHOSTDOWN);
     int bytes = domi_pickle_message(gateway, message.type, payload);
     if (bytes < 0)
-        return refuse_message(gateway, peer, bytes);
+        return refuse_message_to_remote_actor(gateway, peer, bytes);
     domi_wire_envelope envelope = {.kind = message.is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE,
                                    .to = message.to};
     domi_sender_name(gateway, message.is_ask, &envelope.from);
     envelope.rest = gateway->message;
     envelope.rest_size = (uint32_t)bytes;
-    error = send_message(gateway, peer, &envelope, message.is_ask);
-    return error != 0 ? refuse_message(gateway, peer, error) : 0;
+    error = send_message_to_peer(gateway, peer, &envelope, message.is_ask);
+    return error != 0 ? refuse_message_to_remote_actor(gateway, peer, error) : 0;
 }

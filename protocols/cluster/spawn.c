@@ -1,4 +1,5 @@
-/* Spawns actors on other nodes: a request names a behaviour that the other node exports. */
+/* Spawns actors on other nodes: a request names a behaviour that the other node exports
+ * (domus_cluster_spawn()). */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
@@ -8,26 +9,28 @@
 const domus_type domus_cluster_spawned_type = {.name = "cluster spawned",
                                                .size = sizeof(domus_cluster_spawned)};
 
-/* The request of domus_cluster_spawn(); it owns `message`. */
+/* The payload of domus_cluster_spawn()'s ask to the gateway; it owns `message`. */
 typedef struct domi_spawn_request {
     uint64_t node;
-    domus_slice message; /* the name with its length, and the pickled input */
+    /* name of the behaviour with its length before it, and the pickled input */
+    domus_slice message;
 } domi_spawn_request;
 
-static void release_request(void *request)
+static void release_spawn_request(void *request)
 {
     domus_slice_free(((domi_spawn_request *)request)->message);
 }
 
 const domus_type domi_spawn_type = {
-    .name = "cluster spawn", .size = sizeof(domi_spawn_request), .release = release_request};
+    .name = "cluster spawn", .size = sizeof(domi_spawn_request), .release = release_spawn_request};
 
 /* --- the side that asks ----------------------------------------------------------------------- */
 
-/* Pickle an input. Addresses in it are refused, because only a gateway can write the names of
- * remote actors. */
-static int pickle_input(domus_cluster *cluster, const char *behaviour, const domus_type *type,
-                        const void *input, domus_slice *ret_message)
+/* Pickle the input of a spawn. Addresses in it are refused, because only a gateway can write the
+ * names of remote actors. */
+static int pickle_input_of_spawn(domus_cluster *cluster, const char *behaviour,
+                                 const domus_type *type, const void *input,
+                                 domus_slice *ret_message)
 {
     domus_appender message = {.size_max = cluster->options.message_max};
     unsigned char length = (unsigned char)strlen(behaviour);
@@ -57,7 +60,7 @@ int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behavio
         return -EINVAL;
     int error = domus_remote_gateway(stack, &gateway);
     if (error == 0)
-        error = pickle_input(node.cluster, behaviour, input_type, input, &request.message);
+        error = pickle_input_of_spawn(node.cluster, behaviour, input_type, input, &request.message);
     if (error != 0)
         return error;
     error = domus_ask_within(stack, gateway, &domi_spawn_type, &request, timeout_ns, then);
@@ -66,8 +69,8 @@ int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behavio
     return error;
 }
 
-static int request_remote_spawn(domi_cluster_gateway *gateway, domi_peer *peer,
-                                const domi_spawn_request *request)
+static int ask_peer_to_spawn(domi_cluster_gateway *gateway, domi_peer *peer,
+                             const domi_spawn_request *request)
 {
     domi_wire_envelope envelope = {
         .kind = DOMI_TO_SPAWN,
@@ -97,8 +100,8 @@ static int request_remote_spawn(domi_cluster_gateway *gateway, domi_peer *peer,
 
 /* --- the side that spawns --------------------------------------------------------------------- */
 
-static const domus_cluster_export *find_export(const domus_cluster *cluster, const char *name,
-                                               uint32_t length)
+static const domus_cluster_export *find_exported_behaviour(const domus_cluster *cluster,
+                                                           const char *name, uint32_t length)
 {
     const domus_cluster_export *at = cluster->options.exports;
 
@@ -109,10 +112,11 @@ static const domus_cluster_export *find_export(const domus_cluster *cluster, con
     return NULL;
 }
 
-/* Read the input into gateway->payload, if the export takes one. `ret_read` tells whether it was
- * read. */
-static int read_input(domi_cluster_gateway *gateway, const domus_cluster_export *export,
-                      domus_slice bytes, bool *ret_read)
+/* Unpickle the input of a spawn into gateway->payload, if the export takes one. `ret_read` tells
+ * whether there was one. */
+static int unpickle_input_of_spawn(domi_cluster_gateway *gateway,
+                                   const domus_cluster_export *export, domus_slice bytes,
+                                   bool *ret_read)
 {
     domus_pickled pickled;
 
@@ -130,12 +134,13 @@ static int read_input(domi_cluster_gateway *gateway, const domus_cluster_export 
     return error;
 }
 
-static int spawn_export(domi_cluster_gateway *gateway, const domus_cluster_export *export,
-                        domus_slice bytes, domus_address *ret_address)
+static int spawn_exported_behaviour(domi_cluster_gateway *gateway,
+                                    const domus_cluster_export *export, domus_slice bytes,
+                                    domus_address *ret_address)
 {
     uint32_t size = export->behaviour->state_size;
     bool has_read;
-    int error = read_input(gateway, export, bytes, &has_read);
+    int error = unpickle_input_of_spawn(gateway, export, bytes, &has_read);
 
     if (error != 0)
         return error;
@@ -156,21 +161,22 @@ static int spawn_export(domi_cluster_gateway *gateway, const domus_cluster_expor
     return error;
 }
 
-/* Spawn the behaviour that the message names. Returns 0; a negative errno. */
-static int spawn_from_message(domi_cluster_gateway *gateway, domus_slice message,
-                              domus_address *ret_address)
+/* Spawn the behaviour that the message of a spawn names. Returns 0; a negative errno. */
+static int spawn_behaviour_named_in_message(domi_cluster_gateway *gateway, domus_slice message,
+                                            domus_address *ret_address)
 {
     const char *data = domus_slice_data(message);
     uint32_t length = message.size != 0 ? (unsigned char)data[0] : 0;
 
     if (message.size < 1 + length)
         return -EBADMSG;
-    const domus_cluster_export *export = find_export(gateway->cluster, data + 1, length);
+    const domus_cluster_export *export =
+        find_exported_behaviour(gateway->cluster, data + 1, length);
     if (export == NULL)
         return -ENOENT;
     message.offset += 1 + length;
     message.size -= 1 + length;
-    return spawn_export(gateway, export, message, ret_address);
+    return spawn_exported_behaviour(gateway, export, message, ret_address);
 }
 
 void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
@@ -178,7 +184,7 @@ void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
 {
     domi_wire_envelope answer = {.kind = DOMI_TO_SPAWNED, .id = envelope->id};
     domus_address address;
-    int error = spawn_from_message(gateway, rest, &address);
+    int error = spawn_behaviour_named_in_message(gateway, rest, &address);
 
     if (error == 0) {
         domi_name_of(gateway, address, &answer.from);
@@ -197,7 +203,7 @@ int domi_take_spawn(domus_stack *stack, void *self, const void *payload)
 
     gateway->stack = stack;
     if (request->node != gateway->cluster->id)
-        return request_remote_spawn(gateway, domi_peer_of(gateway, request->node), request);
-    int error = spawn_from_message(gateway, request->message, &spawned.address);
+        return ask_peer_to_spawn(gateway, domi_peer_of(gateway, request->node), request);
+    int error = spawn_behaviour_named_in_message(gateway, request->message, &spawned.address);
     return error != 0 ? error : domus_reply(stack, &domus_cluster_spawned_type, &spawned);
 }

@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-static uint64_t mix_bits(uint64_t number)
+static uint64_t mix_bits_of_hash(uint64_t number)
 {
     number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
     return number ^ number >> 31;
 }
 
-/* List the nodes that may have parts now. Returns how many there are. */
-static uint32_t list_candidates(const domus_stack *stack, const domi_warden *self,
-                                domi_candidate *ret_list)
+/* List the nodes that may have parts of the grains now. Returns how many there are. */
+static uint32_t list_candidates_for_parts(const domus_stack *stack, const domi_warden *self,
+                                          domi_candidate *ret_list)
 {
     domus_cluster *cluster = self->cluster;
     uint32_t count = 0;
@@ -31,13 +31,13 @@ static uint32_t list_candidates(const domus_stack *stack, const domi_warden *sel
     return count;
 }
 
-static uint64_t choose_node_of_part(const domi_warden *self, uint32_t index)
+static uint64_t choose_node_for_part(const domi_warden *self, uint32_t index)
 {
     uint64_t best = 0, id = 0;
 
     for (uint32_t i = 0; i < self->candidates_count; i++) {
         uint64_t weight =
-            mix_bits(self->candidates[i].hash + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
+            mix_bits_of_hash(self->candidates[i].hash + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
         if (id == 0 || weight > best) {
             best = weight;
             id = self->candidates[i].id;
@@ -46,11 +46,11 @@ static uint64_t choose_node_of_part(const domi_warden *self, uint32_t index)
     return id;
 }
 
-/* Find out which nodes are up, and if these have changed, who should have each part. */
+/* Find out which nodes are up, and if they have changed, which of them should have each part. */
 void domi_wanted_look(domus_stack *stack, domi_warden *self)
 {
     domi_candidate now[DOMUS_CLUSTER_NODES_MAX + 1];
-    uint32_t count = list_candidates(stack, self, now);
+    uint32_t count = list_candidates_for_parts(stack, self, now);
 
     if (count == self->candidates_count && memcmp(now, self->candidates, count * sizeof *now) == 0)
         return;
@@ -58,7 +58,7 @@ void domi_wanted_look(domus_stack *stack, domi_warden *self)
     self->candidates_count = count;
     self->settled_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
-        self->parts[i].wanted = choose_node_of_part(self, i);
+        self->parts[i].wanted = choose_node_for_part(self, i);
     domi_lock_take(&self->cluster->lock);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
         self->cluster->parts->parts[i].wanted = self->parts[i].wanted;

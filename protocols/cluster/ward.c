@@ -3,8 +3,8 @@
 
 const domus_type domi_ward_tell_type = {.name = "cluster warden tell"};
 
-/* Publish the holder of a part, and whether this node accepts messages for it. Returns whether that
- * has changed. */
+/* Write the holder of a part, and whether this node accepts messages for it, into the table that
+ * gateways read. Returns whether that has changed. */
 static bool publish_holder_of_part(domi_warden *self, uint32_t index)
 {
     domus_cluster *cluster = self->cluster;
@@ -21,20 +21,21 @@ static bool publish_holder_of_part(domi_warden *self, uint32_t index)
     return has_changed;
 }
 
-/* Tell the gateways soon. One notice behind the entries that wait here is enough for all of them. A
- * refused notice only delays it, because gateways check with each heartbeat. */
-static void tell_soon(domus_stack *stack, domi_warden *self)
+/* Make sure that the gateways are told soon. One notice of the warden to itself comes behind the
+ * entries that wait in its mailbox, and is enough for all of them. If it is refused, the gateways
+ * learn of the changes later, at their next heartbeat. */
+static void tell_gateways_soon(domus_stack *stack, domi_warden *self)
 {
     if (!self->tells)
         self->tells = domus_notice(stack, domus_self(stack), &domi_ward_tell_type, NULL) == 0;
 }
 
-static void add_to_count(_Atomic uint64_t *number, uint64_t by)
+static void add_to_count_of_parts(_Atomic uint64_t *number, uint64_t by)
 {
     atomic_fetch_add_explicit(number, by, memory_order_relaxed);
 }
 
-/* Change the state of a part, and tell the gateways if it concerns them. */
+/* Change the state of a part of the grains, and tell the gateways if it concerns them. */
 void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state)
 {
     domi_parts *parts = self->cluster->parts;
@@ -46,19 +47,19 @@ void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_
         self->closing++;
     if (state == DOMI_WARD_OPEN) {
         (void)domus_remote_part_set(stack, index, at->revision);
-        add_to_count(&parts->taken, 1);
-        add_to_count(&parts->held, 1);
+        add_to_count_of_parts(&parts->taken, 1);
+        add_to_count_of_parts(&parts->held, 1);
     }
     if (at->state == DOMI_WARD_OPEN)
-        add_to_count(&parts->held, UINT64_MAX);
+        add_to_count_of_parts(&parts->held, UINT64_MAX);
     if (state == DOMI_WARD_LOST) {
         (void)domus_remote_part_set(stack, index, 0);
-        add_to_count(&parts->lost, 1);
+        add_to_count_of_parts(&parts->lost, 1);
     }
     at->state = state;
     at->since_ns = domus_now_ns(stack);
     if (publish_holder_of_part(self, index))
-        tell_soon(stack, self);
+        tell_gateways_soon(stack, self);
 }
 
 domi_ward_state domi_ward_rest(const domi_warden *self, const domi_ward *at)

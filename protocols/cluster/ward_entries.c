@@ -1,5 +1,5 @@
 /* Reads and writes the entries of parts of the grains in the bucket of names for the warden, and
- * checks the leases of the nodes in them. */
+ * checks the leases of the nodes that these entries name. */
 #include "protocols/cluster/wards.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@ void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE])
     (void)snprintf(key, DOMI_KEY_SIZE, "g.%u", index);
 }
 
-/* Store an entry that was read, and change the state of its part. */
-static void store_entry(domus_stack *stack, domi_warden *self, uint32_t index, uint64_t revision,
-                        uint64_t holder)
+/* Store an entry of a part that was read, and change the state of the part by it. */
+static void store_entry_of_part(domus_stack *stack, domi_warden *self, uint32_t index,
+                                uint64_t revision, uint64_t holder)
 {
     domi_ward *at = &self->parts[index];
 
@@ -28,11 +28,11 @@ static void store_entry(domus_stack *stack, domi_warden *self, uint32_t index, u
         domi_ward_move(stack, self, index, domi_ward_rest(self, at));
     else if ((at->state == DOMI_WARD_OPEN || at->state == DOMI_WARD_CLOSES) &&
              holder != self->cluster->id)
-        domi_ward_move(stack, self, index,
-                       DOMI_WARD_LOST); /* another node has seen that this node's lease was over */
+        /* another node has changed the entry, because it has seen this node's lease end */
+        domi_ward_move(stack, self, index, DOMI_WARD_LOST);
 }
 
-static uint64_t read_holder(domus_slice value)
+static uint64_t read_holder_from_entry(domus_slice value)
 {
     const unsigned char *bytes = (const unsigned char *)domus_slice_data(value);
     uint64_t id = 0;
@@ -64,15 +64,16 @@ int domi_ward_take_entry(domus_stack *stack, void *self_, const void *payload)
         index = 10 * index + (uint32_t)(text[i] - '0');
     }
     if (index < DOMUS_REMOTE_PARTS)
-        store_entry(stack, self, index, entry->revision, read_holder(domus_nats_kv_value(entry)));
+        store_entry_of_part(stack, self, index, entry->revision,
+                            read_holder_from_entry(domus_nats_kv_value(entry)));
     return 0;
 }
 
 /* --- writing entries -------------------------------------------------------------------------- */
 
 /* Change the state of a part after a write of its entry has ended. `error` is -EEXIST when another
- * node has changed the entry: the watch tells which. After other errors the entry may have been
- * written nevertheless, which the watch tells, too. */
+ * node has changed the entry: the watch tells which node. After other errors the entry may have
+ * been written nevertheless, which the watch tells, too. */
 void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_change *change,
                          int error, uint64_t revision)
 {
@@ -81,11 +82,11 @@ void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_
     bool takes = at->state == DOMI_WARD_TAKES;
 
     if (at->serial != change->serial)
-        return; /* the change was given up meanwhile */
+        return; /* the change of the entry was given up meanwhile */
     at->serial++;
     self->writes--;
     if (at->state != DOMI_WARD_TAKES && at->state != DOMI_WARD_GIVES)
-        return; /* the part was lost meanwhile */
+        return; /* the part was lost while its entry was written */
     if (error == 0 && revision > at->revision) {
         at->revision = revision;
         at->holder = change->holder;
@@ -125,7 +126,8 @@ void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi
 
 /* --- leases of other nodes -------------------------------------------------------------------- */
 
-/* Find a node that has parts, and may be dead or without its lease. Returns 0 if there is none. */
+/* Find a node that has parts, and may be dead or without its lease. Returns its id; 0 if there is
+ * none. */
 uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
 {
     domus_cluster *cluster = self->cluster;
@@ -147,7 +149,7 @@ uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
 }
 
 /* Free the parts of a node whose lease was over. The node may have a new lease, but not these
- * parts: its own clock has told it earlier that it has lost them. */
+ * parts: by its own clock it has learnt earlier that it has lost them. */
 void domi_ward_bury(domus_stack *stack, domi_warden *self, const domi_ward_looking *look)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {

@@ -1,4 +1,5 @@
-/* The work of the warden (wards.h). */
+/* The warden's work: its ticks, the entries that it writes and reads, and the leases that it checks
+ * (wards.h). */
 #include "protocols/cluster/wards.h"
 
 #include <domus/await.h>
@@ -14,8 +15,8 @@ static const domus_type look_type = {.name = "cluster warden look"};
 static const domus_type watch_type = {.name = "cluster warden watch"};
 const domus_type domi_give_all_type = {.name = "cluster warden give all"};
 
-/* Returns the time between two ticks. */
-static uint64_t tick_ns_of(const domus_cluster *cluster)
+/* Returns the time in ns between two ticks of the warden. */
+static uint64_t tick_ns_of_warden(const domus_cluster *cluster)
 {
     uint64_t shortest_ns = cluster->options.heartbeat_ns < cluster->options.lease_ns
                                ? cluster->options.heartbeat_ns
@@ -32,10 +33,11 @@ struct writing {
     uint64_t revision;
 };
 
-/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. If that fails, the entry
- * may have been written nevertheless, or by another node. The watch tells so, but servers that have
- * lost their leader need some seconds until a watch can begin again, so the entry is read, too. */
-DOMUS_SEQUENCE(take_write, struct writing)
+/* Write the entry of a part that is in the state DOMI_WARD_TAKES or DOMI_WARD_GIVES. If that fails,
+ * the entry may have been written nevertheless, or by another node. The watch tells so, but servers
+ * that have lost their leader need some seconds until a watch can begin again, so the entry is
+ * read, too. */
+DOMUS_SEQUENCE(write_entry_of_part, struct writing)
 {
     domi_warden *self_ = self;
     domus_address entries = self_->cluster->parts->entries;
@@ -72,9 +74,9 @@ struct reading {
     uint32_t index;
 };
 
-/* Read the entry of a part for which messages wait. The watch should have told its value, but after
- * a broken connection it may have no server for some seconds. */
-DOMUS_SEQUENCE(take_read, struct reading)
+/* Read the entry of a part for which messages wait. The watch on the entries should have told its
+ * value, but after a broken connection it may be without a server for some seconds. */
+DOMUS_SEQUENCE(read_entry_of_doubted_part, struct reading)
 {
     domi_warden *self_ = self;
     char key[DOMI_KEY_SIZE];
@@ -92,8 +94,9 @@ DOMUS_SEQUENCE(take_read, struct reading)
     DOMUS_END;
 }
 
-/* Get some parts that gateways doubt, and reset their doubts. Returns how many there are. */
-static uint32_t get_doubted_parts(domi_warden *self, uint32_t room, uint32_t ret_parts[])
+/* List some of the parts that gateways doubt, and reset their marks. Returns how many there are. */
+static uint32_t take_parts_that_gateways_doubt(domi_warden *self, uint32_t room,
+                                               uint32_t ret_parts[])
 {
     domi_parts *parts = self->cluster->parts;
     uint32_t count = 0;
@@ -105,7 +108,8 @@ static uint32_t get_doubted_parts(domi_warden *self, uint32_t room, uint32_t ret
         if (!parts->parts[i].is_doubted)
             continue;
         if (count == room) {
-            parts->has_doubts = true; /* the other parts are left for the next tick */
+            /* the marks of the other doubted parts are left for the next tick */
+            parts->has_doubts = true;
             break;
         }
         parts->parts[i].is_doubted = false;
@@ -115,17 +119,18 @@ static uint32_t get_doubted_parts(domi_warden *self, uint32_t room, uint32_t ret
     return count;
 }
 
-/* Read the entries of the parts that gateways doubt, some at a time. */
-static void read_doubted(domus_stack *stack, domi_warden *self)
+/* Read the entries of the parts whose holders gateways doubt, a few at a time. */
+static void read_entries_of_doubted_parts(domus_stack *stack, domi_warden *self)
 {
     uint32_t doubted[DOMI_WARD_WRITES_MAX];
     uint64_t now_ns = domus_now_ns(stack);
 
-    /* A read that could not begin for want of memory is not counted down, so it is given up after a
-     * time. */
+    /* A read that could not begin for want of memory is never counted down in `reads`, so the count
+     * is given up after a time. */
     if (now_ns - self->reads_ns > 2 * self->cluster->options.lease_ns)
         self->reads = 0;
-    uint32_t count = get_doubted_parts(self, DOMI_WARD_WRITES_MAX - self->reads, doubted);
+    uint32_t count =
+        take_parts_that_gateways_doubt(self, DOMI_WARD_WRITES_MAX - self->reads, doubted);
     for (uint32_t i = 0; i < count; i++) {
         if (domus_notice(stack, domus_self(stack), &read_type, &doubted[i]) == 0)
             self->reads++;
@@ -133,8 +138,8 @@ static void read_doubted(domus_stack *stack, domi_warden *self)
     }
 }
 
-/* Check whether a node that is not up has its lease. */
-DOMUS_SEQUENCE(take_look, domi_ward_looking)
+/* Check whether a node that is not known to be up still has its lease. */
+DOMUS_SEQUENCE(check_lease_of_suspect_node, domi_ward_looking)
 {
     domi_warden *self_ = self;
     char key[DOMI_KEY_SIZE];
@@ -154,7 +159,7 @@ DOMUS_SEQUENCE(take_look, domi_ward_looking)
     DOMUS_END;
 }
 
-static int handle_initial_entries(domus_stack *stack, void *self_, const void *payload)
+static int note_that_entries_have_come(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -165,7 +170,7 @@ static int handle_initial_entries(domus_stack *stack, void *self_, const void *p
 
 /* --- a tick ----------------------------------------------------------------------------------- */
 
-static bool is_used_by_gateway(const domi_warden *self, uint32_t index)
+static bool is_part_used_by_gateway(const domi_warden *self, uint32_t index)
 {
     domus_cluster *cluster = self->cluster;
 
@@ -175,7 +180,7 @@ static bool is_used_by_gateway(const domi_warden *self, uint32_t index)
     return is;
 }
 
-static void advance_part(domus_stack *stack, domi_warden *self, uint32_t index)
+static void advance_state_of_part(domus_stack *stack, domi_warden *self, uint32_t index)
 {
     domi_ward *at = &self->parts[index];
     bool is_wanted = at->wanted == self->cluster->id;
@@ -194,20 +199,20 @@ static void advance_part(domus_stack *stack, domi_warden *self, uint32_t index)
             domi_ward_move(stack, self, index, DOMI_WARD_CLOSES);
         break;
     case DOMI_WARD_CLOSES:
-        if (is_used_by_gateway(self, index) || domus_remote_part_living(stack, index) != 0)
+        if (is_part_used_by_gateway(self, index) || domus_remote_part_living(stack, index) != 0)
             break;
         (void)domus_remote_part_set(stack, index, 0);
         if (domus_remote_part_living(stack, index) == 0)
             domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
         break;
     case DOMI_WARD_LOST:
-        if (domus_remote_part_living(stack, index) == 0 && !is_used_by_gateway(self, index))
+        if (domus_remote_part_living(stack, index) == 0 && !is_part_used_by_gateway(self, index))
             domi_ward_move(stack, self, index, domi_ward_rest(self, at));
         break;
     case DOMI_WARD_TAKES:
     case DOMI_WARD_GIVES:
-        /* A write that could not begin for want of memory never ends, so it is given up after a
-         * time. */
+        /* A write of an entry that could not begin for want of memory never ends, so it is given up
+         * after a time. */
         if (domus_now_ns(stack) - at->since_ns > 2 * self->cluster->options.lease_ns)
             domi_ward_end_write(stack, self,
                                 &(domi_ward_change){.index = index, .serial = at->serial},
@@ -221,7 +226,7 @@ static void advance_part(domus_stack *stack, domi_warden *self, uint32_t index)
 /* Stop the grains of parts that this node gives away or has lost. Grains of a part that is given
  * away end once no message goes to the part any more. Grains of a lost part end at once, although a
  * gateway may still pass messages on: such a message begins no new life. */
-static void stop_grains(domus_stack *stack, const domi_warden *self)
+static void stop_grains_of_lost_parts(domus_stack *stack, const domi_warden *self)
 {
     domus_remote_parts closing = {{0}}, lost = {{0}};
     bool closes = false, loses = false;
@@ -229,7 +234,7 @@ static void stop_grains(domus_stack *stack, const domi_warden *self)
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_ward_state state = self->parts[i].state;
         uint64_t bit = UINT64_C(1) << i % 64;
-        if (state == DOMI_WARD_CLOSES && !is_used_by_gateway(self, i)) {
+        if (state == DOMI_WARD_CLOSES && !is_part_used_by_gateway(self, i)) {
             closing.bits[i / 64] |= bit;
             closes = true;
         } else if (state == DOMI_WARD_LOST) {
@@ -243,8 +248,9 @@ static void stop_grains(domus_stack *stack, const domi_warden *self)
         domus_remote_parts_stop(stack, &lost, false);
 }
 
-/* Lose all parts, because this node has no lease any more and others may have them by now. */
-static void lose_all_parts(domus_stack *stack, domi_warden *self)
+/* Lose all parts of this node, because it has no lease any more and other nodes may have the parts
+ * by now. */
+static void lose_all_parts_without_lease(domus_stack *stack, domi_warden *self)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_ward_state state = self->parts[i].state;
@@ -253,7 +259,7 @@ static void lose_all_parts(domus_stack *stack, domi_warden *self)
     }
 }
 
-static bool has_any_part(const domi_warden *self)
+static bool has_any_part_of_grains(const domi_warden *self)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         const domi_ward *at = &self->parts[i];
@@ -264,43 +270,44 @@ static bool has_any_part(const domi_warden *self)
     return false;
 }
 
-static void answer_leave(domus_stack *stack, domi_warden *self)
+static void reply_when_all_parts_are_given(domus_stack *stack, domi_warden *self)
 {
-    if (!self->has_asked || has_any_part(self))
+    if (!self->has_asked || has_any_part_of_grains(self))
         return;
     self->has_asked = false;
     (void)domus_kept_reply(stack, self->leaving, &domus_cluster_done_type, NULL);
 }
 
-static int handle_tick(domus_stack *stack, void *self_, const void *payload)
+static int check_all_parts_at_tick(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
     uint32_t losses = domi_losses(self->cluster), next;
-    /* Two ticks before the lease ends its grains stop: the store counts from a little later. */
+    /* The grains of this node stop two ticks before its lease ends by its own clock; in the store
+     * the lease ends a little later. */
     bool has_lease =
         atomic_load_explicit(&self->cluster->parts->lease_until_ns, memory_order_relaxed) >
-        domus_now_ns(stack) + 2 * tick_ns_of(self->cluster);
+        domus_now_ns(stack) + 2 * tick_ns_of_warden(self->cluster);
 
     (void)payload;
     domi_wanted_look(stack, self);
     if (!has_lease || losses != self->losses)
-        lose_all_parts(stack, self);
+        lose_all_parts_without_lease(stack, self);
     self->losses = losses;
-    stop_grains(stack, self);
+    stop_grains_of_lost_parts(stack, self);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         if (self->parts[i].state == DOMI_WARD_LOST || (has_lease && self->has_entries))
-            advance_part(stack, self, i);
+            advance_state_of_part(stack, self, i);
     }
-    answer_leave(stack, self);
+    reply_when_all_parts_are_given(stack, self);
     if (has_lease)
-        read_doubted(stack, self);
+        read_entries_of_doubted_parts(stack, self);
     if (has_lease && self->has_entries && !self->looks && domi_ward_suspect(self, &next) != 0)
         self->looks = domus_notice(stack, domus_self(stack), &look_type, NULL) == 0;
     return 0;
 }
 
-/* Tell the gateways once of all changes, so that they read the table. */
-static int tell_gateways(domus_stack *stack, void *self_, const void *payload)
+/* Tell the gateways once of all changes of parts, so that they read the table. */
+static int tell_gateways_of_changed_parts(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -311,12 +318,12 @@ static int tell_gateways(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int give_all_parts_away(domus_stack *stack, void *self_, const void *payload)
+static int begin_to_give_all_parts_away(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
     (void)payload;
-    if (!has_any_part(self))
+    if (!has_any_part_of_grains(self))
         return domus_reply(stack, &domus_cluster_done_type, NULL);
     self->gives_all = true;
     int error = domus_keep(stack, &self->leaving);
@@ -326,7 +333,7 @@ static int give_all_parts_away(domus_stack *stack, void *self_, const void *payl
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int resume_after_watching(domus_stack *stack, void *self, const domus_answer *answer)
+static int watch_again_after_failure(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     if (answer->error == 0)
@@ -334,8 +341,8 @@ static int resume_after_watching(domus_stack *stack, void *self, const domus_ans
     return domus_after(stack, 100 * MS, &watch_type, NULL, NULL);
 }
 
-/* Watch the entries, once the bucket is open. */
-static int begin_watch(domus_stack *stack, void *self_, const void *payload)
+/* Watch the entries of the parts, once the bucket that has them is open. */
+static int begin_watch_on_entries(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
     domus_cluster *cluster = self->cluster;
@@ -351,18 +358,18 @@ static int begin_watch(domus_stack *stack, void *self_, const void *payload)
     if (entries.house == NULL)
         return domus_after(stack, 20 * MS, &watch_type, NULL, NULL);
     return domus_ask_within(stack, entries, &domus_nats_kv_watch_type, &watch, 0,
-                            resume_after_watching);
+                            watch_again_after_failure);
 }
 
-/* Handle that the watch has ended by itself: the bucket was removed, so its entries mean nothing
- * any more. */
-static int handle_ended_watch(domus_stack *stack, void *self_, const void *payload)
+/* Handle that the watch on the entries has ended by itself: the bucket was removed, so its entries
+ * mean nothing any more. */
+static int handle_ended_watch_on_entries(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
     (void)payload;
     self->has_entries = false;
-    lose_all_parts(stack, self);
+    lose_all_parts_without_lease(stack, self);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         self->parts[i].revision = self->parts[i].holder = 0;
         if (self->parts[i].state == DOMI_WARD_OTHER)
@@ -376,30 +383,30 @@ void domi_warden_prepare(void *state, domus_cluster *cluster)
     ((domi_warden *)state)->cluster = cluster;
 }
 
-static int on_mount(domus_stack *stack, void *self_)
+static int on_mount_warden(domus_stack *stack, void *self_)
 {
     domi_warden *self = self_;
     int error = domus_notice(stack, domus_self(stack), &watch_type, NULL);
 
     self->begun_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
     if (error == 0)
-        error = domus_every(stack, tick_ns_of(self->cluster), &tick_type, NULL, NULL);
+        error = domus_every(stack, tick_ns_of_warden(self->cluster), &tick_type, NULL, NULL);
     return error;
 }
 
 const domus_behaviour domi_warden_behaviour = {
     .name = "cluster warden",
     .state_size = sizeof(domi_warden),
-    .on_mount = on_mount,
+    .on_mount = on_mount_warden,
     .on = (const domus_on[]){{&domus_nats_kv_entry_type, domi_ward_take_entry, 0},
-                             {&domus_nats_kv_initial_type, handle_initial_entries, 0},
-                             {&domus_nats_kv_ended_type, handle_ended_watch, 0},
-                             {&tick_type, handle_tick, 0},
-                             {&domi_ward_tell_type, tell_gateways, 0},
-                             {&watch_type, begin_watch, 0},
-                             DOMUS_ON(&look_type, take_look),
-                             DOMUS_ON(&read_type, take_read),
-                             DOMUS_ON(&domi_ward_write_type, take_write),
-                             {&domi_give_all_type, give_all_parts_away, 0},
+                             {&domus_nats_kv_initial_type, note_that_entries_have_come, 0},
+                             {&domus_nats_kv_ended_type, handle_ended_watch_on_entries, 0},
+                             {&tick_type, check_all_parts_at_tick, 0},
+                             {&domi_ward_tell_type, tell_gateways_of_changed_parts, 0},
+                             {&watch_type, begin_watch_on_entries, 0},
+                             DOMUS_ON(&look_type, check_lease_of_suspect_node),
+                             DOMUS_ON(&read_type, read_entry_of_doubted_part),
+                             DOMUS_ON(&domi_ward_write_type, write_entry_of_part),
+                             {&domi_give_all_type, begin_to_give_all_parts_away, 0},
                              {NULL, NULL, 0}},
 };

@@ -25,11 +25,13 @@
 #include "protocols/cluster/parts.h"
 #include "protocols/cluster/registry.h"
 
-/* entries that are written at a time, and parts that close at a time, at most */
+/* entries that the warden writes at a time, and parts that are in DOMI_WARD_CLOSES at a time, at
+ * most */
 #define DOMI_WARD_WRITES_MAX 32u
-/* Heartbeats for which the set of nodes must be the same before parts are given. */
+/* Heartbeats for which the set of nodes must stay the same before the warden gives parts away. */
 #define DOMI_WARD_SETTLE 2u
-#define DOMI_WARD_VALUE  8u /* bytes of an entry's value, the id of a node */
+/* bytes of the value of a part's entry in the store: the id of a node */
+#define DOMI_WARD_VALUE 8u
 
 typedef enum domi_ward_state {
     DOMI_WARD_FREE,
@@ -43,103 +45,115 @@ typedef enum domi_ward_state {
 
 typedef struct domi_ward {
     domi_ward_state state;
-    uint64_t revision; /* revision of the entry; 0: there is no entry */
-    uint64_t holder;   /* id of the node that the entry names; 0: none */
-    uint64_t wanted;   /* id of the node that should have the part; 0: there is none */
-    uint64_t since_ns; /* time at which the state began */
-    uint32_t serial;   /* number of the last change of this entry that was begun */
-    uint32_t losses;   /* number of the node's lost leases, when the state was decided */
+    uint64_t revision; /* revision of the part's entry in the store; 0: there is no entry */
+    uint64_t holder;   /* id of the node that the part's entry names; 0: it names no node */
+    uint64_t wanted;   /* id of the node that should have the part; 0: no node should */
+    uint64_t since_ns; /* time at which the part's state began */
+    uint32_t serial;   /* number of the last change of the part's entry that was begun */
+    uint32_t losses; /* how often this node had lost its lease when the part's state was decided */
 } domi_ward;
 
-/* A node that may have parts of the grains. */
+/* A node that may have parts of the grains, because it is up and does not leave. */
 typedef struct domi_candidate {
     uint64_t id;
-    uint64_t hash; /* hash of the node's name */
+    uint64_t hash; /* hash of the candidate's name */
 } domi_candidate;
 
 typedef struct domi_warden {
     domus_cluster *cluster;
-    bool has_entries; /* the watch has delivered all existing entries */
-    bool gives_all;   /* this node leaves, so it gives all its parts */
-    bool tells;       /* a domi_ward_tell_type is under way */
-    bool looks;       /* the conversation that checks leases is under way */
-    bool has_asked;   /* domi_give_all_type has come, and `leaving` must be answered */
+    bool has_entries; /* the watch on the parts' entries has delivered all entries that exist */
+    bool gives_all;   /* this node leaves the cluster, so the warden gives all its parts away */
+    /* a notice to itself (domi_ward_tell_type) by which the warden tells the gateways is under
+     * way */
+    bool tells;
+    bool looks; /* the conversation that checks other nodes' leases is under way */
+    /* domi_give_all_type has come, and the ask `leaving` must be answered when all parts are
+     * given */
+    bool has_asked;
     domus_kept leaving;
     /* value of domi_losses() at the warden's last tick; when it changes, the node's lease in the
      * store has ended, and all parts are lost */
     uint32_t losses;
-    uint32_t suspect;    /* part at which the next search for a suspect node begins */
-    uint32_t writes;     /* number of entries that are being written */
-    uint32_t reads;      /* number of entries that are being read, because they are doubted */
-    uint64_t reads_ns;   /* time at which the last read began */
-    uint32_t closing;    /* number of parts in DOMI_WARD_CLOSES */
-    uint64_t settled_ns; /* time from which on the candidates count as unchanged for long enough */
+    uint32_t suspect;  /* part at which the next search for a node that may be dead begins */
+    uint32_t writes;   /* entries of parts that are being written now */
+    uint32_t reads;    /* entries of parts that are being read now, because gateways doubt them */
+    uint64_t reads_ns; /* time at which the last read of a doubted entry began */
+    uint32_t closing;  /* parts that are in the state DOMI_WARD_CLOSES */
+    /* time from which on the set of candidates counts as settled, so parts may be given */
+    uint64_t settled_ns;
     domi_candidate candidates[DOMUS_CLUSTER_NODES_MAX + 1];
     uint32_t candidates_count;
-    /* time from which on parts are taken, so that other nodes are heard before */
+    /* time from which on the warden takes parts: by then other nodes have been heard */
     uint64_t begun_ns;
     domi_ward parts[DOMUS_REMOTE_PARTS];
 } domi_warden;
 
 /* --- wanted.c --------------------------------------------------------------------------------- */
 
-/* Find out which nodes are up, and if these have changed, who should have each part. */
+/* Find out which nodes are up, and if they have changed, which of them should have each part. */
 void domi_wanted_look(domus_stack *stack, domi_warden *self);
 
 /* --- ward.c ----------------------------------------------------------------------------------- */
 
-/* The notice by which the warden tells itself to tell the gateways. */
+/* The notice that the warden sends to itself, so that it tells the gateways of changes of parts. */
 extern const domus_type domi_ward_tell_type;
 
-/* Change the state of a part, and make sure that the gateways are told if it concerns them. */
+/* Change the state of a part; if that concerns gateways, make sure that the warden tells them. */
 void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state);
 
-/* Returns the state that the entry of a part implies while this node does nothing with the part. */
+/* Returns the state of a part that follows from its entry, as long as this node neither takes nor
+ * gives the part. */
 domi_ward_state domi_ward_rest(const domi_warden *self, const domi_ward *at);
 
 /* --- ward_entries.c --------------------------------------------------------------------------- */
 
-/* Handle an entry that the watch has delivered (domus_nats_kv_entry_type). */
+/* Handle an entry of a part that the watch on the bucket has delivered
+ * (domus_nats_kv_entry_type). */
 int domi_ward_take_entry(domus_stack *stack, void *self, const void *payload);
 
-/* Write the entry of a part, for the state TAKES or GIVES. If too many writes are under way,
- * nothing changes. */
+/* Write the entry of a part in the state TAKES or GIVES. Does nothing if too many writes are under
+ * way. */
 void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state);
 
-/* Find a node that has parts, and may be dead, or without its lease; `ret_next` gets the part at
- * which the next search must begin, so that all are checked. Returns 0 if there is none. */
+/* Find a node that has parts and may be dead, or without its lease; `ret_next` gets the part at
+ * which the next search must begin, so that all nodes are checked. Returns its id; 0 if there is
+ * none. */
 uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next);
 
-/* A change of a part's entry as it was decided: entries that come before it is written do not
- * change it. */
+/* A decided change of the entry of a part: it stays the same, whatever entries come before it is
+ * written. */
 typedef struct domi_ward_change {
     uint32_t index;
-    uint32_t serial;   /* `serial` of the part; if it differs, the change was given up */
-    uint64_t revision; /* revision of the entry that is changed; 0: there is none */
-    uint64_t holder;   /* id of the node that the entry will name; 0: none */
+    /* value of the part's `serial`; if the part has another one by now, the change was given up */
+    uint32_t serial;
+    uint64_t revision; /* revision of the entry that is replaced; 0: there is no entry yet */
+    uint64_t holder;   /* id of the node that the new entry names; 0: none */
 } domi_ward_change;
 
-/* The notice by which the warden tells itself to make the change that it carries. */
+/* The notice by which the warden tells itself to make the change of an entry that the notice
+ * carries. */
 extern const domus_type domi_ward_write_type;
 
-/* Write the key of the entry of a part, and the value of an entry that names a node. */
+/* Write the key of a part's entry; write the value of an entry, which names a node. */
 void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE]);
 void domi_ward_write_holder(uint64_t id, unsigned char value[DOMI_WARD_VALUE]);
 
-/* End a change of an entry, which was made with this revision, or has failed. */
+/* End a change of a part's entry, which was written with this revision, or has failed with
+ * `error`. */
 void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_change *change,
                          int error, uint64_t revision);
 
-/* A check of a node's lease. */
+/* A check whether another node still has its lease. */
 typedef struct domi_ward_looking {
     uint64_t id;
-    uint64_t revision; /* newest revision that was seen when the check began */
+    /* newest revision of an entry that the warden had seen when the check began */
+    uint64_t revision;
 } domi_ward_looking;
 
-/* Returns the newest revision of all entries that were seen. */
+/* Returns the newest revision of all parts' entries that the warden has seen. */
 uint64_t domi_ward_newest(const domi_warden *self);
 
-/* Free the parts that a node had when its lease was found to be over. */
+/* Free the parts of a node whose lease was found to be over. */
 void domi_ward_bury(domus_stack *stack, domi_warden *self, const domi_ward_looking *look);
 
 #endif

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static uint32_t bucket_of_name(const domus_remote_name *name)
+static uint32_t bucket_of_watched_name(const domus_remote_name *name)
 {
     uint64_t hash =
         (name->node ^ (uint64_t)name->number << 20 ^ name->lease ^ (uint64_t)name->home << 48) *
@@ -14,13 +14,13 @@ static uint32_t bucket_of_name(const domus_remote_name *name)
     return (uint32_t)(hash >> 32) % DOMI_WATCHED_BUCKETS;
 }
 
-static bool is_same_name(const domus_remote_name *one, const domus_remote_name *other)
+static bool is_same_remote_name(const domus_remote_name *one, const domus_remote_name *other)
 {
     return one->node == other->node && one->number == other->number && one->lease == other->lease &&
            one->home == other->home;
 }
 
-static void unlink_watched(domi_watched **link)
+static void unlink_and_free_watched(domi_watched **link)
 {
     domi_watched *watched = *link;
 
@@ -30,22 +30,24 @@ static void unlink_watched(domi_watched **link)
 
 /* --- remote actors that are watched here ------------------------------------------------------ */
 
-static domi_watched *find_watched(domi_cluster_gateway *gateway, const domus_remote_name *name)
+static domi_watched *find_watched_remote_actor(domi_cluster_gateway *gateway,
+                                               const domus_remote_name *name)
 {
-    domi_watched *watched = gateway->watched[bucket_of_name(name)];
+    domi_watched *watched = gateway->watched[bucket_of_watched_name(name)];
 
-    while (watched != NULL && !is_same_name(&watched->name, name))
+    while (watched != NULL && !is_same_remote_name(&watched->name, name))
         watched = watched->next;
     return watched;
 }
 
-/* Record that the remote actor is watched. Returns 1 if it was not watched before; 0; -ENOMEM. */
-static int add_watched(domi_cluster_gateway *gateway, domi_peer *peer,
-                       const domus_remote_watch *watch, domi_watched **ret_watched)
+/* Record that actors here watch a remote actor. Returns 1 if nobody watched it before; 0;
+ * -ENOMEM. */
+static int add_watched_remote_actor(domi_cluster_gateway *gateway, domi_peer *peer,
+                                    const domus_remote_watch *watch, domi_watched **ret_watched)
 {
-    domi_watched **bucket = &gateway->watched[bucket_of_name(&watch->name)];
+    domi_watched **bucket = &gateway->watched[bucket_of_watched_name(&watch->name)];
 
-    *ret_watched = find_watched(gateway, &watch->name);
+    *ret_watched = find_watched_remote_actor(gateway, &watch->name);
     if (*ret_watched != NULL)
         return 0;
     domi_watched *watched = calloc(1, sizeof *watched);
@@ -60,15 +62,16 @@ static int add_watched(domi_cluster_gateway *gateway, domi_peer *peer,
     return 1;
 }
 
-/* End the watches on a remote actor, because the other node cannot be told of them. */
-static void end_watched(domi_cluster_gateway *gateway, const domus_remote_name *name, int error)
+/* End the watches of actors here on a remote actor, because its node cannot be told of them. */
+static void end_watches_on_remote_actor(domi_cluster_gateway *gateway,
+                                        const domus_remote_name *name, int error)
 {
-    domi_watched **link = &gateway->watched[bucket_of_name(name)];
+    domi_watched **link = &gateway->watched[bucket_of_watched_name(name)];
 
-    while (!is_same_name(&(*link)->name, name))
+    while (!is_same_remote_name(&(*link)->name, name))
         link = &(*link)->next;
     (*link)->peer->watched--;
-    unlink_watched(link);
+    unlink_and_free_watched(link);
     (void)domus_remote_down(gateway->stack, name, error);
 }
 
@@ -79,7 +82,8 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
     domi_watched *watched;
 
     gateway->stack = stack;
-    if (watch->name.home == DOMUS_REMOTE_ROUTER) { /* a router cannot be watched, as on this node */
+    /* a router of another node cannot be watched, as one of this node cannot */
+    if (watch->name.home == DOMUS_REMOTE_ROUTER) {
         (void)domus_remote_down(stack, &watch->name, -EOPNOTSUPP);
         return 0;
     }
@@ -88,7 +92,7 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
         (void)domus_remote_down(stack, &watch->name, -EHOSTDOWN);
         return 0;
     }
-    int made = add_watched(gateway, peer, watch, &watched);
+    int made = add_watched_remote_actor(gateway, peer, watch, &watched);
     if (made < 0) {
         (void)domus_remote_down(stack, &watch->name, made);
         return 0;
@@ -101,22 +105,22 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
         const domi_wire_envelope envelope = {.kind = DOMI_TO_WATCH, .to = watch->name};
         int error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
         if (error != 0)
-            end_watched(gateway, &watch->name, error);
+            end_watches_on_remote_actor(gateway, &watch->name, error);
     }
     return 0;
 }
 
 void domi_watched_end(domi_cluster_gateway *gateway, const domus_remote_name *name, int reason)
 {
-    domi_watched **link = &gateway->watched[bucket_of_name(name)];
+    domi_watched **link = &gateway->watched[bucket_of_watched_name(name)];
 
     (void)domus_remote_end(gateway->stack, name, reason);
-    while (*link != NULL && !is_same_name(&(*link)->name, name))
+    while (*link != NULL && !is_same_remote_name(&(*link)->name, name))
         link = &(*link)->next;
     if (*link == NULL)
         return;
     (*link)->peer->watched--;
-    unlink_watched(link);
+    unlink_and_free_watched(link);
 }
 
 void domi_watched_down(domi_cluster_gateway *gateway, domi_peer *peer)
@@ -129,7 +133,7 @@ void domi_watched_down(domi_cluster_gateway *gateway, domi_peer *peer)
                 continue;
             }
             domus_remote_name name = (*link)->name;
-            unlink_watched(link);
+            unlink_and_free_watched(link);
             peer->watched--;
             (void)domus_remote_down(gateway->stack, &name, -EHOSTDOWN);
         }
@@ -157,27 +161,31 @@ void domi_watched_room(domi_cluster_gateway *gateway)
 
 /* --- actors here that other nodes watch ------------------------------------------------------- */
 
-static void send_down_to_gateway(domi_cluster_gateway *gateway, domi_peer *peer,
-                                 uint16_t to_gateway, const domus_remote_name *name, int reason)
+static void send_end_of_actor_to_gateway(domi_cluster_gateway *gateway, domi_peer *peer,
+                                         uint16_t to_gateway, const domus_remote_name *name,
+                                         int reason)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = *name, .error = reason};
 
     domi_send_surely(gateway, peer, to_gateway, &envelope);
 }
 
-static domi_watched **bucket_of_address(domi_cluster_gateway *gateway, domus_address address)
+static domi_watched **bucket_of_watched_address(domi_cluster_gateway *gateway,
+                                                domus_address address)
 {
     return &gateway->watching[domus_address_hash(address) % DOMI_WATCHED_BUCKETS];
 }
 
-/* Returns an entry for the actor: the one of this gateway of this peer if there is one; NULL if no
- * peer watches the actor. */
-static const domi_watched *find_watch_of_actor(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                               uint16_t from_gateway, domus_address address)
+/* Returns an entry for the local actor: the entry of this gateway of this peer if there is one,
+ * else another peer's; NULL if no peer watches the actor. */
+static const domi_watched *find_watch_of_peer_on_actor(domi_cluster_gateway *gateway,
+                                                       const domi_peer *peer, uint16_t from_gateway,
+                                                       domus_address address)
 {
     const domi_watched *any = NULL;
 
-    for (const domi_watched *at = *bucket_of_address(gateway, address); at != NULL; at = at->next) {
+    for (const domi_watched *at = *bucket_of_watched_address(gateway, address); at != NULL;
+         at = at->next) {
         if (!domus_address_equals(at->address, address))
             continue;
         any = at;
@@ -194,10 +202,10 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
 
     if (domus_remote_address(gateway->stack, name, &address) != 0 ||
         !domus_remote_is_alive(gateway->stack, name)) {
-        send_down_to_gateway(gateway, peer, from_gateway, name, -ESTALE);
+        send_end_of_actor_to_gateway(gateway, peer, from_gateway, name, -ESTALE);
         return;
     }
-    const domi_watched *other = find_watch_of_actor(gateway, peer, from_gateway, address);
+    const domi_watched *other = find_watch_of_peer_on_actor(gateway, peer, from_gateway, address);
     if (other != NULL && other->peer == peer && other->gateway == from_gateway)
         return;
     domi_watched *watching = calloc(1, sizeof *watching);
@@ -208,10 +216,10 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
         error = domus_watch_actor(gateway->stack, address, &watching->watch);
     if (error != 0) {
         free(watching);
-        send_down_to_gateway(gateway, peer, from_gateway, name, error);
+        send_end_of_actor_to_gateway(gateway, peer, from_gateway, name, error);
         return;
     }
-    domi_watched **bucket = bucket_of_address(gateway, address);
+    domi_watched **bucket = bucket_of_watched_address(gateway, address);
     watching->name = *name;
     watching->address = address;
     watching->peer = peer;
@@ -224,7 +232,7 @@ int domi_take_down(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domus_down *down = payload;
-    domi_watched **link = bucket_of_address(gateway, down->who);
+    domi_watched **link = bucket_of_watched_address(gateway, down->who);
 
     gateway->stack = stack;
     while (*link != NULL) {
@@ -233,21 +241,21 @@ int domi_take_down(domus_stack *stack, void *self, const void *payload)
             link = &at->next;
             continue;
         }
-        send_down_to_gateway(gateway, at->peer, at->gateway, &at->name, down->reason);
-        unlink_watched(link);
+        send_end_of_actor_to_gateway(gateway, at->peer, at->gateway, &at->name, down->reason);
+        unlink_and_free_watched(link);
     }
     return 0;
 }
 
-/* Remove a peer's watch without telling the peer; the watch on the actor ends with the last
- * peer. */
-static void drop_watching(domi_cluster_gateway *gateway, domi_watched **link)
+/* Remove a peer's watch on a local actor without telling the peer; this node's own watch ends with
+ * the last peer's. */
+static void drop_watch_of_peer(domi_cluster_gateway *gateway, domi_watched **link)
 {
     domus_watch watch = (*link)->watch;
     domus_address address = (*link)->address;
 
-    unlink_watched(link);
-    if (find_watch_of_actor(gateway, NULL, 0, address) == NULL)
+    unlink_and_free_watched(link);
+    if (find_watch_of_peer_on_actor(gateway, NULL, 0, address) == NULL)
         (void)domus_unwatch(gateway->stack, watch);
 }
 
@@ -257,7 +265,7 @@ void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer, ui
         domi_watched **link = &gateway->watching[i];
         while (*link != NULL) {
             if ((*link)->peer == peer && (*link)->gateway == from_gateway)
-                drop_watching(gateway, link);
+                drop_watch_of_peer(gateway, link);
             else
                 link = &(*link)->next;
         }
@@ -268,8 +276,8 @@ void domi_watches_free(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
         while (gateway->watched[i] != NULL)
-            unlink_watched(&gateway->watched[i]);
+            unlink_and_free_watched(&gateway->watched[i]);
         while (gateway->watching[i] != NULL)
-            unlink_watched(&gateway->watching[i]);
+            unlink_and_free_watched(&gateway->watching[i]);
     }
 }

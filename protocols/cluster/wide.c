@@ -1,4 +1,4 @@
-/* The table of groups over the cluster (wide.h). */
+/* The table of the groups that are known over the cluster (wide.h). */
 #include "protocols/cluster/wide.h"
 
 #include <errno.h>
@@ -16,28 +16,28 @@ bool domi_wide_is_name(const char *name, size_t length)
 
 /* --- finding groups, under the lock ----------------------------------------------------------- */
 
-static domi_wide_group **bucket_of(domi_wide *wide, const char *name, size_t length)
+static domi_wide_group **bucket_of_group_name(domi_wide *wide, const char *name, size_t length)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* the hash is FNV-1a */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* the hash of a group's name is FNV-1a */
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
     return &wide->buckets[(hash ^ hash >> 32) % DOMI_WIDE_BUCKETS];
 }
 
-static domi_wide_group *find_group(domi_wide *wide, const char *name, size_t length)
+static domi_wide_group *find_group_by_name(domi_wide *wide, const char *name, size_t length)
 {
-    domi_wide_group *at = *bucket_of(wide, name, length);
+    domi_wide_group *at = *bucket_of_group_name(wide, name, length);
 
     while (at != NULL && (strlen(at->name) != length || memcmp(at->name, name, length) != 0))
         at = at->next;
     return at;
 }
 
-static int find_or_add_group(domi_wide *wide, const char *name, size_t length,
-                             domi_wide_group **ret_group)
+static int find_or_add_group_by_name(domi_wide *wide, const char *name, size_t length,
+                                     domi_wide_group **ret_group)
 {
-    domi_wide_group *group = find_group(wide, name, length);
+    domi_wide_group *group = find_group_by_name(wide, name, length);
 
     if (group == NULL) {
         if (wide->count == DOMUS_CLUSTER_GROUPS_MAX)
@@ -45,7 +45,7 @@ static int find_or_add_group(domi_wide *wide, const char *name, size_t length,
         group = calloc(1, sizeof *group);
         if (group == NULL)
             return -ENOMEM;
-        domi_wide_group **bucket = bucket_of(wide, name, length);
+        domi_wide_group **bucket = bucket_of_group_name(wide, name, length);
         memcpy(group->name, name, length);
         group->next = *bucket;
         *bucket = group;
@@ -55,18 +55,18 @@ static int find_or_add_group(domi_wide *wide, const char *name, size_t length,
     return 0;
 }
 
-static bool is_opened(const domi_wide_group *group)
+static bool was_group_opened_here(const domi_wide_group *group)
 {
     return group->group.group != NULL;
 }
 
-/* Free the group to which `link` leads, if it was not opened here and no node has members. Returns
- * whether it was freed. */
-static bool free_if_unused(domi_wide *wide, domi_wide_group **link)
+/* Free the group to which `link` leads, if it was not opened on this node and no node has members
+ * of it. Returns whether it was freed. */
+static bool free_group_if_unused(domi_wide *wide, domi_wide_group **link)
 {
     domi_wide_group *group = *link;
 
-    if (is_opened(group) || group->nodes_count != 0)
+    if (was_group_opened_here(group) || group->nodes_count != 0)
         return false;
     *link = group->next;
     free(group->nodes);
@@ -75,10 +75,10 @@ static bool free_if_unused(domi_wide *wide, domi_wide_group **link)
     return true;
 }
 
-/* Find the link that leads to a group in the table. */
+/* Find the link in the table's bucket that leads to a group. */
 static domi_wide_group **find_link_to_group(domi_wide *wide, const domi_wide_group *group)
 {
-    domi_wide_group **link = bucket_of(wide, group->name, strlen(group->name));
+    domi_wide_group **link = bucket_of_group_name(wide, group->name, strlen(group->name));
 
     while (*link != group)
         link = &(*link)->next;
@@ -87,7 +87,7 @@ static domi_wide_group **find_link_to_group(domi_wide *wide, const domi_wide_gro
 
 /* --- groups that were opened here ------------------------------------------------------------- */
 
-static int make_room(domi_wide *wide)
+static int make_room_for_opened_group(domi_wide *wide)
 {
     if (wide->opened_count < wide->opened_room)
         return 0;
@@ -105,11 +105,11 @@ int domi_wide_open(domi_wide *wide, const char *name, domus_group group, uint32_
     domi_wide_group *found;
 
     domi_lock_take(&wide->lock);
-    int error = make_room(wide);
+    int error = make_room_for_opened_group(wide);
     if (error == 0)
-        error = find_or_add_group(wide, name, strlen(name), &found);
+        error = find_or_add_group_by_name(wide, name, strlen(name), &found);
     if (error == 0) {
-        if (!is_opened(found)) {
+        if (!was_group_opened_here(found)) {
             found->group = group;
             found->number = wide->opened_count;
             wide->opened[wide->opened_count++] = found;
@@ -120,8 +120,9 @@ int domi_wide_open(domi_wide *wide, const char *name, domus_group group, uint32_
     return error;
 }
 
-/* Returns the group with this number; NULL if there is none. Under the lock. */
-static domi_wide_group *group_by_number(domi_wide *wide, uint32_t number)
+/* Returns the group that was opened here with this number; NULL if there is none. Under the table's
+ * lock. */
+static domi_wide_group *opened_group_by_number(domi_wide *wide, uint32_t number)
 {
     return number < wide->opened_count ? wide->opened[number] : NULL;
 }
@@ -129,7 +130,7 @@ static domi_wide_group *group_by_number(domi_wide *wide, uint32_t number)
 bool domi_wide_has_outlet(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
-    const domi_wide_group *group = group_by_number(wide, number);
+    const domi_wide_group *group = opened_group_by_number(wide, number);
     bool has = group != NULL && group->has_outlet;
     domi_lock_give(&wide->lock);
     return has;
@@ -138,7 +139,7 @@ bool domi_wide_has_outlet(domi_wide *wide, uint32_t number)
 void domi_wide_note_outlet(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
-    domi_wide_group *group = group_by_number(wide, number);
+    domi_wide_group *group = opened_group_by_number(wide, number);
     if (group != NULL)
         group->has_outlet = true;
     domi_lock_give(&wide->lock);
@@ -147,7 +148,7 @@ void domi_wide_note_outlet(domi_wide *wide, uint32_t number)
 domus_group domi_wide_find(domi_wide *wide, const char *name, size_t length)
 {
     domi_lock_take(&wide->lock);
-    const domi_wide_group *found = find_group(wide, name, length);
+    const domi_wide_group *found = find_group_by_name(wide, name, length);
     domus_group group = found != NULL ? found->group : (domus_group){NULL};
     domi_lock_give(&wide->lock);
     return group;
@@ -156,7 +157,7 @@ domus_group domi_wide_find(domi_wide *wide, const char *name, size_t length)
 domus_group domi_wide_at(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
-    const domi_wide_group *found = group_by_number(wide, number);
+    const domi_wide_group *found = opened_group_by_number(wide, number);
     domus_group group = found != NULL ? found->group : (domus_group){NULL};
     domi_lock_give(&wide->lock);
     return group;
@@ -164,8 +165,8 @@ domus_group domi_wide_at(domi_wide *wide, uint32_t number)
 
 /* --- changes of groups here ------------------------------------------------------------------- */
 
-/* Make a group the newest of those that have changed. Under the lock. */
-static void move_to_newest(domi_wide *wide, domi_wide_group *group)
+/* Move a group to the newest end of the list of changed groups. Under the table's lock. */
+static void move_group_to_newest_change(domi_wide *wide, domi_wide_group *group)
 {
     if (group->changed != 0) {
         *(group->older != NULL ? &group->older->newer : &wide->oldest) = group->newer;
@@ -183,13 +184,13 @@ bool domi_wide_look(domi_wide *wide, uint32_t number)
     bool has_changed = false;
 
     domi_lock_take(&wide->lock);
-    domi_wide_group *group = group_by_number(wide, number);
+    domi_wide_group *group = opened_group_by_number(wide, number);
     if (group != NULL) {
         bool has_members = domus_group_members(group->group) != 0;
         has_changed = has_members != group->has_members;
         group->has_members = has_members;
         if (has_changed)
-            move_to_newest(wide, group);
+            move_group_to_newest_change(wide, group);
     }
     domi_lock_give(&wide->lock);
     return has_changed;
@@ -226,8 +227,8 @@ uint32_t domi_wide_copy_changes(domi_wide *wide, uint64_t from, domi_wide_change
 
 /* --- nodes that have members of a group ------------------------------------------------------- */
 
-/* Add a node to those that have members of a group. Under the lock. */
-static int add_node(domi_wide_group *group, uint64_t node)
+/* Add a node to the nodes that have members of a group. Under the table's lock. */
+static int add_node_with_members(domi_wide_group *group, uint64_t node)
 {
     if (group->nodes_count == DOMUS_CLUSTER_NODES_MAX)
         return -ENOSPC;
@@ -243,7 +244,7 @@ static int add_node(domi_wide_group *group, uint64_t node)
     return 0;
 }
 
-static uint32_t find_node_index(const domi_wide_group *group, uint64_t node)
+static uint32_t index_of_node_with_members(const domi_wide_group *group, uint64_t node)
 {
     uint32_t index = 0;
 
@@ -260,16 +261,16 @@ int domi_wide_note(domi_wide *wide, const char *name, size_t length, uint64_t no
 
     domi_lock_take(&wide->lock);
     if (has_members)
-        error = find_or_add_group(wide, name, length, &group);
+        error = find_or_add_group_by_name(wide, name, length, &group);
     else
-        group = find_group(wide, name, length);
+        group = find_group_by_name(wide, name, length);
     if (error == 0 && group != NULL) {
-        uint32_t index = find_node_index(group, node);
+        uint32_t index = index_of_node_with_members(group, node);
         if (has_members && index == group->nodes_count)
-            error = add_node(group, node);
+            error = add_node_with_members(group, node);
         else if (!has_members && index < group->nodes_count)
             group->nodes[index] = group->nodes[--group->nodes_count];
-        (void)free_if_unused(wide, find_link_to_group(wide, group));
+        (void)free_group_if_unused(wide, find_link_to_group(wide, group));
     }
     domi_lock_give(&wide->lock);
     return error;
@@ -281,7 +282,7 @@ uint32_t domi_wide_copy_nodes(domi_wide *wide, uint32_t number, char ret_name[DO
     uint32_t count = 0;
 
     domi_lock_take(&wide->lock);
-    const domi_wide_group *group = group_by_number(wide, number);
+    const domi_wide_group *group = opened_group_by_number(wide, number);
     if (group != NULL) {
         memcpy(ret_name, group->name, sizeof group->name);
         count = group->nodes_count < room ? group->nodes_count : room;
@@ -299,10 +300,10 @@ void domi_wide_forget(domi_wide *wide, uint64_t node)
         domi_wide_group **link = &wide->buckets[i];
         while (*link != NULL) {
             domi_wide_group *group = *link;
-            uint32_t index = find_node_index(group, node);
+            uint32_t index = index_of_node_with_members(group, node);
             if (index < group->nodes_count)
                 group->nodes[index] = group->nodes[--group->nodes_count];
-            if (!free_if_unused(wide, link))
+            if (!free_group_if_unused(wide, link))
                 link = &group->next;
         }
     }

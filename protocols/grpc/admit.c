@@ -1,5 +1,5 @@
-/* Looks at a request before it becomes a call: whether it is gRPC, for which method, how its
- * messages are compressed, and how much time it has. */
+/* Looks at an HTTP request before it becomes a call of gRPC: whether it is gRPC, for which method,
+ * how its messages are compressed, and how much time it has. */
 #include "protocols/grpc/grpc.h"
 
 #include <domus/channel.h>
@@ -13,14 +13,14 @@
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-static bool is_text(domus_slice slice, const char *text)
+static bool is_slice_equal_to_text(domus_slice slice, const char *text)
 {
     return domus_slice_equals(slice, text, strlen(text));
 }
 
-/* Find out whether the content type is "application/grpc", alone or with a format or parameters
- * behind it. */
-static bool is_grpc(const domus_http_request *request)
+/* Returns whether the request's content type is "application/grpc", alone or with a format or
+ * parameters behind it. */
+static bool is_content_type_of_grpc(const domus_http_request *request)
 {
     static const char media[] = "application/grpc";
     const size_t size = sizeof media - 1;
@@ -33,8 +33,8 @@ static bool is_grpc(const domus_http_request *request)
     return behind == '+' || behind == ';' || behind == ' ';
 }
 
-/* Whether a list of encodings has gzip. */
-static bool lists_gzip(domus_slice list)
+/* Returns whether a list of encodings, the value of a field, has gzip. */
+static bool is_gzip_in_list_of_encodings(domus_slice list)
 {
     const char *bytes = domus_slice_data(list);
 
@@ -53,8 +53,9 @@ static bool lists_gzip(domus_slice list)
     return false;
 }
 
-/* Read "grpc-timeout": digits and a unit. Returns 0, with 0 ns if it is not there; -EINVAL. */
-static int read_timeout(domus_slice fields, uint64_t *ret_ns)
+/* Read the field "grpc-timeout": digits and a unit. Returns 0, with 0 ns if there is no such field;
+ * -EINVAL. */
+static int read_field_grpc_timeout(domus_slice fields, uint64_t *ret_ns)
 {
     static const struct {
         char unit;
@@ -83,7 +84,8 @@ static int read_timeout(domus_slice fields, uint64_t *ret_ns)
         if (units[i].unit == bytes[value.size - 1]) {
             bool is_endless = number > UINT64_MAX / 2 / units[i].ns;
             *ret_ns = is_endless ? UINT64_MAX / 2 : number * units[i].ns;
-            /* a time of 0 ns becomes 1 ns, because a due time of 0 means no bound */
+            /* a time of 0 ns becomes 1 ns, because a due time of 0 means that the call has no
+             * bound */
             *ret_ns += *ret_ns == 0;
             return 0;
         }
@@ -93,18 +95,19 @@ static int read_timeout(domus_slice fields, uint64_t *ret_ns)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static const domus_grpc_method *find_method(const domus_grpc_service *service, domus_slice path)
+static const domus_grpc_method *find_method_by_path(const domus_grpc_service *service,
+                                                    domus_slice path)
 {
     for (const domus_grpc_method *method = service->methods; method->path != NULL; method++) {
-        if (is_text(path, method->path))
+        if (is_slice_equal_to_text(path, method->path))
             return method;
     }
     return NULL;
 }
 
-/* Find out whether the request is a call at all. */
-static bool is_call(domus_stack *stack, const domus_http_request *request,
-                    domi_grpc_refusal *refusal)
+/* Returns whether the request is a call of gRPC at all; if not, fills in the refusal. */
+static bool is_request_a_call(domus_stack *stack, const domus_http_request *request,
+                              domi_grpc_refusal *refusal)
 {
     const domus_channel *channel = domus_channel_running(stack);
 
@@ -113,48 +116,50 @@ static bool is_call(domus_stack *stack, const domus_http_request *request,
         *refusal = (domi_grpc_refusal){.http = 505, .text = "gRPC is spoken over HTTP/2 alone.\n"};
     else if (request->method != DOMUS_HTTP_POST)
         *refusal = (domi_grpc_refusal){.http = 405, .text = "Calls of gRPC are POST requests.\n"};
-    else if (!is_grpc(request))
+    else if (!is_content_type_of_grpc(request))
         *refusal = (domi_grpc_refusal){.http = 415,
                                        .text = "The Content-Type of gRPC is application/grpc.\n"};
     return refusal->http == 0;
 }
 
-/* Read from the fields how the client's messages are compressed, and whether it accepts gzip.
- * Returns false for a compression that the service does not support. */
-static bool read_encodings(domus_slice fields, domi_grpc_inside *inside)
+/* Read from the request's fields how the client's messages are compressed, and whether it accepts
+ * gzip. Returns false for a compression that the service does not support. */
+static bool read_encodings_of_messages(domus_slice fields, domi_grpc_inside *inside)
 {
     domus_slice value;
 
     if (domus_http_field(fields, "grpc-encoding", &value)) {
-        inside->reader.unpacks = is_text(value, "gzip");
-        if (!inside->reader.unpacks && !is_text(value, "identity"))
+        inside->reader.unpacks = is_slice_equal_to_text(value, "gzip");
+        if (!inside->reader.unpacks && !is_slice_equal_to_text(value, "identity"))
             return false;
     }
     inside->packs = inside->service->pack_least != 0 &&
-                    domus_http_field(fields, "grpc-accept-encoding", &value) && lists_gzip(value);
+                    domus_http_field(fields, "grpc-accept-encoding", &value) &&
+                    is_gzip_in_list_of_encodings(value);
     return true;
 }
 
-/* Fill in the call from the request's fields. Returns 0; 1 with a refusal; a negative errno. */
+/* Fill in the call from the request's fields. Returns 0; 1 if the request is refused; a negative
+ * errno. */
 static int fill_call_from_request(domus_stack *stack, const domus_http_request *request,
                                   domi_grpc_inside *inside, domi_grpc_refusal *refusal)
 {
     uint64_t most = inside->service->timeout_ns;
     uint64_t timeout;
 
-    inside->method = find_method(inside->service, domus_http_path(request));
+    inside->method = find_method_by_path(inside->service, domus_http_path(request));
     if (inside->method == NULL) {
         *refusal = (domi_grpc_refusal){.status = DOMUS_GRPC_UNIMPLEMENTED,
                                        .text = "There is no method ",
                                        .path = domus_http_path(request)};
         return 1;
     }
-    if (read_timeout(request->fields, &timeout) != 0) {
+    if (read_field_grpc_timeout(request->fields, &timeout) != 0) {
         *refusal = (domi_grpc_refusal){.status = DOMUS_GRPC_INTERNAL,
                                        .text = "The field grpc-timeout is wrong."};
         return 1;
     }
-    if (!read_encodings(request->fields, inside)) {
+    if (!read_encodings_of_messages(request->fields, inside)) {
         *refusal = (domi_grpc_refusal){.status = DOMUS_GRPC_UNIMPLEMENTED,
                                        .text = "The encoding of messages is not known."};
         return 1;
@@ -175,7 +180,7 @@ int domi_grpc_admit(domus_stack *stack, const domus_http_request *request,
 
     if (service->methods == NULL || service->message_max > most)
         return -EINVAL;
-    if (!is_call(stack, request, ret_refusal))
+    if (!is_request_a_call(stack, request, ret_refusal))
         return 1;
     domi_grpc_inside *inside = calloc(1, sizeof *inside);
     if (inside == NULL)

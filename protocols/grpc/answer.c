@@ -1,5 +1,5 @@
-/* Makes the HTTP answers that end calls: status and text are fields (trailers) behind the messages,
- * or, if there are no messages, fields of the only head. */
+/* Makes the HTTP answers that end calls of gRPC: status and text are fields (trailers) behind the
+ * messages, or, if there are no messages, fields of the only head. */
 #include "protocols/grpc/grpc.h"
 
 #include "protocols/grpc/gzip.h"
@@ -10,7 +10,7 @@
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static void put_prefix(char *to, bool is_packed, uint32_t size)
+static void put_prefix_of_message(char *to, bool is_packed, uint32_t size)
 {
     to[0] = (char)is_packed;
     to[1] = (char)(size >> 24);
@@ -26,7 +26,7 @@ int domus_grpc_frame(domus_slice message, domus_slice *ret_frame)
 
     if (message.size > DOMUS_SLICE_MAX - DOMI_GRPC_PREFIX)
         return -EMSGSIZE;
-    put_prefix(prefix, false, message.size);
+    put_prefix_of_message(prefix, false, message.size);
     if (domus_append_room(&frame, (size_t)message.size + sizeof prefix) != NULL)
         (void)domus_append(&frame, prefix, sizeof prefix);
     (void)domus_append(&frame, domus_slice_data(message), message.size);
@@ -45,21 +45,23 @@ int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
     int error = domus_append(&frame, prefix, sizeof prefix);
     if (error == 0)
         error = domi_grpc_pack(message, &frame);
-    if (error != 0) { /* compression does not make the message smaller, so it is framed as it is */
+    /* compression does not make the message smaller, so it is sent uncompressed */
+    if (error != 0) {
         domus_append_drop(&frame);
         return domus_grpc_frame(message, ret_frame);
     }
-    put_prefix(prefix, true, frame.size - DOMI_GRPC_PREFIX);
+    put_prefix_of_message(prefix, true, frame.size - DOMI_GRPC_PREFIX);
     error = domus_append_end(&frame, ret_frame);
-    if (error == 0) /* nobody else has seen the page yet, so it may still be written */
+    if (error == 0) /* nobody else has seen the page of the frame yet, so it may still be written */
         memcpy((char *)(uintptr_t)domus_slice_data(*ret_frame), prefix, sizeof prefix);
     return error;
 }
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-/* Returns the size to which the text of a status is cut, at the end of a character of UTF-8. */
-static uint32_t cut_text(domus_slice text)
+/* Returns the size to which the text of a call's status is cut, at the end of a character of
+ * UTF-8. */
+static uint32_t size_of_cut_status_text(domus_slice text)
 {
     const char *bytes = domus_slice_data(text);
     uint32_t size = text.size;
@@ -72,25 +74,25 @@ static uint32_t cut_text(domus_slice text)
     return size;
 }
 
-/* Append the text of a status; '%' and bytes that a field cannot have are escaped. */
-static void append_text(domus_appender *to, domus_slice text)
+/* Append the text of a call's status; '%' and bytes that a field cannot have are escaped. */
+static void append_escaped_status_text(domus_appender *to, domus_slice text)
 {
     static const char digits[] = "0123456789ABCDEF";
     const char *bytes = domus_slice_data(text);
-    uint32_t size = cut_text(text);
+    uint32_t size = size_of_cut_status_text(text);
 
     for (uint32_t i = 0; i < size; i++) {
         unsigned char byte = (unsigned char)bytes[i];
         const char escape[3] = {'%', digits[byte >> 4], digits[byte & 15]};
         bool is_plain = byte >= ' ' && byte < 0x7f && byte != '%';
-        /* a field has no spaces around it */
+        /* the value of a field has no spaces at its ends, so spaces there are escaped */
         is_plain = is_plain && (byte != ' ' || (i != 0 && i + 1 != size));
         (void)domus_append(to, is_plain ? &bytes[i] : escape, is_plain ? 1 : sizeof escape);
     }
 }
 
-/* Append the fields that end a call: its status and the text of it. */
-static void append_end(domus_appender *to, const domus_grpc_answer *answer)
+/* Append the fields that end a call: its status, and the text of the status. */
+static void append_fields_that_end_call(domus_appender *to, const domus_grpc_answer *answer)
 {
     char line[32];
     int size = snprintf(line, sizeof line, "grpc-status: %u\r\n", (unsigned)answer->status);
@@ -98,7 +100,7 @@ static void append_end(domus_appender *to, const domus_grpc_answer *answer)
     (void)domus_append(to, line, (size_t)size);
     if (answer->text.size != 0) {
         (void)domus_append(to, "grpc-message: ", 14);
-        append_text(to, answer->text);
+        append_escaped_status_text(to, answer->text);
         (void)domus_append(to, "\r\n", 2);
     }
     (void)domus_append(to, domus_slice_data(answer->trailers), answer->trailers.size);
@@ -129,7 +131,7 @@ int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static int reply_with_response(domus_stack *stack, domus_http_response *response)
+static int reply_with_http_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -139,12 +141,12 @@ static int reply_with_response(domus_stack *stack, domus_http_response *response
 }
 
 /* End a call of which no message was sent, by an answer that is only a head with `fields`, which
- * this function takes. */
-static int reply_with_head_alone(domus_stack *stack, domus_slice fields)
+ * this function consumes. */
+static int end_call_by_head_alone(domus_stack *stack, domus_slice fields)
 {
     domus_http_response response = {.status = 200, .media = DOMI_GRPC_MEDIA, .fields = fields};
 
-    return reply_with_response(stack, &response);
+    return reply_with_http_response(stack, &response);
 }
 
 int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun)
@@ -152,16 +154,16 @@ int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun)
     const domus_http_trailers trailers = {.fields = fields};
 
     if (!has_begun)
-        return reply_with_head_alone(stack, fields);
+        return end_call_by_head_alone(stack, fields);
     int error = domus_reply_end(stack, &domus_http_trailers_type, &trailers);
     if (error != 0)
         domus_slice_free(fields);
     return error;
 }
 
-/* End a successful call whose whole answer, with its message, leaves at once. */
-static int reply_with_message(domus_stack *stack, const domi_grpc_inside *inside,
-                              const domus_grpc_answer *answer)
+/* End a successful call whose whole answer, with its one message, leaves at once. */
+static int end_call_with_single_message(domus_stack *stack, const domi_grpc_inside *inside,
+                                        const domus_grpc_answer *answer)
 {
     domus_http_response response;
     domus_appender fields = {0};
@@ -172,7 +174,7 @@ static int reply_with_message(domus_stack *stack, const domi_grpc_inside *inside
         error = domi_grpc_make_head(inside, metadata, &response);
     if (error != 0)
         return error;
-    append_end(&fields, answer);
+    append_fields_that_end_call(&fields, answer);
     error = domus_append_end(&fields, &response.trailers);
     if (error == 0 && !domi_grpc_streams_out(inside))
         error = domi_grpc_pack_frame(inside, answer->message, &response.body);
@@ -180,12 +182,12 @@ static int reply_with_message(domus_stack *stack, const domi_grpc_inside *inside
         domus_http_response_type.release(&response);
         return error;
     }
-    return reply_with_response(stack, &response);
+    return reply_with_http_response(stack, &response);
 }
 
-/* Returns the end of a call that can be sent: `answer`, or an error in its place if its status is
+/* Returns the end of a call as it can be sent: `answer`, or an error in its place if its status is
  * unknown. */
-static domus_grpc_answer check_end(const domus_grpc_answer *answer)
+static domus_grpc_answer end_of_call_with_valid_status(const domus_grpc_answer *answer)
 {
     domus_grpc_answer end = *answer;
 
@@ -198,19 +200,20 @@ static domus_grpc_answer check_end(const domus_grpc_answer *answer)
 
 int domi_grpc_make_end(const domus_grpc_answer *answer, domus_slice *ret_fields)
 {
-    const domus_grpc_answer end = check_end(answer);
+    const domus_grpc_answer end = end_of_call_with_valid_status(answer);
     domus_appender fields = {0};
 
-    append_end(&fields, &end);
+    append_fields_that_end_call(&fields, &end);
     return domus_append_end(&fields, ret_fields);
 }
 
 int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
                   const domus_grpc_answer *answer)
 {
-    domus_grpc_answer end = check_end(answer);
+    domus_grpc_answer end = end_of_call_with_valid_status(answer);
     domus_slice fields;
-    int error = end.status == DOMUS_GRPC_OK ? reply_with_message(stack, inside, &end) : -EPROTO;
+    int error =
+        end.status == DOMUS_GRPC_OK ? end_call_with_single_message(stack, inside, &end) : -EPROTO;
 
     if (error == 0)
         return 0;
@@ -218,7 +221,7 @@ int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
     if (end.status == DOMUS_GRPC_OK)
         end = (domus_grpc_answer){.status = domus_grpc_status_of(error)};
     error = domi_grpc_make_end(&end, &fields);
-    return error != 0 ? error : reply_with_head_alone(stack, fields);
+    return error != 0 ? error : end_call_by_head_alone(stack, fields);
 }
 
 int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
@@ -239,8 +242,8 @@ int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
         return error;
     if (is_unknown)
         (void)domus_http_add(&fields, "grpc-accept-encoding", "identity, gzip");
-    append_end(&fields, &answer);
+    append_fields_that_end_call(&fields, &answer);
     domus_slice_free(answer.text);
     error = domus_append_end(&fields, &made);
-    return error != 0 ? error : reply_with_head_alone(stack, made);
+    return error != 0 ? error : end_call_by_head_alone(stack, made);
 }

@@ -1,4 +1,4 @@
-/* Encodes binary metadata as base64 in a field, and decodes it. */
+/* Encodes the binary metadata of a call as base64 in a field, and decodes it. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ int domus_grpc_add_binary(domus_appender *fields, const char *name, const void *
     return domus_http_add_bytes(fields, name, encoded, used);
 }
 
-/* Returns the value of a letter of base64; -1 for any other letter. */
-static int value_of_letter(char letter)
+/* Returns the value of a letter of base64; -1 for any other byte. */
+static int value_of_base64_letter(char letter)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -47,7 +47,7 @@ int domus_grpc_binary(domus_slice value, domus_slice *ret_bytes)
     if (size % 4 == 1)
         return -EINVAL;
     for (uint32_t i = 0; i < size; i++) {
-        int six = value_of_letter(letters[i]);
+        int six = value_of_base64_letter(letters[i]);
         if (six < 0) {
             domus_append_drop(&bytes);
             return -EINVAL;

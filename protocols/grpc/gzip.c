@@ -1,19 +1,21 @@
-/* Compresses and decompresses messages by zlib, with a new state of zlib for each message. */
+/* Compresses and decompresses messages of gRPC by zlib, with a new state of zlib for each
+ * message. */
 #include "protocols/grpc/gzip.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <zlib.h>
 
-#define GZIP_WINDOW (15 + 16) /* zlib's largest window; the 16 selects the format of gzip alone */
+/* window bits for zlib's largest window; the 16 selects the format of gzip alone */
+#define GZIP_WINDOW (15 + 16)
 #define PACK_MEMORY 8
-#define STEP        16384u /* bytes that are decompressed in one step, at most */
-#define STEP_IN     4096u  /* compressed bytes that are given to zlib in one step, at most */
+#define STEP        16384u /* bytes that one step of decompressing produces, at most */
+#define STEP_IN     4096u  /* compressed bytes that one step gives to zlib, at most */
 
 struct domi_grpc_unpacker {
     z_stream zlib;
-    domus_slice packed; /* the compressed bytes; owned */
-    uint32_t left;      /* bytes of `packed` that zlib was not shown yet */
+    domus_slice packed; /* the compressed bytes of the message; the unpacker owns them */
+    uint32_t left;      /* bytes at the end of `packed` that zlib was not shown yet */
     domus_appender to;
 };
 
@@ -34,9 +36,10 @@ int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker 
     return 0;
 }
 
-/* Decompress one step. Returns as inflate(). `ret_cost` gets the cost of the step, and `ret_error`
- * is 0 or a negative errno if the decompressed bytes cannot be appended. */
-static int decompress_step(domi_grpc_unpacker *unpacker, uint32_t *ret_cost, int *ret_error)
+/* Decompress a step of a message. Returns as inflate(). `ret_cost` gets the cost of the step, and
+ * `ret_error` is 0 or a negative errno if the decompressed bytes cannot be appended. */
+static int decompress_step_of_message(domi_grpc_unpacker *unpacker, uint32_t *ret_cost,
+                                      int *ret_error)
 {
     z_stream *zlib = &unpacker->zlib;
     unsigned char bytes[STEP];
@@ -63,7 +66,7 @@ int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_
     while (result == Z_OK && cost < room) {
         uint32_t more;
         int error;
-        result = decompress_step(unpacker, &more, &error);
+        result = decompress_step_of_message(unpacker, &more, &error);
         if (error != 0)
             return error;
         cost += more;

@@ -1,4 +1,4 @@
-/* Messages compressed by gzip. Any thread. */
+/* Messages of gRPC that are compressed by gzip. Any thread. */
 #ifndef DOMI_PROTOCOLS_GRPC_GZIP_H
 #define DOMI_PROTOCOLS_GRPC_GZIP_H
 
@@ -7,20 +7,21 @@
 /* A compressed message that is being decompressed, in several steps if it is large. */
 typedef struct domi_grpc_unpacker domi_grpc_unpacker;
 
-/* Begin to decompress a message, which may become at most `max` bytes. Ownership: takes the slice
- * in every case. Returns 0; -ENOMEM. */
+/* Begin to decompress a message, which may become at most `max` bytes. Consumes the slice in every
+ * case. Returns 0; -ENOMEM. */
 int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker **ret_unpacker);
 
-/* Decompress until the cost reaches about `room`, and set `ret_cost` to it. A decompressed byte
- * costs 1, and a compressed byte costs DOMI_GRPC_COST_IN, because 11 compressed bytes may be a
- * block that only defines codes, which takes longer than 1,000 bytes of text and yields nothing.
- * Returns 1 with the whole message, which the caller owns; 0 if there is more to do; -EMSGSIZE;
- * -EPROTO for bytes that are not gzip, are cut off, or are followed by other bytes; -ENOMEM. */
+/* Continue to decompress a message until the cost reaches about `room`, and set `ret_cost` to it. A
+ * decompressed byte costs 1, and a compressed byte costs DOMI_GRPC_COST_IN, because 11 compressed
+ * bytes may be a block that only defines codes, which takes longer than 1,000 bytes of text and
+ * yields nothing. Returns 1 with the whole message, which the caller owns; 0 if there is more to
+ * do; -EMSGSIZE; -EPROTO for bytes that are not gzip, are cut off, or are followed by other bytes;
+ * -ENOMEM. */
 #define DOMI_GRPC_COST_IN 16u
 int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_cost,
                      domus_slice *ret_bytes);
 
-/* Free the unpacker. Returns NULL. NULL is allowed. */
+/* Free the state of a message that is being decompressed. Returns NULL. NULL is allowed. */
 domi_grpc_unpacker *domi_grpc_unpack_end(domi_grpc_unpacker *unpacker);
 
 /* Append the compressed form of a message. Returns 0; -EMSGSIZE if it is not smaller than the

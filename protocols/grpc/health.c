@@ -5,15 +5,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 256u /* bytes of the name of a service in a health check, at most */
+/* bytes of the name of a service that a health check may have, at most */
+#define NAME_MAX_BYTES 256u
 
-/* Answers: a message with the field `status`, which is SERVING (1) or NOT_SERVING (2). */
+/* Messages that answer a health check, with the field `status`: SERVING (1) or NOT_SERVING (2). */
 static const char is_well[] = {0x08, 1};
 static const char is_ill[] = {0x08, 2};
 
-/* Read the name of a service from a request message, which has one field (number 1, text) or none.
- * Returns 0; -EINVAL. */
-static int read_name(domus_slice message, domus_slice *ret_name)
+/* Read the name of a service from the message of a health check, which has one field (number 1,
+ * text) or none. Returns 0; -EINVAL. */
+static int read_service_name_from_message(domus_slice message, domus_slice *ret_name)
 {
     const char *bytes = domus_slice_data(message);
     uint32_t at = 2;
@@ -24,7 +25,7 @@ static int read_name(domus_slice message, domus_slice *ret_name)
     if (message.size < 2 || bytes[0] != 0x0a)
         return -EINVAL;
     uint32_t size = (unsigned char)bytes[1];
-    if (size >= 0x80) { /* the length of the text takes two bytes */
+    if (size >= 0x80) { /* the length of the name takes two bytes */
         if (message.size < 3 || (unsigned char)bytes[2] >= 0x80)
             return -EINVAL;
         size = (size & 0x7f) | (uint32_t)(unsigned char)bytes[2] << 7;
@@ -38,8 +39,8 @@ static int read_name(domus_slice message, domus_slice *ret_name)
     return 0;
 }
 
-/* Returns whether the table of methods has one of the service with this name. */
-static bool has_service(const domus_grpc_service *service, domus_slice name)
+/* Returns whether the table of methods has a method of the service with this name. */
+static bool has_table_a_service(const domus_grpc_service *service, domus_slice name)
 {
     for (const domus_grpc_method *method = service->methods; method->path != NULL; method++) {
         size_t size = strlen(method->path);
@@ -56,12 +57,12 @@ int domus_grpc_check_health(domus_stack *stack, void *self, const void *payload)
     const domus_grpc_service *service = call->inside->service;
     domus_slice made;
     domus_slice name;
-    int error = read_name(call->message, &name);
+    int error = read_service_name_from_message(call->message, &name);
 
     (void)self;
     if (error != 0)
         return error;
-    if (name.size != 0 && !has_service(service, name))
+    if (name.size != 0 && !has_table_a_service(service, name))
         return -ENOENT;
     bool serves =
         service->is_serving == NULL || service->is_serving(domus_slice_data(name), name.size);

@@ -1,14 +1,14 @@
-/* Checks metadata before it is sent. Clients of gRPC would see no status if HTTP refused a field
- * when it is sent, so wrong fields are found here. Any thread. */
+/* Checks the metadata of a call before it is sent. Clients of gRPC would see no status if HTTP
+ * refused a field when it is sent, so wrong fields are found here. Any thread. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
-/* Returns whether a field is one that the library itself writes, or that belongs to HTTP's
- * connection or message. */
-static bool is_reserved(const char *name, size_t size)
+/* Returns whether a name is that of a field that the library itself writes, or that belongs to
+ * HTTP's connection or message. */
+static bool is_reserved_field_name(const char *name, size_t size)
 {
     static const char *const names[] = {"content-type",   "content-encoding", "te",
                                         "trailer",        "connection",       "host",
@@ -23,8 +23,9 @@ static bool is_reserved(const char *name, size_t size)
     return false;
 }
 
-/* Returns how many of the first bytes can be a field's name (a token of RFC 9110 5.6.2). */
-static size_t count_name_bytes(const char *bytes, size_t size)
+/* Returns how many bytes at the start of `bytes` can be the name of a field (a token of RFC 9110
+ * 5.6.2). */
+static size_t count_bytes_of_field_name(const char *bytes, size_t size)
 {
     size_t at = 0;
 
@@ -35,9 +36,9 @@ static size_t count_name_bytes(const char *bytes, size_t size)
     return at;
 }
 
-/* Returns how many of the first bytes can be a field's value, which has no control characters but
- * tabs. */
-static size_t count_value_bytes(const char *bytes, size_t size)
+/* Returns how many bytes at the start of `bytes` can be the value of a field, which has no control
+ * characters but tabs. */
+static size_t count_bytes_of_field_value(const char *bytes, size_t size)
 {
     size_t at = 0;
 
@@ -54,12 +55,12 @@ int domi_grpc_check_metadata(domus_slice fields)
     if (size > DOMUS_GRPC_METADATA_MAX)
         return -EINVAL;
     for (size_t at = 0; at < size; at += 2) {
-        size_t name = count_name_bytes(bytes + at, size - at);
+        size_t name = count_bytes_of_field_name(bytes + at, size - at);
         if (name == 0 || at + name == size || bytes[at + name] != ':' ||
-            is_reserved(bytes + at, name))
+            is_reserved_field_name(bytes + at, name))
             return -EINVAL;
         at += name + 1;
-        at += count_value_bytes(bytes + at, size - at);
+        at += count_bytes_of_field_value(bytes + at, size - at);
         if (size - at < 2 || bytes[at] != '\r' || bytes[at + 1] != '\n')
             return -EINVAL;
     }

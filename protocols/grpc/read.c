@@ -1,13 +1,14 @@
-/* Reads the messages of a call; a piece of the request's body is asked for only when the reader
- * needs one. */
+/* Reads the messages that a client sends in a call; a piece of the request's body is asked for only
+ * when the reader needs one. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>
 
-#define TAG_OF_TIME 1u /* tag of the sleep that ends when the time of the call is over */
+/* tag of the answer to a sleep that lasts until the time of the call is over */
+#define TAG_OF_TIME 1u
 
-/* Translate the error of a read: each errno of a client that is gone becomes -ECANCELED. */
-static int translate_read_error(int error)
+/* Translate the errno of a read: each one that means a client that is gone becomes -ECANCELED. */
+static int translate_errno_of_read(int error)
 {
     bool is_gone =
         error == -ECONNRESET || error == -ECONNABORTED || error == -EPIPE || error == -ESTALE;
@@ -15,21 +16,22 @@ static int translate_read_error(int error)
     return is_gone ? -ECANCELED : error;
 }
 
-/* Handle the answer of a wait: a piece of the body, its end, or the end of a pause. Returns 0, or a
- * negative errno. */
-static int handle_wait_answer(domus_stack *stack, domi_grpc_inside *inside,
-                              const domus_answer *answer)
+/* Handle the answer for which a read has waited: a piece of the body, its end, or the end of a
+ * pause. Returns 0, or a negative errno. */
+static int handle_answer_to_waiting_read(domus_stack *stack, domi_grpc_inside *inside,
+                                         const domus_answer *answer)
 {
     bool is_pause = inside->pauses;
 
     inside->waits = inside->pauses = false;
     if (answer->error != 0)
-        return translate_read_error(answer->error);
+        return translate_errno_of_read(answer->error);
     if (inside->is_timed && answer->tag == TAG_OF_TIME)
         return -ETIMEDOUT;
     if (is_pause)
         return 0;
-    /* the answer is the trailers, which mean nothing to a server */
+    /* an answer that is no piece is the trailers, which end the body and mean nothing to a
+     * server */
     if (answer->type != &domus_piece_type) {
         inside->body.number = 0;
         return 0;
@@ -45,9 +47,9 @@ static int handle_wait_answer(domus_stack *stack, domi_grpc_inside *inside,
     return error;
 }
 
-/* Begin to measure the time of the call, if that was not done yet. Returns 0; -ETIMEDOUT; a
- * negative errno. */
-static int start_timer_once(domus_stack *stack, domi_grpc_inside *inside)
+/* Begin to measure the time of the call by a sleep, if that was not done yet. Returns 0;
+ * -ETIMEDOUT; a negative errno. */
+static int start_timer_of_call_once(domus_stack *stack, domi_grpc_inside *inside)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
@@ -67,7 +69,7 @@ static int wait_for_piece_or_turn(domus_stack *stack, domi_grpc_inside *inside, 
 {
     if (inside->due_ns == 0 || domi_grpc_streams_in(inside))
         return is_pause ? domus_sleep(stack, 1, then) : domus_body_read(stack, inside->body, then);
-    int error = start_timer_once(stack, inside);
+    int error = start_timer_of_call_once(stack, inside);
     if (error == 0)
         error =
             is_pause ? domus_sleep_add(stack, 1, 0) : domus_body_read_add(stack, inside->body, 0);
@@ -75,8 +77,9 @@ static int wait_for_piece_or_turn(domus_stack *stack, domi_grpc_inside *inside, 
 }
 
 /* Read the next message from the bytes that have come, or ask for a piece of the body. Returns true
- * if a wait has begun; otherwise `error` is the result of the read. */
-static bool seek_message(domus_stack *stack, domi_grpc_inside *inside, domus_resumed *then)
+ * if the read waits now; otherwise `error` of the call is its result. */
+static bool read_next_message_or_wait(domus_stack *stack, domi_grpc_inside *inside,
+                                      domus_resumed *then)
 {
     int result = domi_grpc_reader_next(&inside->reader, &inside->message);
 
@@ -95,13 +98,13 @@ static bool seek_message(domus_stack *stack, domi_grpc_inside *inside, domus_res
 bool domi_grpc_read(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer,
                     domus_resumed *then)
 {
-    if (!inside->waits) { /* this is the first step of a new read */
+    if (!inside->waits) { /* a new read begins, since none was waiting */
         domus_slice_free(inside->message);
         inside->message = (domus_slice){NULL, 0, 0};
     } else {
-        inside->error = handle_wait_answer(stack, inside, answer);
+        inside->error = handle_answer_to_waiting_read(stack, inside, answer);
     }
-    return inside->error == 0 && seek_message(stack, inside, then);
+    return inside->error == 0 && read_next_message_or_wait(stack, inside, then);
 }
 
 bool domus_grpc_read_goes_on(domus_stack *stack, const domus_answer *answer, domus_resumed *then)

@@ -1,4 +1,4 @@
-/* Reads the messages of gRPC out of the pieces of a body, without IO. */
+/* Reads the messages of gRPC out of the pieces of a request's body, without IO. */
 #include "protocols/grpc/reader.h"
 
 #include "protocols/grpc/gzip.h"
@@ -25,16 +25,16 @@ void domi_grpc_reader_drop(domi_grpc_reader *reader)
     reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
 }
 
-/* Remove the first `size` bytes of the piece. */
-static void pass_over_bytes(domi_grpc_reader *reader, uint32_t size)
+/* Remove the first `size` bytes of the reader's piece. */
+static void remove_first_bytes_of_piece(domi_grpc_reader *reader, uint32_t size)
 {
     reader->piece.offset += size;
     reader->piece.size -= size;
 }
 
-/* Read the 5 bytes before a message. Returns 1 when all of them have come; 0 before; -EPROTO;
- * -EMSGSIZE. */
-static int read_head(domi_grpc_reader *reader)
+/* Read the 5 bytes of the prefix before a message. Returns 1 when all of them have come; 0 before;
+ * -EPROTO; -EMSGSIZE. */
+static int read_prefix_of_message(domi_grpc_reader *reader)
 {
     uint32_t part = sizeof reader->head - reader->have;
 
@@ -42,7 +42,7 @@ static int read_head(domi_grpc_reader *reader)
         part = reader->piece.size;
     memcpy(reader->head + reader->have, domus_slice_data(reader->piece), part);
     reader->have = (uint8_t)(reader->have + part);
-    pass_over_bytes(reader, part);
+    remove_first_bytes_of_piece(reader, part);
     if (reader->have < sizeof reader->head)
         return 0;
     const uint8_t *head = reader->head;
@@ -55,14 +55,14 @@ static int read_head(domi_grpc_reader *reader)
 
 /* Append the next bytes of a message that lies in several pieces. Returns 1 when the message is
  * complete; 0 before; -ENOMEM. */
-static int gather_message_part(domi_grpc_reader *reader, domus_slice *ret_message)
+static int gather_next_part_of_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t part = reader->left < reader->piece.size ? reader->left : reader->piece.size;
     int error = domus_append(&reader->bytes, domus_slice_data(reader->piece), part);
 
     if (error != 0)
         return error;
-    pass_over_bytes(reader, part);
+    remove_first_bytes_of_piece(reader, part);
     reader->left -= part;
     if (reader->left != 0)
         return 0;
@@ -70,8 +70,8 @@ static int gather_message_part(domi_grpc_reader *reader, domus_slice *ret_messag
     return error != 0 ? error : 1;
 }
 
-/* Cut out a message that lies as a whole in the piece. Returns 1; -ENOMEM. */
-static int cut_message(domi_grpc_reader *reader, domus_slice *ret_message)
+/* Cut out a message that lies as a whole in the reader's piece. Returns 1; -ENOMEM. */
+static int cut_whole_message_from_piece(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     domus_slice part = reader->piece;
 
@@ -81,13 +81,13 @@ static int cut_message(domi_grpc_reader *reader, domus_slice *ret_message)
     int error = domus_slice_keep(part, ret_message);
     if (error != 0)
         return error;
-    pass_over_bytes(reader, reader->left);
+    remove_first_bytes_of_piece(reader, reader->left);
     reader->left = 0;
     return 1;
 }
 
 /* Continue to decompress the current message. Returns as domi_grpc_reader_next(). */
-static int unpack_message(domi_grpc_reader *reader, domus_slice *ret_message)
+static int decompress_current_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t cost;
     int result;
@@ -107,17 +107,17 @@ static int unpack_message(domi_grpc_reader *reader, domus_slice *ret_message)
     return 1;
 }
 
-/* Read the bytes of the next message, without decompressing them. Returns 1 with the message; 0 if
- * more bytes are needed; a negative errno. */
-static int read_packed_message(domi_grpc_reader *reader, domus_slice *ret_message)
+/* Read the bytes of the next message, as they came, without decompressing them. Returns 1 with the
+ * message; 0 if more bytes are needed; a negative errno. */
+static int read_message_without_decompressing(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     bool is_new = reader->have < sizeof reader->head;
-    int result = is_new ? read_head(reader) : 1;
+    int result = is_new ? read_prefix_of_message(reader) : 1;
 
     if (result == 1)
         result = reader->bytes.size == 0 && reader->piece.size >= reader->left
-                     ? cut_message(reader, ret_message)
-                     : gather_message_part(reader, ret_message);
+                     ? cut_whole_message_from_piece(reader, ret_message)
+                     : gather_next_part_of_message(reader, ret_message);
     if (result == 1)
         reader->have = 0;
     return result;
@@ -128,8 +128,8 @@ int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
     domus_slice message;
 
     if (reader->unpacker != NULL)
-        return unpack_message(reader, ret_message);
-    int result = read_packed_message(reader, &message);
+        return decompress_current_message(reader, ret_message);
+    int result = read_message_without_decompressing(reader, &message);
     if (result != 1)
         return result;
     if (reader->head[0] == 0) {
@@ -137,5 +137,5 @@ int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
         return 1;
     }
     int error = domi_grpc_unpack_begin(message, reader->max, &reader->unpacker);
-    return error != 0 ? error : unpack_message(reader, ret_message);
+    return error != 0 ? error : decompress_current_message(reader, ret_message);
 }

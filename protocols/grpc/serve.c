@@ -1,20 +1,20 @@
-/* Serves a call in the conversation of its HTTP request, on the channel. */
+/* Serves a call of gRPC in the conversation of its HTTP request, on the channel. */
 #include "protocols/grpc/grpc.h"
 
 #include <assert.h>
 #include <errno.h>
 
 typedef struct serving {
-    domi_grpc_inside *inside; /* the call, of which this conversation owns a share */
-    /* the message that comes alone, until the handler is asked; then the fields of the end, until
-     * it is known whether they follow a stream; owned */
+    domi_grpc_inside *inside; /* the call, of which the conversation of the request owns a share */
+    /* the message of the call, if it has only one, until the handler is asked; then the fields of
+     * the call's end, until it is known whether they follow a stream; owned */
     domus_slice message;
     bool has_message;
 } serving;
 
 static_assert(sizeof(serving) <= DOMUS_GRPC_FRAME, "the row of requests has too small a frame");
 
-static void drop_call(serving *frame)
+static void drop_share_of_call(serving *frame)
 {
     domi_grpc_drop(frame->inside);
     domus_slice_free(frame->message);
@@ -22,9 +22,9 @@ static void drop_call(serving *frame)
     frame->message = (domus_slice){NULL, 0, 0};
 }
 
-/* End the stream: the begin of the answer has left by now, or failed and cannot be sent any
+/* End the stream of the answer: its begin has left by now, or has failed and cannot be sent any
  * more. */
-static int end_stream(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_stream_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     serving *frame = domus_frame(stack);
     domus_slice fields = frame->message;
@@ -35,40 +35,41 @@ static int end_stream(domus_stack *stack, void *self, const domus_answer *answer
 }
 
 /* End a call whose handler has sent a begin of the answer. Only the channel knows whether that
- * begin has arrived and was accepted, so this sends another one: the channel refuses it by
+ * begin has arrived and was accepted, so this sends another begin: the channel refuses it by
  * -EALREADY, or takes it in place of the first. */
-static int end_call_by_another_begin(domus_stack *stack, serving *frame,
-                                     const domus_grpc_answer *answer)
+static int end_call_by_second_begin(domus_stack *stack, serving *frame,
+                                    const domus_grpc_answer *answer)
 {
     static const domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA};
 
-    drop_call(frame);
+    drop_share_of_call(frame);
     int result = domi_grpc_make_end(answer, &frame->message);
     if (result == 0)
-        result = domus_reply_begin(stack, &domus_http_response_type, &head, end_stream);
+        result = domus_reply_begin(stack, &domus_http_response_type, &head, end_stream_of_answer);
     if (result < 0)
-        drop_call(frame);
+        drop_share_of_call(frame);
     return result;
 }
 
-/* End the call, and drop this conversation's share of it. */
-static int end_call(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
+/* End the call, and drop the share of the call that the conversation of the request owns. */
+static int end_call_with_answer(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
 {
-    /* relaxed: messages order it, see domi_grpc_inside.begins */
+    /* relaxed: messages order this access, see domi_grpc_inside.begins */
     if (atomic_load_explicit(&frame->inside->begins, memory_order_relaxed))
-        return end_call_by_another_begin(stack, frame, answer);
+        return end_call_by_second_begin(stack, frame, answer);
     int result = domi_grpc_end(stack, frame->inside, answer);
-    drop_call(frame);
+    drop_share_of_call(frame);
     return result;
 }
 
 static int end_call_with_error(domus_stack *stack, serving *frame, int error)
 {
-    return end_call(stack, frame, &(domus_grpc_answer){.status = domus_grpc_status_of(error)});
+    return end_call_with_answer(stack, frame,
+                                &(domus_grpc_answer){.status = domus_grpc_status_of(error)});
 }
 
-/* Finish the call when its handler has answered or failed, or its time is over. */
-static int finish_call(domus_stack *stack, void *self, const domus_answer *answer)
+/* Finish the call when its handler has answered or failed, or when the time of the call is over. */
+static int finish_call_after_handler(domus_stack *stack, void *self, const domus_answer *answer)
 {
     serving *frame = domus_frame(stack);
 
@@ -76,12 +77,12 @@ static int finish_call(domus_stack *stack, void *self, const domus_answer *answe
     if (answer->error != 0)
         return end_call_with_error(stack, frame, answer->error);
     if (answer->type == &domus_grpc_answer_type)
-        return end_call(stack, frame, answer->payload);
+        return end_call_with_answer(stack, frame, answer->payload);
     return end_call_with_error(stack, frame, -ENOMSG);
 }
 
-/* Ask the handler of the method. */
-static int ask_handler(domus_stack *stack, serving *frame)
+/* Ask the handler of the call's method. */
+static int ask_handler_of_method(domus_stack *stack, serving *frame)
 {
     domi_grpc_inside *inside = frame->inside;
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
@@ -93,27 +94,28 @@ static int ask_handler(domus_stack *stack, serving *frame)
     int error = request != NULL ? domus_slice_keep(request->fields, &call.fields) : -ECANCELED;
     if (error != 0)
         return end_call_with_error(stack, frame, error);
-    /* Relaxed: the ask hands the new share to the handler. */
+    /* Relaxed: the ask itself hands the new share to the handler. */
     atomic_fetch_add_explicit(&inside->owners, 1, memory_order_relaxed);
     frame->message = (domus_slice){NULL, 0, 0};
     int result = domus_ask_within(stack, domus_self(stack), &domus_grpc_call_type, &call,
-                                  inside->due_ns != 0 ? inside->due_ns - now_ns : 0, finish_call);
+                                  inside->due_ns != 0 ? inside->due_ns - now_ns : 0,
+                                  finish_call_after_handler);
     if (result >= 0)
         return result;
     domus_grpc_call_type.release(&call);
     return end_call_with_error(stack, frame, result);
 }
 
-/* Read the message that comes alone, and check that no other one follows. */
-static int read_only_message(domus_stack *stack, serving *frame, const domus_answer *answer,
-                             domus_resumed *then)
+/* Read the message of a call that has only one, and check that no second one follows. */
+static int read_single_message_of_call(domus_stack *stack, serving *frame,
+                                       const domus_answer *answer, domus_resumed *then)
 {
     domi_grpc_inside *inside = frame->inside;
 
     while (!domi_grpc_read(stack, inside, answer, then)) {
         if (inside->error == -ENODATA && frame->has_message)
-            return ask_handler(stack, frame);
-        if (inside->error != 0 || frame->has_message) /* no message has come, or a second one */
+            return ask_handler_of_method(stack, frame);
+        if (inside->error != 0 || frame->has_message) /* no message has come, or a second one has */
             return end_call_with_error(
                 stack, frame,
                 inside->error != 0 && inside->error != -ENODATA ? inside->error : -EPROTO);
@@ -124,10 +126,12 @@ static int read_only_message(domus_stack *stack, serving *frame, const domus_ans
     return DOMUS_PARKED;
 }
 
-static int read_message_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_to_read_single_message(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     (void)self;
-    return read_only_message(stack, domus_frame(stack), answer, read_message_on);
+    return read_single_message_of_call(stack, domus_frame(stack), answer,
+                                       continue_to_read_single_message);
 }
 
 int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *request,
@@ -144,8 +148,8 @@ int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *r
     if (result != 0)
         return result < 0 ? result : domi_grpc_refuse(stack, &refusal);
     return domi_grpc_streams_in(frame->inside)
-               ? ask_handler(stack, frame)
-               : read_only_message(stack, frame, &none, read_message_on);
+               ? ask_handler_of_method(stack, frame)
+               : read_single_message_of_call(stack, frame, &none, continue_to_read_single_message);
 }
 
 int domus_grpc_dispatch(domus_stack *stack, void *self, const void *payload)

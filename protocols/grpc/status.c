@@ -1,4 +1,4 @@
-/* Returns the gRPC status for a negative errno. */
+/* Translates a negative errno to the status of gRPC that a client gets. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>

@@ -1,11 +1,12 @@
-/* The types of calls and their ends, and how they are released. */
+/* The types of calls of gRPC and of their ends, and how their payloads are released. */
 #include "protocols/grpc/grpc.h"
 
 #include <stdlib.h>
 
 void domi_grpc_drop(domi_grpc_inside *inside)
 {
-    /* Release and acquire: the last owner sees all that the other owner has written. */
+    /* Release and acquire: the owner that frees the call sees all that the other owner has
+     * written. */
     if (inside == NULL || atomic_fetch_sub_explicit(&inside->owners, 1, memory_order_acq_rel) != 1)
         return;
     domi_grpc_reader_drop(&inside->reader);
@@ -13,7 +14,7 @@ void domi_grpc_drop(domi_grpc_inside *inside)
     free(inside);
 }
 
-static void release_call(void *payload)
+static void release_payload_of_call(void *payload)
 {
     domus_grpc_call *call = payload;
 
@@ -22,7 +23,7 @@ static void release_call(void *payload)
     domi_grpc_drop(call->inside);
 }
 
-static void release_answer(void *payload)
+static void release_payload_of_answer(void *payload)
 {
     domus_grpc_answer *answer = payload;
 
@@ -33,6 +34,6 @@ static void release_answer(void *payload)
 }
 
 const domus_type domus_grpc_call_type = {
-    .name = "grpc_call", .size = sizeof(domus_grpc_call), .release = release_call};
+    .name = "grpc_call", .size = sizeof(domus_grpc_call), .release = release_payload_of_call};
 const domus_type domus_grpc_answer_type = {
-    .name = "grpc_answer", .size = sizeof(domus_grpc_answer), .release = release_answer};
+    .name = "grpc_answer", .size = sizeof(domus_grpc_answer), .release = release_payload_of_answer};

@@ -1,11 +1,11 @@
-/* The functions by which the handler of a call answers it. */
+/* The functions by which the handler of a call of gRPC answers it. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Answer the call, and release what the answer owns if it was not sent. */
-static int reply_with_answer(domus_stack *stack, domus_grpc_answer *answer)
+/* Answer the call, and release the memory of the answer if it was not sent. */
+static int reply_with_answer_or_release(domus_stack *stack, domus_grpc_answer *answer)
 {
     int error = domus_reply(stack, &domus_grpc_answer_type, answer);
 
@@ -16,7 +16,7 @@ static int reply_with_answer(domus_stack *stack, domus_grpc_answer *answer)
 
 int domus_grpc_reply(domus_stack *stack, domus_slice message)
 {
-    return reply_with_answer(stack, &(domus_grpc_answer){.message = message});
+    return reply_with_answer_or_release(stack, &(domus_grpc_answer){.message = message});
 }
 
 int domus_grpc_fail(domus_stack *stack, domus_grpc_status status, const char *text)
@@ -24,7 +24,7 @@ int domus_grpc_fail(domus_stack *stack, domus_grpc_status status, const char *te
     domus_grpc_answer answer = {.status = status};
     int error = text != NULL ? domus_slice_copy(text, strlen(text), &answer.text) : 0;
 
-    return error != 0 ? error : reply_with_answer(stack, &answer);
+    return error != 0 ? error : reply_with_answer_or_release(stack, &answer);
 }
 
 int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_resumed *then)
@@ -56,7 +56,7 @@ int domus_grpc_write(domus_stack *stack, domus_slice message, domus_resumed *the
     domus_slice frame;
     int error = inside == NULL                   ? -ECANCELED
                 : !domi_grpc_streams_out(inside) ? -EOPNOTSUPP
-                /* relaxed: messages order it, see domi_grpc_inside.begins */
+                /* relaxed: messages order this access, see domi_grpc_inside.begins */
                 : !atomic_load_explicit(&inside->begins, memory_order_relaxed)
                     ? -EINVAL
                     : domi_grpc_pack_frame(inside, message, &frame);

@@ -11,20 +11,20 @@
 #include <time.h>
 
 #define TIME_ROOM 64u
-#define FIXED_MAX 1024u /* bytes of a line without the texts of strangers, at most */
+#define FIXED_MAX 1024u /* bytes of a line of the log without the texts of strangers, at most */
 
 static_assert(DOMUS_HTTP_ACCESS_TARGET_MAX + 3 * DOMUS_HTTP_ACCESS_TEXT_MAX + FIXED_MAX <=
                   DOMI_HTTP_ACCESS_LINE_MAX,
               "the room of a line");
 
-/* The position at which a line is written, and how its texts are escaped. */
+/* The position at which a line of the log is written, and how texts in it are escaped. */
 typedef struct line {
     char *to;
     size_t size;
     bool is_json;
 } line;
 
-static void put_string(line *at, const char *text)
+static void put_string_into_line(line *at, const char *text)
 {
     size_t size = strlen(text);
 
@@ -32,14 +32,15 @@ static void put_string(line *at, const char *text)
     at->size += size;
 }
 
-static void put_number(line *at, uint64_t number)
+static void put_number_into_line(line *at, uint64_t number)
 {
     at->size = (size_t)(domi_http_put_number(at->to + at->size, number) - at->to);
 }
 
-/* Escape a text as Apache does: \" and \\, and \xHH for all bytes that are not printable, and for
- * spaces if they divide fields. Returns the bytes written. */
-static size_t escape_text(const char *bytes, size_t size, bool with_spaces, char *to, size_t room)
+/* Escape a text for the log as Apache does: \" and \\, and \xHH for all bytes that are not
+ * printable, and for spaces if spaces divide the line's fields. Returns the bytes written. */
+static size_t escape_text_for_log(const char *bytes, size_t size, bool with_spaces, char *to,
+                                  size_t room)
 {
     static const char digits[] = "0123456789abcdef";
     size_t written = 0;
@@ -67,23 +68,24 @@ static size_t escape_text(const char *bytes, size_t size, bool with_spaces, char
     return written;
 }
 
-/* Write a text of a stranger, of which at most `most` bytes are shown. */
-static void put_text(line *at, const char *text, size_t size, bool with_spaces, size_t most)
+/* Write a text of a stranger, escaped, of which at most `most` bytes are shown. */
+static void put_escaped_text_into_line(line *at, const char *text, size_t size, bool with_spaces,
+                                       size_t most)
 {
     char *to = at->to + at->size;
 
     at->size += at->is_json ? domi_http_json_text(text, size, to, most)
-                            : escape_text(text, size, with_spaces, to, most);
+                            : escape_text_for_log(text, size, with_spaces, to, most);
 }
 
-/* Write the address of the client without its port; "-" if there is none. */
-static void put_client(line *at, const domus_endpoint *client)
+/* Write the address of the client without its port; "-" if the address is not known. */
+static void put_client_address_into_line(line *at, const domus_endpoint *client)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     const char *from = text;
 
     if (client->family != AF_INET && client->family != AF_INET6) {
-        put_string(at, "-");
+        put_string_into_line(at, "-");
         return;
     }
     (void)domus_endpoint_text(client, text, sizeof text);
@@ -94,36 +96,36 @@ static void put_client(line *at, const domus_endpoint *client)
         from++;
         text[strlen(text) - 1] = '\0';
     }
-    put_string(at, from);
+    put_string_into_line(at, from);
 }
 
-static const char *method_of(const domus_http_exchange *exchange)
+static const char *method_name_of_exchange(const domus_http_exchange *exchange)
 {
     const char *name = domus_http_method_name((domus_http_method)exchange->method);
 
     return name != NULL ? name : "-";
 }
 
-static unsigned status_of(const domus_http_exchange *exchange)
+static unsigned status_of_exchange_for_log(const domus_http_exchange *exchange)
 {
     return exchange->status != 0 ? exchange->status : 499;
 }
 
 /* Write the duration of the exchange in seconds, with six decimals. */
-static void put_duration(line *at, const domus_http_exchange *exchange)
+static void put_duration_into_line(line *at, const domus_http_exchange *exchange)
 {
     uint64_t time_us = exchange->begun_ns != 0 && exchange->ended_ns > exchange->begun_ns
                            ? (exchange->ended_ns - exchange->begun_ns) / 1000
                            : 0;
 
-    put_number(at, time_us / 1000000);
+    put_number_into_line(at, time_us / 1000000);
     char *micros = at->to + at->size;
-    /* the first digit, a 1, is replaced by the decimal point */
-    put_number(at, 1000000 + time_us % 1000000);
+    /* the first digit that is written, a 1, is replaced by the decimal point */
+    put_number_into_line(at, 1000000 + time_us % 1000000);
     *micros = '.';
 }
 
-static void write_time(int64_t utc_s, bool is_json, char text[TIME_ROOM])
+static void write_time_for_log(int64_t utc_s, bool is_json, char text[TIME_ROOM])
 {
     static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -139,123 +141,128 @@ static void write_time(int64_t utc_s, bool is_json, char text[TIME_ROOM])
                        months[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-/* Write the time of the line, whose text each thread makes once a second for each format. */
-static void put_time(line *at, int64_t utc_s)
+/* Write the time of the line. Each thread makes the text of the time once a second for each
+ * format. */
+static void put_time_into_line(line *at, int64_t utc_s)
 {
     static _Thread_local int64_t seconds[2] = {INT64_MIN, INT64_MIN};
     static _Thread_local char texts[2][TIME_ROOM];
 
     if (seconds[at->is_json] != utc_s) {
-        write_time(utc_s, at->is_json, texts[at->is_json]);
+        write_time_for_log(utc_s, at->is_json, texts[at->is_json]);
         seconds[at->is_json] = utc_s;
     }
-    put_string(at, texts[at->is_json]);
+    put_string_into_line(at, texts[at->is_json]);
 }
 
 /* --- the formats of lines --------------------------------------------------------------------- */
 
 /* Write a text in double quotes; "-" stands for an empty text. */
-static void put_quoted(line *at, const char *text, size_t size)
+static void put_quoted_text_into_line(line *at, const char *text, size_t size)
 {
-    put_string(at, " \"");
-    put_text(at, size != 0 ? text : "-", size != 0 ? size : 1, false, DOMUS_HTTP_ACCESS_TEXT_MAX);
-    put_string(at, "\"");
+    put_string_into_line(at, " \"");
+    put_escaped_text_into_line(at, size != 0 ? text : "-", size != 0 ? size : 1, false,
+                               DOMUS_HTTP_ACCESS_TEXT_MAX);
+    put_string_into_line(at, "\"");
 }
 
-static void write_combined(line *at, const domus_http_access *access,
-                           const domus_http_exchange *exchange, const domi_http_access_note *note,
-                           int64_t utc_s)
+static void write_line_in_combined_format(line *at, const domus_http_access *access,
+                                          const domus_http_exchange *exchange,
+                                          const domi_http_access_note *note, int64_t utc_s)
 {
     const char *texts = note != NULL ? note->texts : "";
     const char *user = exchange->user[0] != '\0' ? exchange->user : "-";
 
-    put_client(at, note != NULL ? &note->client : exchange->peer);
-    put_string(at, " - ");
-    put_text(at, user, strlen(user), true, DOMUS_HTTP_ACCESS_TEXT_MAX);
-    put_string(at, " [");
-    put_time(at, utc_s);
-    put_string(at, "] \"");
+    put_client_address_into_line(at, note != NULL ? &note->client : exchange->peer);
+    put_string_into_line(at, " - ");
+    put_escaped_text_into_line(at, user, strlen(user), true, DOMUS_HTTP_ACCESS_TEXT_MAX);
+    put_string_into_line(at, " [");
+    put_time_into_line(at, utc_s);
+    put_string_into_line(at, "] \"");
     if (note != NULL) {
-        put_string(at, method_of(exchange));
-        put_string(at, " ");
-        put_text(at, texts, note->target_size, true, domi_http_access_target_max(access));
-        put_string(at, " ");
-        put_string(at, exchange->via);
+        put_string_into_line(at, method_name_of_exchange(exchange));
+        put_string_into_line(at, " ");
+        put_escaped_text_into_line(at, texts, note->target_size, true,
+                                   domi_http_access_target_max(access));
+        put_string_into_line(at, " ");
+        put_string_into_line(at, exchange->via);
     } else {
-        put_string(at, "-");
+        put_string_into_line(at, "-");
     }
-    put_string(at, "\" ");
-    put_number(at, status_of(exchange));
-    put_string(at, " ");
-    put_number(at, exchange->sent);
+    put_string_into_line(at, "\" ");
+    put_number_into_line(at, status_of_exchange_for_log(exchange));
+    put_string_into_line(at, " ");
+    put_number_into_line(at, exchange->sent);
     texts += note != NULL ? note->target_size : 0;
-    put_quoted(at, texts, note != NULL ? note->referer_size : 0);
+    put_quoted_text_into_line(at, texts, note != NULL ? note->referer_size : 0);
     texts += note != NULL ? note->referer_size : 0;
-    put_quoted(at, texts, note != NULL ? note->agent_size : 0);
+    put_quoted_text_into_line(at, texts, note != NULL ? note->agent_size : 0);
     if (access->format == DOMUS_HTTP_ACCESS_EXTENDED) {
-        put_string(at, " ");
-        put_duration(at, exchange);
-        put_string(at, " ");
-        put_string(at, exchange->trace.id[0] != '\0' ? exchange->trace.id : "-");
+        put_string_into_line(at, " ");
+        put_duration_into_line(at, exchange);
+        put_string_into_line(at, " ");
+        put_string_into_line(at, exchange->trace.id[0] != '\0' ? exchange->trace.id : "-");
     }
 }
 
-/* Write a member of JSON whose value is a text, unless the text is empty. */
-static void put_member(line *at, const char *name, const char *text, size_t size, size_t most)
+/* Write a member of a JSON object whose value is a text, unless the text is empty. */
+static void put_json_member_into_line(line *at, const char *name, const char *text, size_t size,
+                                      size_t most)
 {
     if (size == 0)
         return;
-    put_string(at, ",\"");
-    put_string(at, name);
-    put_string(at, "\":\"");
-    put_text(at, text, size, false, most);
-    put_string(at, "\"");
+    put_string_into_line(at, ",\"");
+    put_string_into_line(at, name);
+    put_string_into_line(at, "\":\"");
+    put_escaped_text_into_line(at, text, size, false, most);
+    put_string_into_line(at, "\"");
 }
 
-static void write_json(line *at, const domus_http_access *access,
-                       const domus_http_exchange *exchange, const domi_http_access_note *note,
-                       int64_t utc_s)
+static void write_line_in_json_format(line *at, const domus_http_access *access,
+                                      const domus_http_exchange *exchange,
+                                      const domi_http_access_note *note, int64_t utc_s)
 {
     const size_t most = DOMUS_HTTP_ACCESS_TEXT_MAX;
     char parent[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
 
-    put_string(at, "{\"time\":\"");
-    put_time(at, utc_s);
-    put_string(at, "\",\"client\":\"");
-    put_client(at, note != NULL ? &note->client : exchange->peer);
-    put_string(at, "\"");
-    put_member(at, "user", exchange->user, strlen(exchange->user), most);
+    put_string_into_line(at, "{\"time\":\"");
+    put_time_into_line(at, utc_s);
+    put_string_into_line(at, "\",\"client\":\"");
+    put_client_address_into_line(at, note != NULL ? &note->client : exchange->peer);
+    put_string_into_line(at, "\"");
+    put_json_member_into_line(at, "user", exchange->user, strlen(exchange->user), most);
     if (note != NULL) {
-        put_string(at, ",\"method\":\"");
-        put_string(at, method_of(exchange));
-        put_string(at, "\"");
-        put_member(at, "target", note->texts, note->target_size,
-                   domi_http_access_target_max(access));
-        put_string(at, ",\"protocol\":\"");
-        put_string(at, exchange->via);
-        put_string(at, "\"");
+        put_string_into_line(at, ",\"method\":\"");
+        put_string_into_line(at, method_name_of_exchange(exchange));
+        put_string_into_line(at, "\"");
+        put_json_member_into_line(at, "target", note->texts, note->target_size,
+                                  domi_http_access_target_max(access));
+        put_string_into_line(at, ",\"protocol\":\"");
+        put_string_into_line(at, exchange->via);
+        put_string_into_line(at, "\"");
     }
-    put_string(at, ",\"status\":");
-    put_number(at, status_of(exchange));
+    put_string_into_line(at, ",\"status\":");
+    put_number_into_line(at, status_of_exchange_for_log(exchange));
     const char *error = exchange->error != 0 ? strerrorname_np(-exchange->error) : NULL;
     if (error != NULL)
-        put_member(at, "error", error, strlen(error), most);
-    put_string(at, ",\"bytes\":");
-    put_number(at, exchange->sent);
-    put_string(at, ",\"duration\":");
-    put_duration(at, exchange);
+        put_json_member_into_line(at, "error", error, strlen(error), most);
+    put_string_into_line(at, ",\"bytes\":");
+    put_number_into_line(at, exchange->sent);
+    put_string_into_line(at, ",\"duration\":");
+    put_duration_into_line(at, exchange);
     if (note != NULL) {
         const char *referer = note->texts + note->target_size;
-        put_member(at, "referer", referer, note->referer_size, most);
-        put_member(at, "agent", referer + note->referer_size, note->agent_size, most);
+        put_json_member_into_line(at, "referer", referer, note->referer_size, most);
+        put_json_member_into_line(at, "agent", referer + note->referer_size, note->agent_size,
+                                  most);
     }
-    put_member(at, "id", exchange->trace.id, strlen(exchange->trace.id), most);
+    put_json_member_into_line(at, "id", exchange->trace.id, strlen(exchange->trace.id), most);
     if (exchange->trace.id[0] != '\0') {
         domus_http_traceparent_write(&exchange->trace, parent);
         parent[3 + 32] = '\0';
-        put_member(at, "trace", parent + 3, 32, most);
+        put_json_member_into_line(at, "trace", parent + 3, 32, most);
     }
-    put_string(at, exchange->is_cut ? ",\"cut\":true}" : "}");
+    put_string_into_line(at, exchange->is_cut ? ",\"cut\":true}" : "}");
 }
 
 size_t domi_http_access_write_line(const domus_http_access *access,
@@ -266,9 +273,9 @@ size_t domi_http_access_write_line(const domus_http_access *access,
     line at = {.to = to, .is_json = access->format == DOMUS_HTTP_ACCESS_JSON};
 
     if (at.is_json)
-        write_json(&at, access, exchange, note, utc_s);
+        write_line_in_json_format(&at, access, exchange, note, utc_s);
     else
-        write_combined(&at, access, exchange, note, utc_s);
-    put_string(&at, "\n");
+        write_line_in_combined_format(&at, access, exchange, note, utc_s);
+    put_string_into_line(&at, "\n");
     return at.size;
 }

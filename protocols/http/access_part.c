@@ -1,5 +1,5 @@
-/* The part of a chain that logs requests. It keeps its note in the word of the exchange. The thread
- * of the connection. */
+/* The part of a chain that logs requests. It keeps its note of the request in the word of the
+ * exchange. Runs on the thread of the connection. */
 #include "protocols/http/access.h"
 #include "protocols/http/client_address.h"
 
@@ -15,7 +15,7 @@
 #define TARGET_LEAST 16u
 #define PROXIES_MAX  8u
 
-static int check_options(const void *options)
+static int check_options_of_access_log(const void *options)
 {
     const domus_http_access *access = options;
 
@@ -32,9 +32,9 @@ static int check_options(const void *options)
                : -EINVAL;
 }
 
-/* Returns how many bytes of a text are shown: at most `most`, and with `hides_query` only those
- * before '?'. */
-static uint32_t size_of_text(domus_slice text, uint32_t most, bool hides_query)
+/* Returns how many bytes of a target the log shows: at most `most`, and with `hides_query` only
+ * those before '?'. */
+static uint32_t size_of_target_in_log(domus_slice text, uint32_t most, bool hides_query)
 {
     const char *data = domus_slice_data(text);
     const char *mark = hides_query && text.size != 0 ? memchr(data, '?', text.size) : NULL;
@@ -43,8 +43,8 @@ static uint32_t size_of_text(domus_slice text, uint32_t most, bool hides_query)
     return size < most ? size : most;
 }
 
-static int begin_access_line(domus_stack *stack, domus_http_exchange *exchange,
-                             domus_http_request *request, const void *options)
+static int note_request_for_log(domus_stack *stack, domus_http_exchange *exchange,
+                                domus_http_request *request, const void *options)
 {
     const domus_http_access *access = options;
     domus_slice referer = {NULL, 0, 0};
@@ -53,14 +53,15 @@ static int begin_access_line(domus_stack *stack, domus_http_exchange *exchange,
     (void)stack;
     (void)domus_http_field(request->fields, "referer", &referer);
     (void)domus_http_field(request->fields, "user-agent", &agent);
-    uint32_t target_size =
-        size_of_text(request->target, domi_http_access_target_max(access), access->hides_query);
-    uint32_t referer_size = size_of_text(referer, DOMUS_HTTP_ACCESS_TEXT_MAX, access->hides_query);
-    uint32_t agent_size = size_of_text(agent, DOMUS_HTTP_ACCESS_TEXT_MAX, false);
+    uint32_t target_size = size_of_target_in_log(
+        request->target, domi_http_access_target_max(access), access->hides_query);
+    uint32_t referer_size =
+        size_of_target_in_log(referer, DOMUS_HTTP_ACCESS_TEXT_MAX, access->hides_query);
+    uint32_t agent_size = size_of_target_in_log(agent, DOMUS_HTTP_ACCESS_TEXT_MAX, false);
     domi_http_access_note *note = malloc(sizeof *note + target_size + referer_size + agent_size);
     if (note == NULL)
-        /* without memory for the note the request is refused, because a request that is not
-         * logged must not be done */
+        /* Without memory for the note the request is refused, because a request that cannot be
+         * logged must not be handled. */
         return -ENOMEM;
     domi_http_find_client(exchange, request->fields, access->proxies, &note->client);
     note->target_size = target_size;
@@ -73,11 +74,11 @@ static int begin_access_line(domus_stack *stack, domus_http_exchange *exchange,
     return 0;
 }
 
-/* Write the log line of an exchange. For bytes that were no request, it shows the peer of the
- * connection and nothing else. */
+/* Write the line of an exchange into the log. If the peer has sent bytes that were no request, the
+ * line shows the peer of the connection and nothing else. */
 static void write_access_line(domus_http_exchange *exchange, const void *options)
 {
-    /* the cast is allowed, because only the queue is changed, which is no option */
+    /* const is cast away, because only the queue changes, which is no option of the user */
     domus_http_access *access = (domus_http_access *)(uintptr_t)options;
     domi_http_access_note *note = (domi_http_access_note *)(uintptr_t)*exchange->word;
     domi_http_access_queue *queue = domi_http_access_queue_of(access);
@@ -93,6 +94,6 @@ static void write_access_line(domus_http_exchange *exchange, const void *options
 }
 
 const domus_http_part domus_http_access_log = {.name = "access log",
-                                               .check = check_options,
-                                               .enter = begin_access_line,
+                                               .check = check_options_of_access_log,
+                                               .enter = note_request_for_log,
                                                .end = write_access_line};

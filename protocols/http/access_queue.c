@@ -1,4 +1,4 @@
-/* The queue of an access log (access.h). */
+/* The queue of the lines of an access log (access.h). */
 #include "protocols/http/access.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access)
 {
-    /* acquire: pairs with the release below, so that the members of the queue are seen as they were
-     * set */
+    /* acquire: pairs with the release of the thread that has made the queue, so that its members
+     * are seen as they were set */
     domi_http_access_queue *queue = __atomic_load_n(&access->queue, __ATOMIC_ACQUIRE);
     void *none = NULL;
 
@@ -26,30 +26,32 @@ domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access)
     if (__atomic_compare_exchange_n(&access->queue, &none, queue, false, __ATOMIC_RELEASE,
                                     __ATOMIC_ACQUIRE))
         return queue;
-    free(queue); /* another thread has made the queue first */
+    free(queue); /* another thread has made the queue first, so that one is used */
     return none;
 }
 
-/* Returns the ring of this thread; new threads are given the rings in turn. */
-static domi_http_access_ring *ring_of_thread(domi_http_access_queue *queue)
+/* Returns the ring of the queue that this thread uses; the rings are given to new threads in
+ * turn. */
+static domi_http_access_ring *ring_of_this_thread(domi_http_access_queue *queue)
 {
     static uint32_t threads;
     static _Thread_local uint32_t own;
 
-    if (own == 0) /* relaxed: only the number itself matters */
+    if (own == 0) /* relaxed: only the number of the thread itself matters */
         own = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) | UINT32_C(1) << 31;
     return &queue->rings[own % DOMUS_HTTP_ACCESS_QUEUES];
 }
 
-/* Copy a line into the ring, whose flag this thread has set. Returns false if the line does not
- * fit. */
+/* Copy a line into a ring whose flag `is_taken` this thread has set. Returns false if the line does
+ * not fit. */
 static bool copy_line_into_ring(const domi_http_access_queue *queue, domi_http_access_ring *ring,
                                 const char *line, size_t size)
 {
     if (ring->bytes == NULL)
         ring->bytes = malloc(queue->ring_bytes);
     uint64_t head = ring->head;
-    /* acquire: pairs with the release of the reader, so that the freed bytes were read */
+    /* acquire: pairs with the reader's release of `tail`, so that the freed bytes were read before
+     * they are overwritten */
     uint64_t used = head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     if (ring->bytes == NULL || size > queue->ring_bytes - used)
         return false;
@@ -57,17 +59,19 @@ static bool copy_line_into_ring(const domi_http_access_queue *queue, domi_http_a
     size_t first = size < queue->ring_bytes - at ? size : (size_t)(queue->ring_bytes - at);
     memcpy(ring->bytes + at, line, first);
     memcpy(ring->bytes, line + first, size - first);
-    /* release: the bytes are written before the reader sees the new head */
+    /* release: pairs with the reader's acquire of `head`, so that the line's bytes are written
+     * before the reader sees them */
     __atomic_store_n(&ring->head, head + size, __ATOMIC_RELEASE);
     return true;
 }
 
 void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_t size)
 {
-    domi_http_access_ring *ring = ring_of_thread(queue);
+    domi_http_access_ring *ring = ring_of_this_thread(queue);
     bool is_in = false;
 
-    /* acquire and release: a thread sees the ring as the thread before has left it */
+    /* acquire, and release when it is reset: a thread sees the ring as the thread before it has
+     * left the ring */
     if (!__atomic_exchange_n(&ring->is_taken, true, __ATOMIC_ACQUIRE)) {
         is_in = copy_line_into_ring(queue, ring, line, size);
         __atomic_store_n(&ring->is_taken, false, __ATOMIC_RELEASE);
@@ -76,7 +80,7 @@ void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_
         domi_http_access_drop(queue, "\n", 1);
 }
 
-/* Returns how many bytes from the tail on are complete lines that fit into `room`. */
+/* Returns how many bytes from the ring's tail on are complete lines that fit into `room`. */
 static size_t count_bytes_of_whole_lines(const domi_http_access_queue *queue,
                                          const domi_http_access_ring *ring, uint64_t head,
                                          size_t room)
@@ -88,11 +92,11 @@ static size_t count_bytes_of_whole_lines(const domi_http_access_queue *queue,
     return (size_t)size;
 }
 
-static size_t take_from_ring(const domi_http_access_queue *queue, domi_http_access_ring *ring,
-                             char *to, size_t room)
+static size_t take_lines_from_ring(const domi_http_access_queue *queue, domi_http_access_ring *ring,
+                                   char *to, size_t room)
 {
     uint64_t head =
-        /* acquire: pairs with the release in copy_line_into_ring() */
+        /* acquire: pairs with the release of `head` in copy_line_into_ring() */
         __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
     if (head == ring->tail)
@@ -102,7 +106,8 @@ static size_t take_from_ring(const domi_http_access_queue *queue, domi_http_acce
     size_t first = size < queue->ring_bytes - at ? size : (size_t)(queue->ring_bytes - at);
     memcpy(to, ring->bytes + at, first);
     memcpy(to + first, ring->bytes, size - first);
-    /* release: the bytes were read before a writer reuses their place */
+    /* release: pairs with the writer's acquire of `tail`, so that the bytes are read before a
+     * writer reuses their place */
     __atomic_store_n(&ring->tail, ring->tail + size, __ATOMIC_RELEASE);
     return size;
 }
@@ -113,7 +118,7 @@ size_t domi_http_access_take_from(domi_http_access_queue *queue, char *to, size_
 
     for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++) {
         domi_http_access_ring *ring = &queue->rings[(queue->next + i) % DOMUS_HTTP_ACCESS_QUEUES];
-        taken += take_from_ring(queue, ring, to + taken, room - taken);
+        taken += take_lines_from_ring(queue, ring, to + taken, room - taken);
     }
     queue->next++;
     return taken;
@@ -125,8 +130,8 @@ void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, siz
 
     for (size_t i = 0; i < size; i++)
         count += lines[i] == '\n';
-    (void)__atomic_add_fetch(&queue->dropped, count,
-                             __ATOMIC_RELAXED); /* relaxed: the count orders nothing else */
+    /* relaxed: the count of dropped lines orders nothing else */
+    (void)__atomic_add_fetch(&queue->dropped, count, __ATOMIC_RELAXED);
 }
 
 size_t domus_http_access_take(domus_http_access *access, char *to, size_t room)

@@ -1,5 +1,5 @@
-/* The actor that writes the lines of an access log. It asks a helper thread, which takes lines from
- * the queue and writes them until there are none, so only one thread at a time reads the queue. */
+/* The actor that writes the lines of an access log. It asks a helper thread to take lines from the
+ * queue and to write them until there are none, so only one thread at a time reads the queue. */
 #include "protocols/http/access.h"
 
 #include <domus/blocking.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define FLUSH_DEFAULT UINT64_C(200000000)
-#define STEP          65536u /* bytes of one write, at most */
-#define STEPS_MAX     256u   /* writes of one flush, at most */
+#define STEP          65536u /* bytes that one write to the log's file has, at most */
+#define STEPS_MAX     256u   /* writes that one flush of the queue makes, at most */
 
 typedef struct writer {
     domus_http_access *access;
@@ -23,7 +23,7 @@ static const domus_type flush_type = {.name = "flush of an access log"};
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
-static int write_all_lines(int file, const char *lines, size_t size)
+static int write_all_lines_to_file(int file, const char *lines, size_t size)
 {
     while (size != 0) {
         ssize_t written = write(file, lines, size);
@@ -37,16 +37,17 @@ static int write_all_lines(int file, const char *lines, size_t size)
     return 0;
 }
 
-/* Write lines to the file, or by the function of the options; `file` is a descriptor, or negative
- * if there is none. */
-static int write_lines(const domus_http_access *access, int file, const char *lines, size_t size)
+/* Write lines of the log to the file, or by the function of the options; `file` is a descriptor, or
+ * negative if there is none. */
+static int write_lines_of_log(const domus_http_access *access, int file, const char *lines,
+                              size_t size)
 {
     if (access->path == NULL)
         return access->write(access->context, lines, size);
-    return file >= 0 ? write_all_lines(file, lines, size) : -EIO;
+    return file >= 0 ? write_all_lines_to_file(file, lines, size) : -EIO;
 }
 
-static int flush_queue(void *argument)
+static int flush_queue_of_log(void *argument)
 {
     domus_http_access *access = argument;
     domi_http_access_queue *queue = access->queue;
@@ -61,7 +62,7 @@ static int flush_queue(void *argument)
             break;
         if (file < 0 && access->path != NULL)
             file = open(access->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-        if (write_lines(access, file, lines, size) != 0)
+        if (write_lines_of_log(access, file, lines, size) != 0)
             domi_http_access_drop(queue, lines, size);
     }
     if (file >= 0)
@@ -72,10 +73,10 @@ static int flush_queue(void *argument)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static bool has_lines(const domi_http_access_queue *queue)
+static bool has_queue_any_lines(const domi_http_access_queue *queue)
 {
     for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++) {
-        /* relaxed: a line that is not seen yet is written by the next flush */
+        /* relaxed: a line that is not seen here yet is written by the next flush */
         if (__atomic_load_n(&queue->rings[i].head, __ATOMIC_RELAXED) !=
             __atomic_load_n(&queue->rings[i].tail, __ATOMIC_RELAXED))
             return true;
@@ -89,35 +90,36 @@ static int wait_for_next_flush(domus_stack *stack, const domus_http_access *acce
                        NULL, NULL);
 }
 
-/* Finish a flush. If there was no helper thread, this is no reason to end: the lines wait for the
- * next flush. */
-static int end_flush(domus_stack *stack, void *self, const domus_answer *answer)
+/* Finish a flush of the queue. If no helper thread could be had, the actor goes on: the lines wait
+ * for the next flush. */
+static int finish_flush_of_queue(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != -ECANCELED ? wait_for_next_flush(stack, ((const writer *)self)->access)
                                        : 0;
 }
 
-static int begin_flush(domus_stack *stack, void *self, const void *payload)
+static int begin_flush_of_queue(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_access *access = ((const writer *)self)->access;
 
     (void)payload;
-    if (!has_lines(access->queue))
+    if (!has_queue_any_lines(access->queue))
         return wait_for_next_flush(stack, access);
-    return domus_blocking(stack, flush_queue, access, end_flush);
+    return domus_blocking(stack, flush_queue_of_log, access, finish_flush_of_queue);
 }
 
-static int mount_writer(domus_stack *stack, void *self)
+static int mount_writer_of_log(domus_stack *stack, void *self)
 {
     return wait_for_next_flush(stack, ((const writer *)self)->access);
 }
 
-static void stop_writer(domus_stack *stack, void *self)
+static void stop_writer_of_log(domus_stack *stack, void *self)
 {
     domi_http_access_queue *queue = ((const writer *)self)->access->queue;
 
     (void)stack;
-    /* release: the last flush of this writer is done */
+    /* release: pairs with the acquire of the next writer, which begins after the last flush of this
+     * one */
     __atomic_store_n(&queue->is_open, false, __ATOMIC_RELEASE);
 }
 
@@ -125,13 +127,14 @@ static const domus_behaviour behaviour = {
     .name = "access log",
     .kind = DOMUS_STATE,
     .state_size = sizeof(writer),
-    .on = (const domus_on[]){{&flush_type, begin_flush, 0}, {NULL, NULL, 0}},
-    .on_mount = mount_writer,
-    .on_stop = stop_writer,
+    .on = (const domus_on[]){{&flush_type, begin_flush_of_queue, 0}, {NULL, NULL, 0}},
+    .on_mount = mount_writer_of_log,
+    .on_stop = stop_writer_of_log,
 };
 
-/* Claim the queue for one writer. Returns 0; -EINVAL; -EALREADY; -ENOMEM. */
-static int claim_queue(domus_http_access *access)
+/* Claim the queue of an access log for one writer. Returns 0; -EINVAL; -EALREADY when there is a
+ * writer; -ENOMEM. */
+static int claim_queue_for_writer(domus_http_access *access)
 {
     if (access->path == NULL && access->write == NULL)
         return -EINVAL;
@@ -141,8 +144,8 @@ static int claim_queue(domus_http_access *access)
     return __atomic_exchange_n(&queue->is_open, true, __ATOMIC_ACQUIRE) ? -EALREADY : 0;
 }
 
-/* Release the queue if the actor could not be made. Returns `error`. */
-static int release_queue_on_error(int error, domus_http_access *access)
+/* Let go of the claimed queue if the writer's actor could not be made. Returns `error`. */
+static int release_claimed_queue_on_error(int error, domus_http_access *access)
 {
     domi_http_access_queue *queue = access->queue;
 
@@ -155,23 +158,23 @@ int domus_http_access_open(domus_stack *stack, domus_http_access *access)
 {
     writer state = {.access = access};
     domus_address address;
-    int error = claim_queue(access);
+    int error = claim_queue_for_writer(access);
 
     if (error != 0)
         return error;
-    return release_queue_on_error(domus_spawn(stack, &behaviour, &state, &address), access);
+    return release_claimed_queue_on_error(domus_spawn(stack, &behaviour, &state, &address), access);
 }
 
 int domus_outside_http_access_open(domus_system *system, domus_http_access *access)
 {
     writer state = {.access = access};
     domus_address address;
-    int error = claim_queue(access);
+    int error = claim_queue_for_writer(access);
 
     if (error != 0)
         return error;
-    return release_queue_on_error(domus_outside_spawn(system, &behaviour, &state, &address),
-                                  access);
+    return release_claimed_queue_on_error(domus_outside_spawn(system, &behaviour, &state, &address),
+                                          access);
 }
 
 void domus_http_access_close(domus_http_access *access)
@@ -180,8 +183,8 @@ void domus_http_access_close(domus_http_access *access)
 
     if (queue == NULL)
         return;
-    while ((access->path != NULL || access->write != NULL) && has_lines(queue) &&
-           flush_queue(access) == 0)
+    while ((access->path != NULL || access->write != NULL) && has_queue_any_lines(queue) &&
+           flush_queue_of_log(access) == 0)
         continue;
     for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++)
         free(queue->rings[i].bytes);

@@ -1,8 +1,8 @@
-/* Builds blocks of fields. */
+/* Builds blocks of header fields. */
 #include "protocols/http/fields.h"
 #include "protocols/http/write.h"
 
-static bool is_value(const char *value, size_t size)
+static bool is_valid_field_value(const char *value, size_t size)
 {
     for (size_t at = 0; at < size; at++) {
         at += domi_http_run_text(value + at, size - at);
@@ -12,11 +12,11 @@ static bool is_value(const char *value, size_t size)
     return true;
 }
 
-static int add_checked_field(domus_appender *fields, const char *name, size_t name_size,
-                             const char *value, size_t value_size)
+static int add_field_if_valid(domus_appender *fields, const char *name, size_t name_size,
+                              const char *value, size_t value_size)
 {
     if (name_size == 0 || domi_http_run_token(name, name_size) != name_size ||
-        !is_value(value, value_size))
+        !is_valid_field_value(value, value_size))
         return domi_http_fail_fields(fields);
     char *begin = domus_append_room(fields, name_size + value_size + 4);
     if (begin == NULL)
@@ -32,12 +32,12 @@ static int add_checked_field(domus_appender *fields, const char *name, size_t na
 
 int domus_http_add(domus_appender *fields, const char *name, const char *value)
 {
-    return add_checked_field(fields, name, strlen(name), value, strlen(value));
+    return add_field_if_valid(fields, name, strlen(name), value, strlen(value));
 }
 
 int domus_http_add_bytes(domus_appender *fields, const char *name, const void *value, size_t size)
 {
-    return add_checked_field(fields, name, strlen(name), value, size);
+    return add_field_if_valid(fields, name, strlen(name), value, size);
 }
 
 int domus_http_add_number(domus_appender *fields, const char *name, uint64_t value)
@@ -45,20 +45,20 @@ int domus_http_add_number(domus_appender *fields, const char *name, uint64_t val
     char digits[DOMI_HTTP_DIGITS_MAX];
     char *end = domi_http_put_number(digits, value);
 
-    return add_checked_field(fields, name, strlen(name), digits, (size_t)(end - digits));
+    return add_field_if_valid(fields, name, strlen(name), digits, (size_t)(end - digits));
 }
 
 /* --- fields of another message ---------------------------------------------------------------- */
 
 int domi_http_add_line(domus_appender *fields, const domus_http_line *line)
 {
-    return add_checked_field(fields, domus_slice_data(line->name), line->name.size,
-                             domus_slice_data(line->value), line->value.size);
+    return add_field_if_valid(fields, domus_slice_data(line->name), line->name.size,
+                              domus_slice_data(line->value), line->value.size);
 }
 
-/* Cut the fields Connection out of a block, to which each other field is compared; mostly it is one
- * line, or nothing. */
-static domus_slice cut_connection(domus_slice fields)
+/* Find the fields Connection in a block. Returns the shortest part of the block that has them all,
+ * mostly one line or nothing, with which each other field is compared. */
+static domus_slice cut_connection_fields_out(domus_slice fields)
 {
     domus_http_line line;
     uint32_t at = 0;
@@ -71,12 +71,13 @@ static domus_slice cut_connection(domus_slice fields)
         first = end == 0 ? from : first;
         end = at;
     }
-    end = end < fields.size ? end : fields.size; /* the last line may have no line end */
+    /* the last line of the block may have no line end */
+    end = end < fields.size ? end : fields.size;
     return domi_http_part_of(fields, first, end - first);
 }
 
-/* Returns whether a field Connection names this field. */
-static bool is_named_by_connection(domus_slice connection, domus_slice name)
+/* Returns whether a field Connection names this field, so that it must not be passed on. */
+static bool is_field_named_by_connection(domus_slice connection, domus_slice name)
 {
     domi_http_elements walk = {.fields = connection, .name = "connection"};
     const char *element;
@@ -95,19 +96,19 @@ int domi_http_add_others(domus_appender *fields, domus_slice received,
     static const char *const of_connection[] = {"connection", "keep-alive",     "proxy-connection",
                                                 "te",         "trailer",        "transfer-encoding",
                                                 "upgrade",    "content-length", NULL};
-    domus_slice connection = cut_connection(received);
+    domus_slice connection = cut_connection_fields_out(received);
     uint32_t at = 0;
     domus_http_line line;
 
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
         if (!domi_http_slice_is_one_of(line.name, of_connection) &&
-            !is_named_by_connection(connection, line.name) && !is_left(line.name))
+            !is_field_named_by_connection(connection, line.name) && !is_left(line.name))
             (void)domi_http_add_line(fields, &line);
     }
     return fields->error;
 }
 
-static bool is_nothing(domus_slice name)
+static bool never_leaves_field_out(domus_slice name)
 {
     (void)name;
     return false;
@@ -115,5 +116,5 @@ static bool is_nothing(domus_slice name)
 
 int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
 {
-    return domi_http_add_others(fields, received, is_nothing);
+    return domi_http_add_others(fields, received, never_leaves_field_out);
 }

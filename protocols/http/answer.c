@@ -1,4 +1,4 @@
-/* Encodes the answers of a server as HTTP/1.1. */
+/* Encodes the answers of an HTTP server as HTTP/1.1. */
 #include "protocols/http/chain.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/outgoing.h"
@@ -6,12 +6,12 @@
 
 #include <errno.h>
 
-/* How the end of the body is marked, as the head tells the peer. */
+/* How the head of an answer tells the peer where the body ends. */
 typedef enum ending {
-    NOTHING, /* there is no body, and none is allowed */
+    NOTHING, /* the answer has no body, and must not have one */
     LENGTH,
     CHUNKS,
-    PLAIN, /* the body ends with the connection */
+    PLAIN, /* the body of the answer ends where the connection ends */
 } ending;
 
 int domi_http_send_100(domus_wire *wire, domi_http_state *state)
@@ -21,8 +21,9 @@ int domi_http_send_100(domus_wire *wire, domi_http_state *state)
 }
 
 /* Finish the encoding of an answer. Answers are encoded in any order but leave in the order of
- * their requests, and an owed 100 Continue belongs behind the answer to the last request. If that
- * answer was encoded earlier, the peer gets the 100 between two answers, where it ignores it. */
+ * their requests, and a 100 Continue that is owed belongs behind the answer to the last request. If
+ * that answer was encoded earlier than others, the peer gets the 100 between two answers, where it
+ * ignores it. */
 int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
@@ -37,14 +38,14 @@ bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
-    /* a tunnel is open whose answer has failed */
+    /* a tunnel was asked for, or is open, but its answer has failed */
     if (state->tunnel != DOMI_HTTP_NO_TUNNEL)
         return is_last;
     return is_last && state->phase == DOMI_HTTP_STREAMING && state->waits_for_100;
 }
 
-/* Check an answer. Returns 0; -EINVAL for an answer that HTTP cannot express. */
-static int check_answer(const domi_http_outgoing *answer, uint64_t id)
+/* Check an answer of a handler. Returns 0; -EINVAL for an answer that HTTP cannot express. */
+static int check_answer_of_handler(const domi_http_outgoing *answer, uint64_t id)
 {
     if (answer->status != 101 && (answer->status < 200 || answer->status > 599))
         return -EINVAL;
@@ -64,9 +65,10 @@ static int check_answer(const domi_http_outgoing *answer, uint64_t id)
     return more < 0 ? more : has | more;
 }
 
-/* Write the fields that tell where the body ends, and whether the connection ends. */
-static char *put_framing(char *to, const domi_http_outgoing *answer, uint64_t id, ending framing,
-                         uint64_t length)
+/* Write the fields of an answer that tell where its body ends, and whether the connection ends
+ * behind it. */
+static char *put_framing_fields_of_answer(char *to, const domi_http_outgoing *answer, uint64_t id,
+                                          ending framing, uint64_t length)
 {
     if (framing == LENGTH) {
         to = DOMI_HTTP_PUT(to, "Content-Length: ");
@@ -75,7 +77,7 @@ static char *put_framing(char *to, const domi_http_outgoing *answer, uint64_t id
     } else if (framing == CHUNKS) {
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
     }
-    /* the field Upgrade requires Connection: upgrade */
+    /* RFC 9110 demands Connection: upgrade beside the field Upgrade */
     if (answer->status == 101 || (answer->status == 426 && !answer->close))
         return DOMI_HTTP_PUT(to, "Connection: upgrade\r\n");
     if (answer->close)
@@ -84,9 +86,9 @@ static char *put_framing(char *to, const domi_http_outgoing *answer, uint64_t id
 }
 
 /* Append the head of an answer, and its body if that is complete. */
-static int append_answer(domus_wire *wire, const domi_http_state *state,
-                         const domi_http_outgoing *answer, uint64_t id, ending framing,
-                         uint64_t length, int has)
+static int append_head_and_complete_body(domus_wire *wire, const domi_http_state *state,
+                                         const domi_http_outgoing *answer, uint64_t id,
+                                         ending framing, uint64_t length, int has)
 {
     bool with_fields = answer->fields.size <= DOMI_HTTP_COPIED_MAX;
     bool with_body = with_fields && answer->body_size <= DOMI_HTTP_COPIED_MAX;
@@ -100,7 +102,7 @@ static int append_answer(domus_wire *wire, const domi_http_state *state,
     char *to = domi_http_put_status(begin, answer->status);
     if (!state->options.no_date && (has & DOMI_HTTP_FIELD_DATE) == 0)
         to = domi_http_put_date(to);
-    to = put_framing(to, answer, id, framing, length);
+    to = put_framing_fields_of_answer(to, answer, id, framing, length);
     if (answer->media_size != 0) {
         to = DOMI_HTTP_PUT(to, "Content-Type: ");
         to = domi_http_put(to, answer->media, answer->media_size);
@@ -128,8 +130,10 @@ static int append_answer(domus_wire *wire, const domi_http_state *state,
                                 : domus_wire_append_slice(wire, answer->body);
 }
 
-/* Choose how the body of an answer in pieces is sent, and set the word of its stream. */
-static ending choose_ending(const domi_http_outgoing *answer, uint64_t id, uint64_t *ret_stream)
+/* Choose how the head of an answer in pieces marks the body's end, and set the word of its stream
+ * accordingly. */
+static ending choose_ending_of_body(const domi_http_outgoing *answer, uint64_t id,
+                                    uint64_t *ret_stream)
 {
     ending framing = answer->length != 0 ? LENGTH : (id & DOMI_HTTP_ID_NEW) != 0 ? CHUNKS : PLAIN;
 
@@ -143,37 +147,38 @@ static ending choose_ending(const domi_http_outgoing *answer, uint64_t id, uint6
     return framing;
 }
 
-/* Encode the begin of an answer in pieces. With a status that allows no body, the stream may end at
- * once but has no pieces. */
-static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
-                         domi_http_outgoing *answer, uint64_t *stream)
+/* Encode the begin of an answer in pieces. If its status allows no body, the stream gets no pieces,
+ * and may end at once. */
+static int encode_begin_of_answer_in_pieces(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                            domi_http_outgoing *answer, uint64_t *stream)
 {
     bool is_tunnel = answer->status == 101 && state->tunnel == DOMI_HTTP_TUNNEL_OPEN;
     uint64_t word = is_tunnel ? DOMI_HTTP_STREAM_TUNNEL : DOMI_HTTP_STREAM_COUNTED;
-    int has = check_answer(answer, id);
+    int has = check_answer_of_handler(answer, id);
 
     if (*stream != 0)
-        return -EOPNOTSUPP; /* the answer has a head already */
+        return -EOPNOTSUPP; /* the answer has a head already, so it cannot begin again */
     if (has < 0 || answer->body_size != 0)
         return -EINVAL;
     ending framing =
-        domi_http_has_no_body(answer->status) ? NOTHING : choose_ending(answer, id, &word);
+        domi_http_has_no_body(answer->status) ? NOTHING : choose_ending_of_body(answer, id, &word);
     answer->close |= framing == PLAIN;
-    int error = append_answer(wire, state, answer, id, framing, answer->length, has);
+    int error =
+        append_head_and_complete_body(wire, state, answer, id, framing, answer->length, has);
     if (error != 0)
         return error;
     if (answer->deflater != NULL)
         domi_http_deflater_list(answer->deflater, &state->deflaters);
     answer->deflater = NULL;
-    /* no further request can follow on a connection that became a tunnel */
+    /* no further request can follow on a connection that has become a tunnel */
     answer->close |= is_tunnel;
     *stream = word;
     return 0;
 }
 
-/* Append a complete answer with trailers, in chunks. */
-static int append_in_chunks(domus_wire *wire, const domi_http_state *state,
-                            const domi_http_outgoing *answer, uint64_t id, int has)
+/* Append a complete answer that has trailers, so its body is sent in chunks. */
+static int append_answer_with_trailers(domus_wire *wire, const domi_http_state *state,
+                                       const domi_http_outgoing *answer, uint64_t id, int has)
 {
     const domus_piece body = {.bytes = answer->body};
     const domus_http_trailers trailers = {answer->trailers};
@@ -182,25 +187,25 @@ static int append_in_chunks(domus_wire *wire, const domi_http_state *state,
 
     head.body = (domus_slice){NULL, 0, 0};
     head.body_size = 0;
-    int error = append_answer(wire, state, &head, id, CHUNKS, 0, has);
+    int error = append_head_and_complete_body(wire, state, &head, id, CHUNKS, 0, has);
     if (error == 0)
         error = domi_http_encode_piece(wire, &word, &body);
     return error != 0 ? error : domi_http_encode_trailers(wire, &word, &trailers);
 }
 
-static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id,
-                        domi_http_outgoing *answer)
+static int encode_complete_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                  domi_http_outgoing *answer)
 {
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0;
     uint64_t length = answer->body_size;
     ending framing = domi_http_has_no_body(answer->status) ? NOTHING : LENGTH;
-    int has = check_answer(answer, id);
+    int has = check_answer_of_handler(answer, id);
 
     if (has < 0)
         return has;
     if (answer->trailers.size != 0 && framing == LENGTH && !is_head && answer->text == NULL &&
         domi_http_may_have_trailers(id)) {
-        int error = append_in_chunks(wire, state, answer, id, has);
+        int error = append_answer_with_trailers(wire, state, answer, id, has);
         return error != 0 ? error : domi_http_end_answer(wire, state, id);
     }
     if ((is_head || answer->status == 304) && length == 0 && answer->length != 0) {
@@ -211,41 +216,42 @@ static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id,
         answer->body_size = 0;
     if (answer->has_no_length)
         framing = NOTHING;
-    int error = append_answer(wire, state, answer, id, framing, length, has);
+    int error = append_head_and_complete_body(wire, state, answer, id, framing, length, has);
     return error != 0 ? error : domi_http_end_answer(wire, state, id);
 }
 
-static int encode_plain(domus_wire *wire, domi_http_state *state, uint64_t id,
-                        domi_http_outgoing *answer)
+static int encode_uncompressed_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                      domi_http_outgoing *answer)
 {
     uint64_t *stream = domus_wire_stream(wire);
 
     answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
                      domus_wire_is_closing(wire);
     answer->close &= answer->status != 101;
-    int error = stream != NULL ? encode_stream(wire, state, id, answer, stream)
-                               : encode_whole(wire, state, id, answer);
+    int error = stream != NULL ? encode_begin_of_answer_in_pieces(wire, state, id, answer, stream)
+                               : encode_complete_answer(wire, state, id, answer);
     if (error != 0)
         return error;
     if (domi_http_has_left_body(state, id))
-        /* no 100 Continue is sent any more, because it would stand within the answer */
+        /* an owed 100 Continue is not sent any more, because it would stand within the answer in
+         * pieces */
         state->waits_for_100 = false;
     if (answer->close)
         domus_wire_last(wire);
     return 0;
 }
 
-static int encode_packed(domus_wire *wire, domi_http_state *state, uint64_t id,
-                         domi_http_outgoing *answer)
+static int encode_answer_maybe_compressed(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                          domi_http_outgoing *answer)
 {
     domi_http_packed packed = {.fields = {NULL, 0, 0}};
 
     if (state->options.gzip == NULL)
-        return encode_plain(wire, state, id, answer);
+        return encode_uncompressed_answer(wire, state, id, answer);
     int error = domi_http_pack(state, id, domus_wire_stream(wire) != NULL, answer, &packed);
     if (error != 0)
         return error;
-    error = encode_plain(wire, state, id, answer);
+    error = encode_uncompressed_answer(wire, state, id, answer);
     if (answer->deflater != NULL)
         domi_http_deflater_give(answer->deflater);
     domus_slice_free(packed.fields);
@@ -253,21 +259,21 @@ static int encode_packed(domus_wire *wire, domi_http_state *state, uint64_t id,
     return error;
 }
 
-/* Pass the answer through the parts of the chain, and end the exchange if the answer is
- * complete. */
-static int encode_chained(domus_wire *wire, domi_http_state *state, uint64_t id,
-                          domi_http_outgoing *answer)
+/* Pass an answer through the parts of the chain, from the last to the first, and end the exchange
+ * if the answer is complete. */
+static int encode_answer_through_chain(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                       domi_http_outgoing *answer)
 {
     domi_http_exchange *exchange = domi_http_find_exchange(state->chained, id);
     bool is_whole = domus_wire_stream(wire) == NULL;
     domus_slice made = {NULL, 0, 0};
 
     if (exchange == NULL)
-        /* the handler has answered around the chain, although the chain still waits */
+        /* the handler has answered although the chain still waits for one of its parts */
         return -EINVAL;
     int error = domi_http_leave_answer(exchange, answer, is_whole, &made);
     if (error == 0)
-        error = encode_packed(wire, state, id, answer);
+        error = encode_answer_maybe_compressed(wire, state, id, answer);
     if (error == 0) {
         exchange->face.status = (uint16_t)answer->status;
         exchange->face.sent += answer->body_size;
@@ -279,15 +285,15 @@ static int encode_chained(domus_wire *wire, domi_http_state *state, uint64_t id,
     return error;
 }
 
-static int encode_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
-                         domi_http_outgoing *answer)
+static int encode_answer_of_handler(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                    domi_http_outgoing *answer)
 {
-    return state->options.chain == NULL ? encode_packed(wire, state, id, answer)
-                                        : encode_chained(wire, state, id, answer);
+    return state->options.chain == NULL ? encode_answer_maybe_compressed(wire, state, id, answer)
+                                        : encode_answer_through_chain(wire, state, id, answer);
 }
 
-static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id,
-                           const domus_http_response *response)
+static int encode_response_of_handler(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                      const domus_http_response *response)
 {
     domi_http_outgoing made = {
         .status = response->status,
@@ -301,11 +307,11 @@ static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id
         .close = response->close,
     };
 
-    return encode_answer(wire, state, id, &made);
+    return encode_answer_of_handler(wire, state, id, &made);
 }
 
-static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
-                       const domus_http_text *text)
+static int encode_text_of_handler(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                  const domus_http_text *text)
 {
     domi_http_outgoing made = {
         .status = text->status,
@@ -315,12 +321,12 @@ static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
         .body_size = text->text != NULL ? strlen(text->text) : 0,
     };
 
-    return encode_answer(wire, state, id, &made);
+    return encode_answer_of_handler(wire, state, id, &made);
 }
 
-/* Append the end of an answer in pieces, with its trailers if the peer reads them. */
-static int encode_trailers(domus_wire *wire, uint64_t *stream, uint64_t id,
-                           const domus_http_trailers *trailers)
+/* Append the end of an answer in pieces, with its trailers if the peer reads trailers. */
+static int encode_trailers_of_answer(domus_wire *wire, uint64_t *stream, uint64_t id,
+                                     const domus_http_trailers *trailers)
 {
     const domus_http_trailers none = {{NULL, 0, 0}};
 
@@ -330,8 +336,8 @@ static int encode_trailers(domus_wire *wire, uint64_t *stream, uint64_t id,
                                      domi_http_may_have_trailers(id) ? trailers : &none);
 }
 
-/* Finish the encoding of an answer in pieces. */
-static int end_stream(domus_wire *wire, domi_http_state *state, uint64_t id)
+/* Finish the encoding of an answer in pieces, whose last bytes were appended. */
+static int finish_answer_in_pieces(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     if (state->chained != NULL)
         domi_http_end_exchange_of(state->chained, id, domus_wire_now_ns(wire), false);
@@ -345,14 +351,14 @@ int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t i
     int error;
 
     if (id == DOMUS_NO_ID)
-        return -EOPNOTSUPP; /* no request has asked for this message */
+        return -EOPNOTSUPP; /* no request waits for an answer by this message */
     if (type == &domus_http_text_type)
-        return encode_text(wire, state, id, payload);
+        return encode_text_of_handler(wire, state, id, payload);
     if (type == &domus_http_response_type)
-        return encode_response(wire, state, id, payload);
+        return encode_response_of_handler(wire, state, id, payload);
     if (type == &domus_http_trailers_type) {
-        error = encode_trailers(wire, stream, id, payload);
-        return error != 0 ? error : end_stream(wire, state, id);
+        error = encode_trailers_of_answer(wire, stream, id, payload);
+        return error != 0 ? error : finish_answer_in_pieces(wire, state, id);
     }
     if (type != &domus_piece_type)
         return -EOPNOTSUPP;
@@ -361,5 +367,5 @@ int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t i
         domi_http_count_sent(state->chained, id, ((const domus_piece *)payload)->bytes.size);
     if (error != 0 || !((const domus_piece *)payload)->last)
         return error;
-    return end_stream(wire, state, id);
+    return finish_answer_in_pieces(wire, state, id);
 }

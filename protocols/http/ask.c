@@ -1,4 +1,4 @@
-/* Encodes the requests of a client as HTTP/1.1. */
+/* Encodes the requests of an HTTP client as HTTP/1.1. */
 #include "protocols/http/chars.h"
 #include "protocols/http/heads.h"
 #include "protocols/http/write.h"
@@ -8,9 +8,9 @@
 
 #include <errno.h>
 
-/* Returns whether a target is valid: a path, "*", or a whole URL, without any byte that would end
- * it. */
-static bool is_target(const domus_http_request *request)
+/* Returns whether a request's target is valid: a path, "*", or a whole URL, without any byte that
+ * would end it. */
+static bool is_valid_target_of_request(const domus_http_request *request)
 {
     const char *target = domus_slice_data(request->target);
     size_t size = request->target.size;
@@ -23,23 +23,25 @@ static bool is_target(const domus_http_request *request)
            (size > 8 && domi_http_is_same(target, "https://", 8));
 }
 
-/* Returns whether the method expects a body, so that even an empty one needs Content-Length. */
-static bool wants_length(const domus_http_request *request)
+/* Returns whether the method of a request expects a body, so that even an empty body needs a
+ * Content-Length. */
+static bool must_request_have_length(const domus_http_request *request)
 {
     return request->body.size != 0 || request->method == DOMUS_HTTP_POST ||
            request->method == DOMUS_HTTP_PUT || request->method == DOMUS_HTTP_PATCH;
 }
 
-/* The host and the target that a head names, and fields that it needs. Its texts are owned
- * elsewhere. */
+/* The host and the target that a request's head names, and fields that the head needs. The request
+ * owns the texts. */
 typedef struct place {
-    const char *host; /* value of the field Host */
-    size_t host_size; /* bytes of `host`; 0: the request's fields have a Host */
+    const char *host; /* value of the field Host that the head gets */
+    size_t host_size; /* bytes of `host`; 0: the user's fields have a Host already */
     domus_slice target;
-    bool is_rootless; /* the target lacks its first '/', which is written before it */
-    /* the head must have Accept-Encoding: gzip, which the request's fields have not */
+    /* the target of the request lacks its first '/', which is written before it */
+    bool is_rootless;
+    /* the head gets Accept-Encoding: gzip, which the user's fields lack */
     bool accepts_gzip;
-    /* the head must have Expect: 100-continue, which the request's fields have not */
+    /* the head gets Expect: 100-continue, which the user's fields lack */
     bool expects;
 } place;
 
@@ -59,26 +61,27 @@ static int split_absolute_target(place *said)
     return 0;
 }
 
-static bool accepts_gzip(const domi_http_state *state, const domus_http_request *request)
+static bool must_add_accept_encoding(const domi_http_state *state,
+                                     const domus_http_request *request)
 {
     domus_slice value;
 
     return state->options.unzip && !domus_http_field(request->fields, "accept-encoding", &value);
 }
 
-/* Find the host and target for the head of a request. Returns 0; -EINVAL for what HTTP cannot
- * express. */
-static int find_place(const domi_http_state *state, const domus_http_request *request, int has,
-                      place *ret_said)
+/* Find the host and the target for the head of a request. Returns 0; -EINVAL for a request that
+ * HTTP cannot express. */
+static int find_host_and_target(const domi_http_state *state, const domus_http_request *request,
+                                int has, place *ret_said)
 {
     const char *host = state->options.host;
     place said = {.host = host,
                   .host_size = host != NULL ? strlen(host) : 0,
                   .target = request->target,
-                  .accepts_gzip = accepts_gzip(state, request)};
+                  .accepts_gzip = must_add_accept_encoding(state, request)};
     char first = *domus_slice_data(request->target);
 
-    if (has < 0 || !is_target(request))
+    if (has < 0 || !is_valid_target_of_request(request))
         return -EINVAL;
     int error = state->options.origin_form && first != '/' && first != '*'
                     ? split_absolute_target(&said)
@@ -91,8 +94,8 @@ static int find_place(const domi_http_state *state, const domus_http_request *re
     return error;
 }
 
-/* Check a request. Returns 0; -EINVAL for what HTTP cannot express. */
-static int check_request(const domus_http_request *request)
+/* Check a request of the user. Returns 0; -EINVAL for a request that HTTP cannot express. */
+static int check_request_of_user(const domus_http_request *request)
 {
     if (request->method >= DOMUS_HTTP_METHODS)
         return -EINVAL;
@@ -101,19 +104,20 @@ static int check_request(const domus_http_request *request)
     return request->method == DOMUS_HTTP_TRACE && request->body.size != 0 ? -EINVAL : 0;
 }
 
-/* Returns whether a request has a body, which may come in pieces. */
-static bool has_body(const domus_http_request *request, const uint64_t *stream)
+/* Returns whether a request has a body, either whole or in pieces. */
+static bool has_request_a_body(const domus_http_request *request, const uint64_t *stream)
 {
     return stream != NULL || request->body.size != 0;
 }
 
-static char *put_framing(char *to, const domus_http_request *request, const uint64_t *stream)
+static char *put_framing_fields_of_request(char *to, const domus_http_request *request,
+                                           const uint64_t *stream)
 {
     if (request->tunnels) {
-        /* the length of the body is 0 */
+        /* a request for a tunnel has no body, so it needs no field for the length */
     } else if (stream != NULL && request->length == 0) {
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
-    } else if (stream != NULL || wants_length(request)) {
+    } else if (stream != NULL || must_request_have_length(request)) {
         to = DOMI_HTTP_PUT(to, "Content-Length: ");
         to = domi_http_put_number(to, stream != NULL ? request->length : request->body.size);
         to = DOMI_HTTP_PUT(to, "\r\n");
@@ -124,7 +128,7 @@ static char *put_framing(char *to, const domus_http_request *request, const uint
     return request->upgrade ? DOMI_HTTP_PUT(to, "Connection: upgrade\r\n") : to;
 }
 
-/* Append the head of a request. */
+/* Append the head of a request to the bytes that the client sends. */
 static int append_request_head(domus_wire *wire, const domus_http_request *request,
                                const place *said, const uint64_t *stream)
 {
@@ -155,17 +159,17 @@ static int append_request_head(domus_wire *wire, const domus_http_request *reque
         to = DOMI_HTTP_PUT(to, "Accept-Encoding: gzip\r\n");
     if (said->expects)
         to = DOMI_HTTP_PUT(to, "Expect: 100-continue\r\n");
-    to = put_framing(to, request, stream);
+    to = put_framing_fields_of_request(to, request, stream);
     domus_wire_written(wire, (size_t)(to - begin));
     error = domus_wire_append_slice(wire, request->fields);
     return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);
 }
 
-/* Append a request: first a body that still waits for 100 Continue, then the head, and the body if
- * it is complete. If this body has to wait, `ret_waiting` gets it instead. */
-static int append_request(domus_wire *wire, const domi_http_state *state,
-                          const domus_http_request *request, const place *said,
-                          const uint64_t *stream, domus_slice *ret_waiting)
+/* Append a request: first an earlier body that still waits for 100 Continue, then the head, and the
+ * body if it is complete. If this request's own body has to wait, `ret_waiting` gets it instead. */
+static int append_request_and_waiting_body(domus_wire *wire, const domi_http_state *state,
+                                           const domus_http_request *request, const place *said,
+                                           const uint64_t *stream, domus_slice *ret_waiting)
 {
     int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting(wire, state) : 0;
 
@@ -178,16 +182,16 @@ static int append_request(domus_wire *wire, const domi_http_state *state,
 }
 
 /* Returns whether a request may ask for a tunnel. Nothing may be sent behind it before its answer,
- * so the bytes of the tunnel have to come in pieces. */
-static bool may_tunnel(const domi_http_state *state, const domus_http_request *request,
-                       const uint64_t *stream)
+ * so the tunnel's bytes have to come in pieces. */
+static bool may_request_ask_for_tunnel(const domi_http_state *state,
+                                       const domus_http_request *request, const uint64_t *stream)
 {
     return stream != NULL && state->options.streams && request->upgrade && !request->expects &&
            request->length == 0;
 }
 
-/* Returns the word of the stream by which a request's body is sent. */
-static uint64_t stream_word_of(const domus_http_request *request)
+/* Returns the word of the stream, which tells how the body of a request is sent. */
+static uint64_t stream_word_of_request_body(const domus_http_request *request)
 {
     if (request->tunnels)
         return DOMI_HTTP_STREAM_TUNNEL;
@@ -195,32 +199,33 @@ static uint64_t stream_word_of(const domus_http_request *request)
                                 : DOMI_HTTP_STREAM_CHUNKS;
 }
 
-static int encode_request(domus_wire *wire, domi_http_state *state,
-                          const domus_http_request *request)
+static int encode_request_of_client(domus_wire *wire, domi_http_state *state,
+                                    const domus_http_request *request)
 {
     uint64_t *stream = domus_wire_stream(wire);
     place said = {0};
     int has = domi_http_check_fields(request->fields);
-    int error = find_place(state, request, has, &said);
-    bool waits = request->expects && has_body(request, stream);
+    int error = find_host_and_target(state, request, has, &said);
+    bool waits = request->expects && has_request_a_body(request, stream);
     domus_slice waiting = {NULL, 0, 0};
 
     if (stream != NULL && *stream != 0)
-        return -EOPNOTSUPP; /* the request has a head already */
+        return -EOPNOTSUPP; /* the request has a head already, so it cannot begin again */
     if (error == 0)
-        error = check_request(request);
+        error = check_request_of_user(request);
     if (error != 0 || (stream != NULL && request->body.size != 0))
         return -EINVAL;
-    if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_body(request, stream))
-        return -EINVAL; /* the server would wait for a body that never comes */
-    if (request->tunnels && !may_tunnel(state, request, stream))
+    if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_request_a_body(request, stream))
+        return -EINVAL; /* refused, because the server would wait for a body that never comes */
+    if (request->tunnels && !may_request_ask_for_tunnel(state, request, stream))
         return -EINVAL;
     if (state->asked.count == DOMI_HTTP_ASKED_MAX)
         return -ENOBUFS;
     if (state->wait == DOMI_HTTP_UNWANTED)
-        return -EPIPE; /* the server may take these bytes for the body that it did not get */
+        /* refused, because the server may take these bytes for the body that it did not get */
+        return -EPIPE;
     said.expects = waits && (has & DOMI_HTTP_FIELD_EXPECT) == 0;
-    error = append_request(wire, state, request, &said, stream, &waiting);
+    error = append_request_and_waiting_body(wire, state, request, &said, stream, &waiting);
     if (error != 0)
         return error;
     domi_http_end_wait(wire, state);
@@ -228,23 +233,24 @@ static int encode_request(domus_wire *wire, domi_http_state *state,
     if (request->close)
         domus_wire_last(wire);
     if (stream != NULL)
-        *stream = stream_word_of(request);
+        *stream = stream_word_of_request_body(request);
     state->tunnel = request->tunnels ? DOMI_HTTP_TUNNEL_ASKED : DOMI_HTTP_NO_TUNNEL;
     if (waits)
         domi_http_begin_wait(wire, state, waiting, stream);
     return 0;
 }
 
-/* Returns whether a piece belongs to the request whose body waits for 100 Continue. */
-static bool belongs_to_waiting_body(domus_wire *wire, const domi_http_state *state)
+/* Returns whether a piece is one of the request whose body waits for 100 Continue. */
+static bool is_piece_of_waiting_body(domus_wire *wire, const domi_http_state *state)
 {
     const uint64_t *stream = domus_wire_stream(wire);
 
     return state->wait != DOMI_HTTP_GOES && stream != NULL && *stream != 0;
 }
 
-/* Returns whether a piece is for a tunnel that is not open yet, which accepts no bytes. */
-static bool is_before_tunnel(domus_wire *wire, const domi_http_state *state)
+/* Returns whether a piece is for a tunnel that is asked for but not open yet, so that it accepts no
+ * bytes. */
+static bool is_piece_before_open_tunnel(domus_wire *wire, const domi_http_state *state)
 {
     const uint64_t *stream = domus_wire_stream(wire);
 
@@ -256,17 +262,19 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
                          const domus_type *type, const void *payload)
 {
     if (id == DOMUS_NO_ID)
-        return -EOPNOTSUPP; /* a notice has no asker, so its answer would go to the next ask */
+        /* a request as a notice is refused: it has no asker, so its answer would go to the next
+         * ask */
+        return -EOPNOTSUPP;
     if (type == &domus_http_request_type || type == &domus_http_repeatable_type)
-        return encode_request(wire, state, payload);
-    if (is_before_tunnel(wire, state))
+        return encode_request_of_client(wire, state, payload);
+    if (is_piece_before_open_tunnel(wire, state))
         return type == &domus_piece_type && ((const domus_piece *)payload)->last ? 0 : -EPIPE;
     if (type == &domus_piece_type)
-        return belongs_to_waiting_body(wire, state)
+        return is_piece_of_waiting_body(wire, state)
                    ? domi_http_encode_waiting(wire, state, payload, NULL)
                    : domi_http_encode_piece(wire, domus_wire_stream(wire), payload);
     if (type == &domus_http_trailers_type)
-        return belongs_to_waiting_body(wire, state)
+        return is_piece_of_waiting_body(wire, state)
                    ? domi_http_encode_waiting(wire, state, NULL, payload)
                    : domi_http_encode_trailers(wire, domus_wire_stream(wire), payload);
     return -EOPNOTSUPP;

@@ -1,10 +1,10 @@
-/* Remembers for each unanswered request of a client, in the order of the answers, whether it is
- * HEAD, whose answer has no body, and whether it may be answered by 101. */
+/* Remembers for each unanswered request of a client, in the order of the answers, whether its
+ * method is HEAD, whose answer has no body, and whether 101 may answer it. */
 #include "protocols/http/http.h"
 
 #include <string.h>
 
-#define OF_BYTE 4u /* requests whose marks fit into one byte */
+#define OF_BYTE 4u /* unanswered requests whose two marks fit into one byte */
 
 enum { IS_HEAD = 1, UPGRADES = 2 };
 
@@ -38,7 +38,7 @@ bool domi_http_note_asked(domi_http_state *state, bool is_head, bool upgrades)
     return true;
 }
 
-static bool has_mark(const domi_http_state *state, unsigned mark)
+static bool has_oldest_request_mark(const domi_http_state *state, unsigned mark)
 {
     uint32_t at = state->asked.first;
     unsigned byte = (unsigned char)state->asked.marks[at / OF_BYTE];
@@ -48,12 +48,12 @@ static bool has_mark(const domi_http_state *state, unsigned mark)
 
 bool domi_http_asked_head(const domi_http_state *state)
 {
-    return has_mark(state, IS_HEAD);
+    return has_oldest_request_mark(state, IS_HEAD);
 }
 
 bool domi_http_asked_upgrade(const domi_http_state *state)
 {
-    return has_mark(state, UPGRADES);
+    return has_oldest_request_mark(state, UPGRADES);
 }
 
 void domi_http_note_answered(domi_http_state *state)

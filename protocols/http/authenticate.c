@@ -1,4 +1,5 @@
-/* The part of a chain that finds the user of a request. The thread of the connection. */
+/* The part of a chain that finds the user of a request by its credentials. Runs on the thread of
+ * the connection. */
 #include "protocols/http/chars.h"
 
 #include <domus/http_auth.h>
@@ -8,7 +9,7 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static bool is_right_realm(const char *realm)
+static bool is_valid_realm(const char *realm)
 {
     size_t size = realm != NULL ? strlen(realm) : 0;
 
@@ -16,14 +17,14 @@ static bool is_right_realm(const char *realm)
            strpbrk(realm, "\"\\") == NULL;
 }
 
-static bool is_sha256(const char *text)
+static bool is_sha256_in_hexadecimal(const char *text)
 {
     return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-/* Returns whether a row of users is valid: it has either a secret or its hash, so that no row
- * accepts everybody. */
-static bool is_right_user(const domus_http_user *user, unsigned schemes)
+/* Returns whether a row of the table of users is valid: it has either a secret or the hash of one,
+ * so that no row accepts everybody. */
+static bool is_valid_row_of_users(const domus_http_user *user, unsigned schemes)
 {
     size_t size = strlen(user->name);
 
@@ -31,19 +32,19 @@ static bool is_right_user(const domus_http_user *user, unsigned schemes)
         ((schemes & DOMUS_HTTP_BASIC) != 0 && strchr(user->name, ':') != NULL))
         return false;
     return user->secret != NULL ? user->sha256 == NULL && user->secret[0] != '\0'
-                                : user->sha256 != NULL && is_sha256(user->sha256);
+                                : user->sha256 != NULL && is_sha256_in_hexadecimal(user->sha256);
 }
 
-static int check_options(const void *options)
+static int check_options_of_authentication(const void *options)
 {
     const domus_http_auth *auth = options;
     const unsigned all = DOMUS_HTTP_BASIC | DOMUS_HTTP_BEARER;
 
-    if (auth == NULL || !is_right_realm(auth->realm) || auth->schemes == 0 ||
+    if (auth == NULL || !is_valid_realm(auth->realm) || auth->schemes == 0 ||
         (auth->schemes & ~all) != 0 || (auth->users == NULL && auth->verify == NULL))
         return -EINVAL;
     for (const domus_http_user *user = auth->users; user != NULL && user->name != NULL; user++) {
-        if (!is_right_user(user, auth->schemes))
+        if (!is_valid_row_of_users(user, auth->schemes))
             return -EINVAL;
     }
     return 0;
@@ -67,7 +68,8 @@ int domus_http_unauthorized(domus_stack *stack, const domus_http_auth *auth, boo
 
 /* --- users ------------------------------------------------------------------------------------ */
 
-static bool is_user(const domus_http_user *user, const domus_http_credentials *given)
+static bool are_credentials_of_user(const domus_http_user *user,
+                                    const domus_http_credentials *given)
 {
     bool is_right = user->secret != NULL
                         ? domus_http_is_secret(given->secret, given->secret_size, user->secret,
@@ -79,15 +81,15 @@ static bool is_user(const domus_http_user *user, const domus_http_credentials *g
     return is_right & is_name;
 }
 
-/* Find the user with these credentials; every row is compared, so that the time tells nothing.
- * Returns NULL if there is none. */
-static const domus_http_user *find_user(const domus_http_user *users,
-                                        const domus_http_credentials *given)
+/* Find the user with these credentials. Every row is compared, so that the time tells a stranger
+ * nothing. Returns NULL if no user has them. */
+static const domus_http_user *find_user_with_credentials(const domus_http_user *users,
+                                                         const domus_http_credentials *given)
 {
     const domus_http_user *found = NULL;
 
     for (; users != NULL && users->name != NULL; users++) {
-        if (is_user(users, given))
+        if (are_credentials_of_user(users, given))
             found = users;
     }
     return found;
@@ -95,19 +97,21 @@ static const domus_http_user *find_user(const domus_http_user *users,
 
 /* --- entering the chain ----------------------------------------------------------------------- */
 
-/* Verify credentials. Returns 0; -EACCES; or what `verify` has returned. */
-static int verify_credentials(domus_stack *stack, domus_http_exchange *exchange,
-                              const domus_http_auth *auth, const domus_http_credentials *given)
+/* Verify the credentials of a request. Returns 0; -EACCES; or what `verify` of the options has
+ * returned. */
+static int verify_credentials_of_request(domus_stack *stack, domus_http_exchange *exchange,
+                                         const domus_http_auth *auth,
+                                         const domus_http_credentials *given)
 {
-    const domus_http_user *user = find_user(auth->users, given);
+    const domus_http_user *user = find_user_with_credentials(auth->users, given);
 
     if (user != NULL)
         return domus_http_set_user(exchange, user->name, strlen(user->name));
     return auth->verify != NULL ? auth->verify(stack, exchange, given, auth->context) : -EACCES;
 }
 
-static int try_basic(domus_stack *stack, domus_http_exchange *exchange, const domus_http_auth *auth,
-                     domus_slice fields)
+static int authenticate_by_basic(domus_stack *stack, domus_http_exchange *exchange,
+                                 const domus_http_auth *auth, domus_slice fields)
 {
     domus_http_basic basic;
     int result = domus_http_read_basic(fields, &basic);
@@ -115,7 +119,7 @@ static int try_basic(domus_stack *stack, domus_http_exchange *exchange, const do
     if (result == 0) {
         const domus_http_credentials given = {DOMUS_HTTP_BASIC, basic.user, basic.password,
                                               strlen(basic.password)};
-        result = verify_credentials(stack, exchange, auth, &given);
+        result = verify_credentials_of_request(stack, exchange, auth, &given);
     } else if (result != -ENOENT) {
         result = -EACCES;
     }
@@ -123,8 +127,8 @@ static int try_basic(domus_stack *stack, domus_http_exchange *exchange, const do
     return result;
 }
 
-static int try_bearer(domus_stack *stack, domus_http_exchange *exchange,
-                      const domus_http_auth *auth, domus_slice fields)
+static int authenticate_by_bearer(domus_stack *stack, domus_http_exchange *exchange,
+                                  const domus_http_auth *auth, domus_slice fields)
 {
     domus_slice token;
     int error = domus_http_read_bearer(fields, &token);
@@ -133,7 +137,7 @@ static int try_bearer(domus_stack *stack, domus_http_exchange *exchange,
         return error == -ENOENT ? error : -EACCES;
     const domus_http_credentials given = {DOMUS_HTTP_BEARER, NULL, domus_slice_data(token),
                                           token.size};
-    return verify_credentials(stack, exchange, auth, &given);
+    return verify_credentials_of_request(stack, exchange, auth, &given);
 }
 
 static int authenticate_request(domus_stack *stack, domus_http_exchange *exchange,
@@ -143,14 +147,15 @@ static int authenticate_request(domus_stack *stack, domus_http_exchange *exchang
     int result = -ENOENT;
 
     if ((auth->schemes & DOMUS_HTTP_BASIC) != 0)
-        result = try_basic(stack, exchange, auth, request->fields);
+        result = authenticate_by_basic(stack, exchange, auth, request->fields);
     if (result == -ENOENT && (auth->schemes & DOMUS_HTTP_BEARER) != 0)
-        result = try_bearer(stack, exchange, auth, request->fields);
+        result = authenticate_by_bearer(stack, exchange, auth, request->fields);
     if (result != -ENOENT && result != -EACCES)
         return result;
     int error = domus_http_unauthorized(stack, auth, result == -EACCES);
     return error != 0 ? error : DOMUS_HTTP_ANSWERED;
 }
 
-const domus_http_part domus_http_authenticate = {
-    .name = "authenticate", .check = check_options, .enter = authenticate_request};
+const domus_http_part domus_http_authenticate = {.name = "authenticate",
+                                                 .check = check_options_of_authentication,
+                                                 .enter = authenticate_request};

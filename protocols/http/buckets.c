@@ -1,5 +1,5 @@
-/* Token buckets (buckets.h). All accesses of words are relaxed: a word is complete by itself and
- * guards nothing else. */
+/* Token buckets, by which requests are limited (buckets.h). All accesses of the buckets' words are
+ * relaxed: a word is complete by itself and guards nothing else. */
 #include "protocols/http/buckets.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 #define SET_BYTES (DOMI_HTTP_BUCKET_WAYS * sizeof(uint64_t))
 #define AHEAD_US  60000000u
-#define TRIES_MAX 64 /* tries of one call, if other threads change the same word each time */
+/* times that one call tries to change a word, if other threads change the same word each time */
+#define TRIES_MAX 64
 
 domi_http_buckets *domi_http_buckets_new(uint32_t count)
 {
@@ -38,20 +39,22 @@ void domi_http_buckets_free(domi_http_buckets *buckets)
     free(buckets);
 }
 
-/* Returns the time in us until a bucket is full; 0: it is full. Another thread's clock may be
- * ahead, so a bucket that it has emptied may take a little longer than the whole time. */
-static uint64_t time_until_full(uint64_t word, uint64_t now_us, const domi_http_rate *rate)
+/* Returns the time in us until a bucket is full; 0: it is full. The clock of another thread may be
+ * ahead, so a bucket that was just emptied may take a little longer than a whole filling. */
+static uint64_t time_until_bucket_is_full(uint64_t word, uint64_t now_us,
+                                          const domi_http_rate *rate)
 {
     uint64_t left = (word - now_us) & TIME_MASK;
 
     if (word == 0 || left > rate->full_us + AHEAD_US)
-        return 0; /* the time has passed, so the bucket is full */
+        return 0; /* the time in the word has passed, so the bucket is full */
     return left < rate->full_us ? left : rate->full_us;
 }
 
-/* Find the word of a bucket in its set: its own word, or the one that is nearest to full. */
-static uint64_t *find_word(uint64_t *set, uint64_t mark, uint64_t now_us,
-                           const domi_http_rate *rate, uint64_t *ret_seen)
+/* Find the word of a bucket in its set: the word with the bucket's mark, or else the word that is
+ * nearest to full, which is replaced. */
+static uint64_t *find_word_of_bucket(uint64_t *set, uint64_t mark, uint64_t now_us,
+                                     const domi_http_rate *rate, uint64_t *ret_seen)
 {
     uint64_t *best = set;
     uint64_t best_left = UINT64_MAX;
@@ -62,7 +65,7 @@ static uint64_t *find_word(uint64_t *set, uint64_t mark, uint64_t now_us,
             *ret_seen = word;
             return &set[i];
         }
-        uint64_t left = time_until_full(word, now_us, rate);
+        uint64_t left = time_until_bucket_is_full(word, now_us, rate);
         if (left < best_left) {
             best = &set[i];
             best_left = left;
@@ -81,8 +84,8 @@ domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, 
 
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         uint64_t seen = 0;
-        uint64_t *word = find_word(set, mark, now_us, rate, &seen);
-        left = seen >> TIME_BITS == mark ? time_until_full(seen, now_us, rate) : 0;
+        uint64_t *word = find_word_of_bucket(set, mark, now_us, rate, &seen);
+        left = seen >> TIME_BITS == mark ? time_until_bucket_is_full(seen, now_us, rate) : 0;
         if (left + rate->token_us > rate->full_us)
             return (domi_http_taken){false, left + rate->token_us - rate->full_us};
         uint64_t next = mark << TIME_BITS | ((now_us + left + rate->token_us) & TIME_MASK);
@@ -97,14 +100,16 @@ domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, 
 
 int domi_http_set_rate(domi_http_buckets *buckets, const domi_http_rate *rate)
 {
-    /* Acquire: pairs with the release below, so that the writes of the last setter are complete. */
+    /* Acquire: pairs with the release at the end of this function, so that the rates that the last
+     * setter wrote are complete. */
     if (__atomic_exchange_n(&buckets->is_changing, true, __ATOMIC_ACQUIRE))
         return -EBUSY;
     uint32_t changes = __atomic_load_n(&buckets->changes, __ATOMIC_RELAXED) + 1;
-    changes += changes == 0; /* no rate was set before */
+    /* a count that has wrapped skips 0, which means that no rate was set */
+    changes += changes == 0;
     domi_http_rate *to = &buckets->rates[changes % 2];
-    /* Release, both: a reader that sees a half-written rate, because it still reads an old number
-     * of changes, sees afterwards that `changes` has moved on. */
+    /* Release, for the members and the count of changes: a reader that sees a half-written rate,
+     * because it read an old count, then sees that `changes` has moved on. */
     __atomic_store_n(&to->token_us, rate->token_us, __ATOMIC_RELEASE);
     __atomic_store_n(&to->full_us, rate->full_us, __ATOMIC_RELEASE);
     __atomic_store_n(&buckets->changes, changes, __ATOMIC_RELEASE);
@@ -114,8 +119,8 @@ int domi_http_set_rate(domi_http_buckets *buckets, const domi_http_rate *rate)
 
 bool domi_http_read_rate(const domi_http_buckets *buckets, domi_http_rate *ret_rate)
 {
-    /* Acquire, all: they pair with the releases of a setter. A further round is needed only if a
-     * rate was set during the round before. */
+    /* Acquire, for all loads: they pair with the releases of a setter. The loop is repeated only if
+     * a rate was set meanwhile. */
     uint32_t changes = __atomic_load_n(&buckets->changes, __ATOMIC_ACQUIRE);
     uint32_t before;
 

@@ -14,42 +14,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOMI_HTTP_BUCKET_WAYS 8u /* words of a set, which fill a cache line */
+#define DOMI_HTTP_BUCKET_WAYS 8u /* words of one set of buckets, which fill a cache line */
 
-/* How a bucket fills: the time of one token, and the time of all tokens, in us. */
+/* How fast a bucket fills: the time for one token, and the time for all tokens, in us. */
 typedef struct domi_http_rate {
-    uint64_t token_us; /* 1.. */
-    uint64_t full_us;  /* us of all tokens: from `token_us` to 2^43 */
+    uint64_t token_us; /* us in which one token comes, at least 1 */
+    uint64_t full_us;  /* us in which all tokens come: from `token_us` to 2^43 */
 } domi_http_rate;
 
 typedef struct domi_http_buckets {
-    uint64_t key[2]; /* key of the hash that selects a set */
-    uint64_t mask;   /* number of sets - 1 */
-    uint64_t *words; /* the words, aligned to the size of a set */
-    /* Rates that were set while the table is used (domi_http_set_rate()). The current one has the
-     * index `changes` modulo 2; with 0 changes none was set. */
+    uint64_t key[2]; /* random key of the hash that selects a bucket's set */
+    uint64_t mask;   /* number of sets minus 1, a mask */
+    uint64_t *words; /* the words of all buckets, aligned to the size of a set */
+    /* Rates that were set while the table was used (domi_http_set_rate()). The current rate has the
+     * index `changes` modulo 2; if `changes` is 0, none was set. */
     domi_http_rate rates[2];
     uint32_t changes;
-    bool is_changing; /* a thread writes the rate that is not current */
+    bool is_changing; /* a thread writes the rate that is not current, so no other thread may */
 } domi_http_buckets;
 
-/* Make a table of `count` buckets, a power of 2, at least 8, with a random key. Returns NULL
+/* Make a table of `count` token buckets, a power of 2, at least 8, with a random key. Returns NULL
  * without memory or random bytes. */
 domi_http_buckets *domi_http_buckets_new(uint32_t count);
 void domi_http_buckets_free(domi_http_buckets *buckets);
 
-/* Set another rate than that of the options, and read the rate that was set. Setting returns 0;
- * -EBUSY while another thread sets one. Any thread. */
+/* Set a rate in place of that of the options; read the rate that was set. Setting returns 0; -EBUSY
+ * while another thread sets one. Any thread. */
 int domi_http_set_rate(domi_http_buckets *buckets, const domi_http_rate *rate);
 bool domi_http_read_rate(const domi_http_buckets *buckets, domi_http_rate *ret_rate);
 
 typedef struct domi_http_taken {
     bool is_taken;
-    /* us until there is a token again; if one was taken, until all tokens are there */
+    /* us until the bucket has a token; or, if a token was taken, until the bucket is full again */
     uint64_t left_us;
 } domi_http_taken;
 
-/* Take a token from the bucket for this hash of 64 well mixed bits. Any thread. */
+/* Take a token from the bucket that belongs to this hash of 64 well mixed bits. Any thread. */
 domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us,
                                      const domi_http_rate *rate);
 

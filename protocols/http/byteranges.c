@@ -1,4 +1,4 @@
-/* Makes bodies with several ranges (file_parts.h). */
+/* Makes the bodies of answers with several ranges, multipart/byteranges (file_parts.h). */
 #include "protocols/http/file_parts.h"
 
 #include "protocols/http/websocket/websocket.h"
@@ -7,8 +7,8 @@
 
 static_assert(DOMI_HTTP_RANGES_MOST + 1 <= DOMUS_FILE_PARTS_MAX, "a body is one answer");
 
-/* Draw a random boundary between parts. Returns 0; the error of getrandom(2). */
-static int draw_boundary(char *boundary)
+/* Draw a random boundary for the parts of a body. Returns 0; the error of getrandom(2). */
+static int draw_boundary_of_ranges(char *boundary)
 {
     static const char digits[] = "0123456789abcdef";
     uint8_t drawn[(DOMI_HTTP_BOUNDARY_SIZE - 1) / 2];
@@ -22,9 +22,10 @@ static int draw_boundary(char *boundary)
     return error;
 }
 
-/* Write the text before a range, or for NULL the end of the body. Returns 0; -ENOMEM. */
-static int make_text(const domi_http_byteranges *body, const domus_http_range *range,
-                     uint64_t length, const char *media, domus_slice *ret_text)
+/* Write the head that stands before a range, or for NULL the end of the body. Returns 0;
+ * -ENOMEM. */
+static int make_head_of_range(const domi_http_byteranges *body, const domus_http_range *range,
+                              uint64_t length, const char *media, domus_slice *ret_text)
 {
     domus_appender text = {0};
 
@@ -46,11 +47,11 @@ int domi_http_make_byteranges(const domus_http_range *ranges, uint32_t count, ui
 
     body->count = 0;
     body->size = 0;
-    int error = draw_boundary(body->boundary);
+    int error = draw_boundary_of_ranges(body->boundary);
     for (uint32_t i = 0; error == 0 && i <= count; i++) {
         const domus_http_range *range = i < count ? &ranges[i] : NULL;
         domus_file_part part = {.size = 0};
-        error = make_text(body, range, length, media, &part.before);
+        error = make_head_of_range(body, range, length, media, &part.before);
         if (error != 0)
             break;
         if (range != NULL) {

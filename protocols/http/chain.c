@@ -1,4 +1,4 @@
-/* The exchanges of a connection, and how answers leave the chain (chain.h). */
+/* The exchanges of an HTTP connection, and how their answers leave the chain (chain.h). */
 #include "protocols/http/chain.h"
 #include "protocols/http/write.h"
 
@@ -6,8 +6,9 @@
 
 /* --- checking a chain ------------------------------------------------------------------------- */
 
-/* Check the steps of a list, and add their number to `count`. Returns 0; a negative errno. */
-static int check_steps(const domus_http_step *steps, uint32_t *count)
+/* Check the steps of one list of a chain, and add their number to `count`. Returns 0; a negative
+ * errno. */
+static int check_steps_of_list(const domus_http_step *steps, uint32_t *count)
 {
     for (; steps != NULL && steps->part != NULL; steps++) {
         int error = steps->part->check != NULL ? steps->part->check(steps->options) : 0;
@@ -22,12 +23,12 @@ static int check_steps(const domus_http_step *steps, uint32_t *count)
 int domi_http_check_chain(const domus_http_chain *chain)
 {
     uint32_t of_chain = 0;
-    int error = check_steps(chain->parts, &of_chain);
+    int error = check_steps_of_list(chain->parts, &of_chain);
 
     for (const domus_http_row *row = chain->rows; error == 0 && row != NULL && row->on.path != NULL;
          row++) {
         uint32_t count = of_chain;
-        error = row->handle != NULL ? check_steps(row->parts, &count) : -EINVAL;
+        error = row->handle != NULL ? check_steps_of_list(row->parts, &count) : -EINVAL;
     }
     return error;
 }
@@ -53,8 +54,9 @@ void domi_http_chained_free(domi_http_chained *chained, uint64_t now_ns)
     free(chained);
 }
 
-/* Fill in the members that all exchanges of a connection share. */
-static void fill_exchange(const domi_http_chained *chained, domi_http_exchange *exchange)
+/* Fill in the members of an exchange that are the same for all exchanges of its connection. */
+static void fill_in_shared_members_of_exchange(const domi_http_chained *chained,
+                                               domi_http_exchange *exchange)
 {
     exchange->chain = chained->chain;
     exchange->face.peer = &chained->peer;
@@ -71,7 +73,7 @@ domi_http_exchange *domi_http_begin_exchange(domi_http_chained *chained, uint64_
         return NULL;
     chained->spare = NULL;
     memset(exchange, 0, sizeof *exchange);
-    fill_exchange(chained, exchange);
+    fill_in_shared_members_of_exchange(chained, exchange);
     exchange->number = number;
     exchange->face.has_entered = true;
     if (chained->last != NULL)
@@ -91,7 +93,8 @@ domi_http_exchange *domi_http_exchange_at(const domi_http_chained *chained, uint
     return at;
 }
 
-static void remove_exchange(domi_http_chained *chained, const domi_http_exchange *exchange)
+static void remove_exchange_from_list(domi_http_chained *chained,
+                                      const domi_http_exchange *exchange)
 {
     domi_http_exchange *before = NULL;
 
@@ -113,8 +116,8 @@ const domus_http_step *domi_http_step_at(const domi_http_exchange *exchange, uin
                                       : &exchange->row->parts[index - exchange->of_chain];
 }
 
-/* Call `leave` of each part that was entered, from the last one on. */
-static void leave_parts(domi_http_exchange *exchange, domus_http_leaving *leaving)
+/* Call `leave` of each part that the exchange has entered, from the last one to the first. */
+static void call_leave_of_parts(domi_http_exchange *exchange, domus_http_leaving *leaving)
 {
     exchange->face.status = leaving->status;
     for (uint32_t i = exchange->entered; i-- > 0;) {
@@ -125,7 +128,8 @@ static void leave_parts(domi_http_exchange *exchange, domus_http_leaving *leavin
     }
 }
 
-/* Use the body that a part has made, if the answer needs one; otherwise free it. */
+/* Use the body that a part of the chain has made, if the answer needs one; otherwise free that
+ * body. */
 static void use_body_of_part(domus_http_leaving *leaving, domi_http_outgoing *answer,
                              domus_slice *ret_made)
 {
@@ -140,8 +144,8 @@ static void use_body_of_part(domus_http_leaving *leaving, domi_http_outgoing *an
     answer->body_size = leaving->body.size;
 }
 
-/* Returns whether a handler's answer is an error without a body. */
-static bool is_bare_error(const domi_http_outgoing *answer)
+/* Returns whether a handler's answer has the status of an error, but no body. */
+static bool is_error_without_body(const domi_http_outgoing *answer)
 {
     return answer->status >= 400 && answer->body_size == 0 && answer->media == NULL &&
            answer->length == 0;
@@ -154,9 +158,9 @@ int domi_http_leave_answer(domi_http_exchange *exchange, domi_http_outgoing *ans
     domus_http_leaving leaving = {.status = (uint16_t)answer->status,
                                   .fields = answer->fields,
                                   .added = &added,
-                                  .wants_body = is_whole && is_bare_error(answer)};
+                                  .wants_body = is_whole && is_error_without_body(answer)};
 
-    leave_parts(exchange, &leaving);
+    call_leave_of_parts(exchange, &leaving);
     int error = domus_append_end(&added, &answer->added);
     if (error == 0) {
         use_body_of_part(&leaving, answer, ret_made);
@@ -167,22 +171,22 @@ int domi_http_leave_answer(domi_http_exchange *exchange, domi_http_outgoing *ans
     return error;
 }
 
-/* Store the address of the connection's peer, once. */
+/* Store the address of the connection's peer in the list of exchanges, once. */
 static void store_peer_address(const domus_wire *wire, domi_http_chained *chained)
 {
     if (!chained->knows_peer)
         chained->knows_peer = domus_wire_peer(wire, &chained->peer) == 0;
 }
 
-static void leave_failed(domi_http_exchange *exchange, int error, domi_http_outgoing *answer,
-                         domus_slice *ret_made)
+static void leave_parts_with_failure(domi_http_exchange *exchange, int error,
+                                     domi_http_outgoing *answer, domus_slice *ret_made)
 {
     exchange->face.error = error;
     domus_appender added = {.size_max = DOMUS_HTTP_ADDED_MAX};
     domus_http_leaving leaving = {
         .status = (uint16_t)answer->status, .error = error, .added = &added, .wants_body = true};
 
-    leave_parts(exchange, &leaving);
+    call_leave_of_parts(exchange, &leaving);
     if (leaving.body.size > DOMUS_HTTP_FAILURE_MAX)
         leaving.wants_body = false;
     use_body_of_part(&leaving, answer, ret_made);
@@ -194,8 +198,8 @@ static void leave_failed(domi_http_exchange *exchange, int error, domi_http_outg
     }
 }
 
-/* Call `end` of each part that was entered, from the last one on. */
-static void end_parts(domi_http_exchange *exchange, uint64_t now_ns, bool is_cut)
+/* Call `end` of each part that the exchange has entered, from the last one to the first. */
+static void call_end_of_parts(domi_http_exchange *exchange, uint64_t now_ns, bool is_cut)
 {
     exchange->face.ended_ns = now_ns;
     exchange->face.is_cut = is_cut;
@@ -215,7 +219,7 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
     uint64_t now_ns = domus_wire_now_ns(wire);
 
     if (exchange != NULL) {
-        leave_failed(exchange, error, answer, ret_made);
+        leave_parts_with_failure(exchange, error, answer, ret_made);
         if (exchange->face.method != DOMUS_HTTP_HEAD)
             exchange->face.sent += answer->body_size;
         domi_http_end_exchange(*chained, exchange, now_ns, false);
@@ -226,13 +230,13 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
     if (*chained == NULL)
         return;
     store_peer_address(wire, *chained);
-    fill_exchange(*chained, &none);
+    fill_in_shared_members_of_exchange(*chained, &none);
     while (chain->parts != NULL && chain->parts[none.of_chain].part != NULL)
         none.of_chain++;
     none.entered = none.of_chain;
-    leave_failed(&none, error, answer, ret_made);
+    leave_parts_with_failure(&none, error, answer, ret_made);
     none.face.sent = answer->body_size;
-    end_parts(&none, now_ns, false);
+    call_end_of_parts(&none, now_ns, false);
 }
 
 /* --- the end of an exchange ------------------------------------------------------------------- */
@@ -247,8 +251,8 @@ void domi_http_drop_whole(domi_http_exchange *exchange)
 void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exchange,
                             uint64_t now_ns, bool is_cut)
 {
-    remove_exchange(chained, exchange);
-    end_parts(exchange, now_ns, is_cut);
+    remove_exchange_from_list(chained, exchange);
+    call_end_of_parts(exchange, now_ns, is_cut);
     domi_http_drop_whole(exchange);
     free(chained->spare);
     chained->spare = exchange;

@@ -1,5 +1,5 @@
-/* The table of the classes of bytes. Each row has sixteen bytes; bytes from 128 on are in no
- * class. */
+/* The table of the classes of bytes in HTTP. Each row has sixteen bytes; bytes from 128 on are in
+ * no class. */
 #include "protocols/http/chars.h"
 
 /* clang-format off */

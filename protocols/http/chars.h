@@ -13,15 +13,16 @@
 #endif
 
 enum {
-    DOMI_HTTP_TOKEN = 1,  /* a byte of a token: tchar of RFC 9110 */
-    DOMI_HTTP_TARGET = 2, /* a visible ASCII byte other than '#' */
-    DOMI_HTTP_HOST = 4,   /* a letter, a digit, '-', '.' or '_' */
+    DOMI_HTTP_TOKEN = 1,  /* class of the bytes of a token: tchar of RFC 9110 */
+    DOMI_HTTP_TARGET = 2, /* class of the bytes of a target: visible ASCII, except '#' */
+    DOMI_HTTP_HOST = 4,   /* class of the bytes of a host: letters, digits, '-', '.' and '_' */
     DOMI_HTTP_HEX = 8,
-    DOMI_HTTP_COOKIE = 16, /* a byte of a cookie's value: cookie-octet of RFC 6265 */
-    DOMI_HTTP_PLAIN = 32,  /* a byte that needs no escape: unreserved of RFC 3986 */
+    DOMI_HTTP_COOKIE = 16, /* class of the bytes of a cookie's value: cookie-octet of RFC 6265 */
+    /* class of the bytes that a URL needs not escape: unreserved of RFC 3986 */
+    DOMI_HTTP_PLAIN = 32,
 };
 
-/* The classes of each byte, as bits. */
+/* The classes of each byte value, as bits. */
 extern const uint8_t domi_http_classes[256];
 
 static inline bool domi_http_is(char byte, unsigned classes)
@@ -29,7 +30,7 @@ static inline bool domi_http_is(char byte, unsigned classes)
     return (domi_http_classes[(unsigned char)byte] & classes) != 0;
 }
 
-/* Returns how many of the first bytes at `bytes` belong to one of the classes. */
+/* Returns how many bytes at the start of `bytes` belong to one of the classes. */
 static inline size_t domi_http_run(const char *bytes, size_t size, unsigned classes)
 {
     size_t i = 0;
@@ -39,7 +40,7 @@ static inline size_t domi_http_run(const char *bytes, size_t size, unsigned clas
     return i;
 }
 
-/* With SSE2 the following functions read 16 bytes at once, and never a byte behind `size`. */
+/* With SSE2 the functions below read 16 bytes at once, and never a byte behind `size`. */
 
 #ifdef __SSE2__
 static inline __m128i domi_http_16(const char *bytes)
@@ -47,7 +48,7 @@ static inline __m128i domi_http_16(const char *bytes)
     return _mm_loadu_si128((const __m128i *)(const void *)bytes);
 }
 
-/* Returns a word with a bit for each byte that is a control character. */
+/* Returns a mask with one bit for each of the 16 bytes, set if the byte is a control character. */
 static inline unsigned domi_http_controls(__m128i some)
 {
     __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(some, _mm_set1_epi8(0x1f)), some);
@@ -56,8 +57,8 @@ static inline unsigned domi_http_controls(__m128i some)
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, last));
 }
 
-/* Returns the same for 8 to 15 bytes: bits for the first 8 bytes, and behind them for the last
- * 8. */
+/* Returns a mask of the control characters among 8 to 15 bytes: bits for the first 8 bytes, and
+ * above them bits for the last 8 bytes. */
 static inline unsigned domi_http_controls_of_few(const char *bytes, size_t size)
 {
     __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
@@ -67,7 +68,7 @@ static inline unsigned domi_http_controls_of_few(const char *bytes, size_t size)
 }
 #endif
 
-/* Returns how many of the first bytes are not control characters (0..31 and 127). */
+/* Returns how many bytes at the start of a text are no control characters (0..31 and 127). */
 static inline size_t domi_http_run_text(const char *bytes, size_t size)
 {
     size_t i = 0;
@@ -78,7 +79,8 @@ static inline size_t domi_http_run_text(const char *bytes, size_t size)
         if (wrong != 0)
             return i + (size_t)__builtin_ctz(wrong);
     }
-    if (size >= 16 && i != size) { /* the last 16 bytes, the first of which were checked before */
+    /* check the last 16 bytes, of which the first were checked already */
+    if (size >= 16 && i != size) {
         unsigned wrong = domi_http_controls(domi_http_16(bytes + size - 16));
         return wrong != 0 ? size - 16 + (size_t)__builtin_ctz(wrong) : size;
     }
@@ -90,7 +92,7 @@ static inline size_t domi_http_run_text(const char *bytes, size_t size)
     return i;
 }
 
-/* Returns how many of the first bytes may be in a target. */
+/* Returns how many bytes at the start of `bytes` may stand in a target. */
 static inline size_t domi_http_run_target(const char *bytes, size_t size)
 {
     size_t i = 0;
@@ -109,8 +111,8 @@ static inline size_t domi_http_run_target(const char *bytes, size_t size)
     return i + domi_http_run(bytes + i, size - i, DOMI_HTTP_TARGET);
 }
 
-/* Returns how many of the first bytes may be in a token. Most names have only letters, digits and
- * '-'. */
+/* Returns how many bytes at the start of `bytes` may stand in a token. Most names have only
+ * letters, digits and '-'. */
 static inline size_t domi_http_run_token(const char *bytes, size_t size)
 {
     size_t i = 0;
@@ -139,7 +141,7 @@ static inline char domi_http_lower(char byte)
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
-/* Returns whether `size` bytes are the word, which is in small letters; the bytes may be in
+/* Returns whether the `size` bytes are the word, which is given in small letters; the bytes may be
  * capitals. */
 static inline bool domi_http_is_word(const char *bytes, size_t size, const char *word)
 {
@@ -152,7 +154,7 @@ static inline bool domi_http_is_word(const char *bytes, size_t size, const char 
     return i == size && word[i] == '\0';
 }
 
-/* Returns whether two texts are the same, regardless of case. */
+/* Returns whether two texts of the same size are equal, regardless of case. */
 static inline bool domi_http_is_same(const char *one, const char *other, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -178,9 +180,9 @@ static inline void domi_http_trim(const char **bytes, size_t *size)
     }
 }
 
-/* Find the next element, which may be empty, of a list with commas. Returns false when there is
- * none. `at` must begin as 0. Commas in quoted strings also divide, so use this only for lists
- * where that does no harm. */
+/* Find the next element, which may be empty, of a list that commas divide. `at` must begin as 0.
+ * Returns false when there is none. Commas in quoted strings divide, too, so use this only for
+ * lists where that does no harm. */
 static inline bool domi_http_next_element(const char *list, size_t size, size_t *at,
                                           const char **ret_element, size_t *ret_size)
 {

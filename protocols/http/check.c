@@ -1,12 +1,13 @@
-/* Checks fields before they are sent, so that no value can end its line, and no field can tell
- * where the message ends. */
+/* Checks the fields of a message before it is sent, so that no value can end its line, and no field
+ * can tell where the message ends. */
 #include "protocols/http/chars.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
 
-/* Returns a flag for a known field; -EINVAL for a field that only the stage may write. */
-static int classify_field(const char *name, size_t size)
+/* Returns a flag for a field that the stage knows; -EINVAL for a field that only the stage may
+ * write. */
+static int classify_field_to_be_sent(const char *name, size_t size)
 {
     switch (size) {
     case 4:
@@ -26,8 +27,9 @@ static int classify_field(const char *name, size_t size)
     }
 }
 
-/* Returns the number of bytes of a value before the end of its line; `size` if there is no end. */
-static size_t find_value_end(const char *bytes, size_t size)
+/* Returns how many bytes of a field's value stand before the end of its line; `size` if there is no
+ * line end. */
+static size_t find_end_of_field_value(const char *bytes, size_t size)
 {
     size_t end = domi_http_run_text(bytes, size);
 
@@ -46,14 +48,14 @@ int domi_http_check_fields(domus_slice fields)
 
     for (size_t at = 0; at < size; at += 2) {
         size_t name = domi_http_run_token(bytes + at, size - at);
-        int found = classify_field(bytes + at, name);
+        int found = classify_field_to_be_sent(bytes + at, name);
         if (name == 0 || at + name == size || bytes[at + name] != ':' || found < 0)
             return -EINVAL;
         if ((found & has & DOMI_HTTP_FIELD_HOST) != 0)
-            return -EINVAL; /* there are two fields Host */
+            return -EINVAL; /* refused, because the message has two fields Host */
         has |= found;
         at += name + 1;
-        at += find_value_end(bytes + at, size - at);
+        at += find_end_of_field_value(bytes + at, size - at);
         if (size - at < 2 || bytes[at] != '\r' || bytes[at + 1] != '\n')
             return -EINVAL;
     }

@@ -1,25 +1,25 @@
-/* Makes responses of the messages that a client has decoded. How a response ends depends on its
- * request and on its status. */
+/* Makes the responses that an HTTP client has decoded. How a response ends depends on its request
+ * and on its status. */
 #include "protocols/http/http.h"
 
 #include <errno.h>
 
-static int refuse_response(domi_http_state *state)
+static int refuse_response_of_server(domi_http_state *state)
 {
     state->head.wrong = 400;
     return -EPROTO;
 }
 
-/* Ignore an interim response, unless it tells of a body or of the connection's end. A peer that
- * sends too many of them is refused, because it never answers. */
-static int pass_over_interim_response(domus_wire *wire, domi_http_state *state)
+/* Ignore an interim response (1xx), unless it tells of a body or of the connection's end, which is
+ * wrong. A peer that sends too many of them is refused, because it might never answer. */
+static int ignore_interim_response(domus_wire *wire, domi_http_state *state)
 {
     const uint32_t wrong = DOMI_HTTP_HAS_LENGTH | DOMI_HTTP_HAS_CODING | DOMI_HTTP_CLOSE;
 
     if ((state->head.flags & wrong) != 0 || state->head.minor == 0)
-        return refuse_response(state);
+        return refuse_response_of_server(state);
     if (state->interims++ >= DOMI_HTTP_INTERIM_MAX)
-        return refuse_response(state);
+        return refuse_response_of_server(state);
     return state->head.code == 100 && state->asked.count == 1 ? domi_http_let_body_go(wire, state)
                                                               : 0;
 }
@@ -31,17 +31,18 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     bool has_none = head->code < 200 || head->code == 204 || head->code == 304;
 
     if (state->asked.count == 0)
-        return refuse_response(state); /* there is no request for this response */
+        return refuse_response_of_server(
+            state); /* refused, because no request waits for this response */
     if (head->code == 101) {
-        /* RFC 9110 demands 100 before 101 if the body waits (7.8), and HTTP/1.0 has no 1xx
-         * (15.2) */
+        /* 101 is refused if its request wants no upgrade. RFC 9110 demands 100 before 101 if the
+         * body waits (7.8), and HTTP/1.0 has no 1xx (15.2). */
         if (!domi_http_asked_upgrade(state) || state->wait == DOMI_HTTP_WAITS || head->minor == 0)
-            return refuse_response(state);
+            return refuse_response_of_server(state);
     } else if (head->code < 200) {
-        return pass_over_interim_response(wire, state);
+        return ignore_interim_response(wire, state);
     }
     if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
-        return refuse_response(state);
+        return refuse_response_of_server(state);
     domi_http_note_unwanted(wire, state);
     if (state->tunnel == DOMI_HTTP_TUNNEL_ASKED)
         state->tunnel = head->code == 101 ? DOMI_HTTP_TUNNEL_OPEN : DOMI_HTTP_NO_TUNNEL;
@@ -59,7 +60,7 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     return 1;
 }
 
-static bool is_last_response(const domi_http_head *head)
+static bool does_connection_end_with_response(const domi_http_head *head)
 {
     return (head->flags & DOMI_HTTP_CLOSE) != 0 ||
            (head->minor == 0 && (head->flags & DOMI_HTTP_KEEP_ALIVE) == 0);
@@ -82,7 +83,8 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
         return error;
     response->status = head->code;
     response->minor = head->minor;
-    response->close = to_the_end || is_early || (head->code != 101 && is_last_response(head));
+    response->close =
+        to_the_end || is_early || (head->code != 101 && does_connection_end_with_response(head));
     if (in_pieces) {
         response->stream = is_tunnel ? domus_wire_rest(wire) : domus_wire_body(wire);
         response->length = head->length;

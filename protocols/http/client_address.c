@@ -1,4 +1,5 @@
-/* Finds the address of an exchange's client (client_address.h). */
+/* Finds the address of the client behind a request, also behind trusted proxies
+ * (client_address.h). */
 #include "protocols/http/client_address.h"
 #include "protocols/http/fields.h"
 
@@ -6,10 +7,10 @@
 #include <sys/socket.h>
 
 #define TEXT_MAX    64u                 /* bytes of an address as text with its port, at most */
-#define OF_LOOPBACK (UINT64_C(1) << 32) /* the number for ::1, which is no IPv4 address */
+#define OF_LOOPBACK (UINT64_C(1) << 32) /* the number for ::1, which no IPv4 address has */
 
-/* Read an address with or without port; an IPv6 address may be in brackets. */
-static bool read_address(const char *text, size_t size, domus_endpoint *ret_client)
+/* Read an address with or without port; an IPv6 address may stand in brackets. */
+static bool read_address_from_text(const char *text, size_t size, domus_endpoint *ret_client)
 {
     char whole[TEXT_MAX + 8];
     int length = (int)size;
@@ -29,8 +30,10 @@ static bool read_address(const char *text, size_t size, domus_endpoint *ret_clie
     return domus_endpoint_parse(whole, ret_client) == 0 && ret_client->family != AF_UNIX;
 }
 
-/* Find the `last`th element from the end of all lists; the first one if there are fewer. */
-static bool find_listed(domus_slice fields, uint32_t last, domus_endpoint *ret_client)
+/* Find the address at place `last` from the end of all lists X-Forwarded-For; the first address if
+ * the lists have fewer. */
+static bool find_address_in_forwarded_for(domus_slice fields, uint32_t last,
+                                          domus_endpoint *ret_client)
 {
     domi_http_elements walk = {.fields = fields, .name = "x-forwarded-for"};
     uint32_t count = 0;
@@ -46,10 +49,10 @@ static bool find_listed(domus_slice fields, uint32_t last, domus_endpoint *ret_c
         if (!domi_http_next_listed(&walk, &element, &size))
             return false;
     }
-    return read_address(element, size, ret_client);
+    return read_address_from_text(element, size, ret_client);
 }
 
-static void unmap_ipv4(domus_endpoint *client)
+static void unmap_ipv4_address(domus_endpoint *client)
 {
     static const unsigned char prefix[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -64,14 +67,14 @@ static void unmap_ipv4(domus_endpoint *client)
 void domi_http_find_client(const domus_http_exchange *exchange, domus_slice fields,
                            uint32_t proxies, domus_endpoint *ret_client)
 {
-    if (proxies == 0 || !find_listed(fields, proxies, ret_client))
+    if (proxies == 0 || !find_address_in_forwarded_for(fields, proxies, ret_client))
         *ret_client = *exchange->peer;
     ret_client->port = 0;
-    unmap_ipv4(ret_client);
+    unmap_ipv4_address(ret_client);
 }
 
-/* Returns the first bytes of an address as a number. */
-static uint64_t number_of(const unsigned char *bytes, uint32_t size)
+/* Returns the first bytes of an address as a number, the first byte highest. */
+static uint64_t number_of_first_bytes(const unsigned char *bytes, uint32_t size)
 {
     uint64_t number = 0;
 
@@ -87,9 +90,9 @@ uint64_t domus_http_client_number(const domus_http_exchange *exchange,
 
     domi_http_find_client(exchange, request->fields, proxies, &client);
     if (client.family == AF_INET)
-        return number_of(client.bytes, 4);
+        return number_of_first_bytes(client.bytes, 4);
     if (client.family != AF_INET6)
         return 0;
-    uint64_t network = number_of(client.bytes, 8);
+    uint64_t network = number_of_first_bytes(client.bytes, 8);
     return network != 0 ? network : OF_LOOPBACK;
 }

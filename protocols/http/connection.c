@@ -1,4 +1,5 @@
-/* Behaviours of the connections of a client, and the requests that may be sent twice on them. */
+/* The behaviours of a client's connections to servers, and which requests may be sent twice on
+ * them. */
 #include "protocols/http/http.h"
 
 #include <domus/http_client.h>

@@ -1,4 +1,4 @@
-/* Reads and sets cookies. */
+/* Reads the cookies of a request, and sets cookies by an answer. */
 #include "protocols/http/fields.h"
 #include "protocols/http/write.h"
 
@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* Find a cookie by its name in the value of one field: "a=b; c=d". */
+/* Find a cookie by its name in the value of one field Cookie: "a=b; c=d". */
 static bool find_cookie_in_field(domus_slice value, const char *name, domus_slice *ret_value)
 {
     const char *data = domus_slice_data(value);
@@ -45,13 +45,13 @@ bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_va
     return false;
 }
 
-static bool consists_of(const char *text, unsigned classes)
+static bool has_only_bytes_of_classes(const char *text, unsigned classes)
 {
     return text == NULL || domi_http_run(text, strlen(text), classes) == strlen(text);
 }
 
-/* Append an attribute and its value, unless the value is NULL. */
-static void add_attribute(domus_appender *to, const char *attribute, const char *value)
+/* Append an attribute of a cookie and the attribute's value, unless the value is NULL. */
+static void add_attribute_of_cookie(domus_appender *to, const char *attribute, const char *value)
 {
     if (value != NULL)
         (void)domus_append_text(to, "; %s=%s", attribute, value);
@@ -60,22 +60,23 @@ static void add_attribute(domus_appender *to, const char *attribute, const char 
 int domus_http_add_cookie(domus_appender *fields, const domus_http_set_cookie *cookie)
 {
     static const char *const sites[] = {NULL, "Lax", "Strict", "None"};
-    bool is_right = *cookie->name != '\0' && consists_of(cookie->name, DOMI_HTTP_TOKEN) &&
-                    consists_of(cookie->value, DOMI_HTTP_COOKIE) &&
-                    consists_of(cookie->path, DOMI_HTTP_COOKIE) &&
-                    consists_of(cookie->domain, DOMI_HTTP_COOKIE) &&
+    bool is_right = *cookie->name != '\0' &&
+                    has_only_bytes_of_classes(cookie->name, DOMI_HTTP_TOKEN) &&
+                    has_only_bytes_of_classes(cookie->value, DOMI_HTTP_COOKIE) &&
+                    has_only_bytes_of_classes(cookie->path, DOMI_HTTP_COOKIE) &&
+                    has_only_bytes_of_classes(cookie->domain, DOMI_HTTP_COOKIE) &&
                     cookie->site <= DOMUS_HTTP_SITE_NONE &&
                     (cookie->site != DOMUS_HTTP_SITE_NONE || cookie->secure);
 
     if (!is_right)
         return domi_http_fail_fields(fields);
     (void)domus_append_text(fields, "Set-Cookie: %s=%s", cookie->name, cookie->value);
-    add_attribute(fields, "Path", cookie->path);
-    add_attribute(fields, "Domain", cookie->domain);
+    add_attribute_of_cookie(fields, "Path", cookie->path);
+    add_attribute_of_cookie(fields, "Domain", cookie->domain);
     if (cookie->max_age != 0)
         (void)domus_append_text(fields, "; Max-Age=%" PRId64,
                                 cookie->max_age > 0 ? cookie->max_age : 0);
-    add_attribute(fields, "SameSite", sites[cookie->site % 4]);
+    add_attribute_of_cookie(fields, "SameSite", sites[cookie->site % 4]);
     return domus_append_text(fields, "%s%s\r\n", cookie->secure ? "; Secure" : "",
                              cookie->http_only ? "; HttpOnly" : "");
 }

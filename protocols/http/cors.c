@@ -1,5 +1,6 @@
-/* The part of a chain that tells browsers which other sites may call this one. The word of an
- * exchange is the allowed origin that the request has named. The thread of the connection. */
+/* The part of a chain that tells browsers which other sites may call this one (CORS). The word of
+ * an exchange is the allowed origin that the request has named. Runs on the thread of the
+ * connection. */
 #include "protocols/http/fields.h"
 
 #include <domus/http_cors.h>
@@ -10,8 +11,8 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Returns whether a text is an origin in the form that browsers send. */
-static bool is_origin(const char *text)
+/* Returns whether a text is an origin in the form in which browsers send it. */
+static bool is_valid_origin(const char *text)
 {
     size_t size = strlen(text);
     const char *host = strstr(text, "://");
@@ -26,18 +27,18 @@ static bool is_origin(const char *text)
     return host[3] != '\0' && strpbrk(host + 3, "/?,*") == NULL;
 }
 
-static bool is_star(const char *text)
+static bool is_text_a_star(const char *text)
 {
     return text != NULL && text[0] == '*' && text[1] == '\0';
 }
 
-static bool is_list_of_names(const char *text)
+static bool is_valid_list_of_names(const char *text)
 {
     size_t at = 0;
     const char *name;
     size_t size;
 
-    if (text == NULL || is_star(text))
+    if (text == NULL || is_text_a_star(text))
         return true;
     if (strlen(text) > DOMUS_HTTP_CORS_NAMES)
         return false;
@@ -48,22 +49,23 @@ static bool is_list_of_names(const char *text)
     return true;
 }
 
-static int check_options(const void *options)
+static int check_options_of_cors(const void *options)
 {
     const domus_http_cors *cors = options;
 
     if (cors == NULL || cors->origins == NULL || cors->origins[0] == NULL ||
         cors->methods >> DOMUS_HTTP_METHODS != 0 || cors->max_age_s > DOMUS_HTTP_CORS_AGE_MAX ||
-        !is_list_of_names(cors->headers) || !is_list_of_names(cors->exposed))
+        !is_valid_list_of_names(cors->headers) || !is_valid_list_of_names(cors->exposed))
         return -EINVAL;
-    /* with credentials, browsers take '*' for a literal name */
-    if (cors->credentials &&
-        (is_star(cors->origins[0]) || is_star(cors->headers) || is_star(cors->exposed)))
+    /* if credentials are allowed, browsers take '*' for a literal name, so it would allow
+     * nothing */
+    if (cors->credentials && (is_text_a_star(cors->origins[0]) || is_text_a_star(cors->headers) ||
+                              is_text_a_star(cors->exposed)))
         return -EINVAL;
-    if (is_star(cors->origins[0]))
+    if (is_text_a_star(cors->origins[0]))
         return cors->origins[1] == NULL ? 0 : -EINVAL;
     for (const char *const *origin = cors->origins; *origin != NULL; origin++) {
-        if (!is_origin(*origin))
+        if (!is_valid_origin(*origin))
             return -EINVAL;
     }
     return 0;
@@ -71,8 +73,8 @@ static int check_options(const void *options)
 
 /* --- entering the chain ----------------------------------------------------------------------- */
 
-/* Find the field Origin. Returns false if there is none, or there are two. */
-static bool find_origin(domus_slice fields, domus_slice *ret_origin)
+/* Find the field Origin of a request. Returns false if there is none, or there are two. */
+static bool find_origin_of_request(domus_slice fields, domus_slice *ret_origin)
 {
     domus_http_line line;
     unsigned count = 0;
@@ -87,11 +89,11 @@ static bool find_origin(domus_slice fields, domus_slice *ret_origin)
     return count == 1;
 }
 
-/* Find the origin in the list of allowed ones, in which "*" stands for all. Returns NULL if it is
- * not allowed. */
-static const char *find_allowed(const domus_http_cors *cors, domus_slice origin)
+/* Find an origin in the list of those that are allowed, in which "*" stands for all. Returns NULL
+ * if it is not allowed. */
+static const char *find_origin_among_allowed(const domus_http_cors *cors, domus_slice origin)
 {
-    if (is_star(cors->origins[0]))
+    if (is_text_a_star(cors->origins[0]))
         return cors->origins[0];
     for (const char *const *at = cors->origins; *at != NULL; at++) {
         if (domus_slice_equals(origin, *at, strlen(*at)))
@@ -100,7 +102,7 @@ static const char *find_allowed(const domus_http_cors *cors, domus_slice origin)
     return NULL;
 }
 
-static bool is_preflight(const domus_http_request *request)
+static bool is_preflight_request(const domus_http_request *request)
 {
     domus_slice method;
 
@@ -108,7 +110,8 @@ static bool is_preflight(const domus_http_request *request)
            domus_http_field(request->fields, "access-control-request-method", &method);
 }
 
-static int answer_preflight(domus_stack *stack, const domus_http_cors *cors, bool is_allowed)
+static int answer_preflight_request(domus_stack *stack, const domus_http_cors *cors,
+                                    bool is_allowed)
 {
     uint32_t methods = cors->methods != 0 ? cors->methods : METHODS_DEFAULT;
     const char *divider = "Access-Control-Allow-Methods: ";
@@ -138,12 +141,14 @@ static int find_allowed_origin_or_answer_preflight(domus_stack *stack,
     const domus_http_cors *cors = options;
     const char *allowed = NULL;
     domus_slice origin;
-    bool has_origin = find_origin(request->fields, &origin);
+    bool has_origin = find_origin_of_request(request->fields, &origin);
 
     if (has_origin)
-        allowed = find_allowed(cors, origin);
+        allowed = find_origin_among_allowed(cors, origin);
     *exchange->word = (uintptr_t)allowed;
-    return has_origin && is_preflight(request) ? answer_preflight(stack, cors, allowed != NULL) : 0;
+    return has_origin && is_preflight_request(request)
+               ? answer_preflight_request(stack, cors, allowed != NULL)
+               : 0;
 }
 
 /* --- leaving the chain ------------------------------------------------------------------------ */
@@ -155,7 +160,7 @@ static void add_cors_fields(domus_http_exchange *exchange, domus_http_leaving *l
     const char *allowed = (const char *)(uintptr_t)*exchange->word;
     domus_slice own;
 
-    if (!is_star(cors->origins[0]))
+    if (!is_text_a_star(cors->origins[0]))
         (void)domus_http_add(leaving->added, "Vary", "Origin");
     if (allowed == NULL || domus_http_field(leaving->fields, "access-control-allow-origin", &own))
         return;
@@ -167,6 +172,6 @@ static void add_cors_fields(domus_http_exchange *exchange, domus_http_leaving *l
 }
 
 const domus_http_part domus_http_cross_origin = {.name = "cross origin",
-                                                 .check = check_options,
+                                                 .check = check_options_of_cors,
                                                  .enter = find_allowed_origin_or_answer_preflight,
                                                  .leave = add_cors_fields};

@@ -12,9 +12,10 @@
 
 /* --- the field Authorization ------------------------------------------------------------------ */
 
-/* Find the text behind a scheme (in small letters) in the field Authorization. Returns 0; -ENOENT;
- * -EINVAL when there are two such fields. */
-static int find_scheme(domus_slice fields, const char *scheme, domus_slice *ret_rest)
+/* Find the text behind a scheme (which is given in small letters) in the field Authorization.
+ * Returns 0; -ENOENT; -EINVAL when there are two such fields. */
+static int find_text_behind_auth_scheme(domus_slice fields, const char *scheme,
+                                        domus_slice *ret_rest)
 {
     size_t scheme_size = strlen(scheme);
     domus_slice value = {NULL, 0, 0};
@@ -34,7 +35,7 @@ static int find_scheme(domus_slice fields, const char *scheme, domus_slice *ret_
     if (value.size < scheme_size || !domi_http_is_word(data, scheme_size, scheme))
         return -ENOENT;
     if (value.size > scheme_size && data[scheme_size] != ' ')
-        return -ENOENT; /* the scheme of the field only begins with this name */
+        return -ENOENT; /* the field has another scheme, which only begins with this name */
     size_t skip = scheme_size;
     while (skip < value.size && data[skip] == ' ')
         skip++;
@@ -44,9 +45,9 @@ static int find_scheme(domus_slice fields, const char *scheme, domus_slice *ret_
 
 /* --- Basic ------------------------------------------------------------------------------------ */
 
-/* Decode base64 without white space, which nettle would ignore. Returns the number of bytes, at
+/* Decode base64. White space is refused, which nettle would ignore. Returns the number of bytes, at
  * most `room`; -EINVAL; -EMSGSIZE. */
-static int decode_base64(domus_slice text, char *to, size_t room)
+static int decode_base64_strictly(domus_slice text, char *to, size_t room)
 {
     struct base64_decode_ctx context;
     const char *data = domus_slice_data(text);
@@ -86,13 +87,13 @@ static int split_user_and_password(const char *pair, size_t size, domus_http_bas
 
 int domus_http_read_basic(domus_slice fields, domus_http_basic *ret_basic)
 {
-    char pair[PAIR_MAX + 3]; /* 3 more, because the decoder also counts the padding */
+    char pair[PAIR_MAX + 3]; /* 3 bytes more, because nettle's decoder counts the padding, too */
     domus_slice text;
-    int error = find_scheme(fields, "basic", &text);
+    int error = find_text_behind_auth_scheme(fields, "basic", &text);
 
     if (error != 0)
         return error;
-    int size = decode_base64(text, pair, sizeof pair);
+    int size = decode_base64_strictly(text, pair, sizeof pair);
     error = size < 0 ? size : split_user_and_password(pair, (size_t)size, ret_basic);
     explicit_bzero(pair, sizeof pair);
     return error;
@@ -100,7 +101,7 @@ int domus_http_read_basic(domus_slice fields, domus_http_basic *ret_basic)
 
 /* --- Bearer ----------------------------------------------------------------------------------- */
 
-static bool is_of_token(char byte)
+static bool is_byte_of_bearer_token(char byte)
 {
     char lower = domi_http_lower(byte);
 
@@ -111,7 +112,7 @@ static bool is_of_token(char byte)
 int domus_http_read_bearer(domus_slice fields, domus_slice *ret_token)
 {
     domus_slice token;
-    int error = find_scheme(fields, "bearer", &token);
+    int error = find_text_behind_auth_scheme(fields, "bearer", &token);
     size_t at = 0;
 
     if (error != 0)
@@ -119,7 +120,7 @@ int domus_http_read_bearer(domus_slice fields, domus_slice *ret_token)
     if (token.size > DOMUS_HTTP_TOKEN_MAX)
         return -EMSGSIZE;
     const char *data = domus_slice_data(token);
-    while (at < token.size && is_of_token(data[at]))
+    while (at < token.size && is_byte_of_bearer_token(data[at]))
         at++;
     if (at == 0)
         return -EINVAL;
@@ -133,7 +134,7 @@ int domus_http_read_bearer(domus_slice fields, domus_slice *ret_token)
 
 /* --- comparing secrets ------------------------------------------------------------------------ */
 
-static void hash_sha256(const void *bytes, size_t size, uint8_t digest[SHA256_DIGEST_SIZE])
+static void make_sha256_digest(const void *bytes, size_t size, uint8_t digest[SHA256_DIGEST_SIZE])
 {
     struct sha256_ctx context;
 
@@ -148,8 +149,8 @@ bool domus_http_is_secret(const void *given, size_t given_size, const void *secr
     uint8_t of_given[SHA256_DIGEST_SIZE];
     uint8_t of_secret[SHA256_DIGEST_SIZE];
 
-    hash_sha256(given, given_size, of_given);
-    hash_sha256(secret, secret_size, of_secret);
+    make_sha256_digest(given, given_size, of_given);
+    make_sha256_digest(secret, secret_size, of_secret);
     return memeql_sec(of_given, of_secret, sizeof of_given) != 0;
 }
 
@@ -161,7 +162,7 @@ bool domus_http_has_sha256(const void *given, size_t given_size, const char *sha
 
     if (strlen(sha256) != sizeof text)
         return false;
-    hash_sha256(given, given_size, digest);
+    make_sha256_digest(given, given_size, digest);
     for (size_t i = 0; i < sizeof digest; i++) {
         text[2 * i] = digits[digest[i] >> 4];
         text[2 * i + 1] = digits[digest[i] & 15];

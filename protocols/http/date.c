@@ -1,4 +1,4 @@
-/* Writes the field Date, whose text each thread makes once a second. */
+/* Writes the field Date of a message, whose text each thread makes once a second. */
 #include "protocols/http/write.h"
 
 #include <domus/http_date.h>

@@ -1,18 +1,18 @@
-/* Decodes messages of either side: a head, and then a body, which waits in the window, is gathered,
- * or comes in pieces. */
+/* Decodes messages of HTTP/1.1, requests and responses: a head, and then a body, which waits in the
+ * window, is gathered, or comes in pieces. */
 #include "protocols/http/coding.h"
 #include "protocols/http/heads.h"
 
 #include <errno.h>
 
-static int refuse_message(domi_http_state *state, unsigned status)
+static int refuse_message_with_status(domi_http_state *state, unsigned status)
 {
     state->head.wrong = (uint16_t)status;
     return status == 400 ? -EPROTO : -EMSGSIZE;
 }
 
-/* Reset the state for the next head. */
-static void end_message(domi_http_state *state)
+/* Reset the state of the stage for the next message's head. */
+static void reset_state_for_next_message(domi_http_state *state)
 {
     state->phase = DOMI_HTTP_IN_HEAD;
     state->empty_lines = 0;
@@ -20,21 +20,21 @@ static void end_message(domi_http_state *state)
     state->head = (domi_http_head){.kind = state->head.kind};
 }
 
-static int make_message(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
-                        bool in_pieces)
+static int make_message_from_bytes(domus_wire *wire, domi_http_state *state,
+                                   const domi_http_source *from, bool in_pieces)
 {
     int error = domi_http_is_server(state) ? domi_http_make_request(wire, state, from, in_pieces)
                                            : domi_http_make_response(wire, state, from, in_pieces);
 
     if (error == 0 && !in_pieces)
-        end_message(state);
+        reset_state_for_next_message(state);
     return error;
 }
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-static int read_body_part(domi_http_state *state, const char *bytes, size_t size,
-                          domi_http_part *ret_part)
+static int read_part_of_body(domi_http_state *state, const char *bytes, size_t size,
+                             domi_http_part *ret_part)
 {
     const domi_http_body_limits limits = {
         .body_max = state->options.body_max,
@@ -44,50 +44,51 @@ static int read_body_part(domi_http_state *state, const char *bytes, size_t size
     };
     int used = domi_http_body_step(&state->body, &limits, bytes, size, ret_part);
 
-    /* the client sends its body already, so it needs no 100 Continue */
+    /* the client already sends its body, so it needs no 100 Continue */
     state->waits_for_100 = state->owes_100 = false;
     if (used < 0)
         state->head.wrong = state->body.wrong;
     return used;
 }
 
-/* Make the message whose bytes were gathered. */
-static int make_gathered(domus_wire *wire, domi_http_state *state)
+/* Make the message whose head and body were gathered. */
+static int make_message_from_gathered_bytes(domus_wire *wire, domi_http_state *state)
 {
     domi_http_source source;
     int error = domi_http_end_gathering(state, &source);
 
     if (error != 0)
         return error;
-    error = make_message(wire, state, &source, false);
+    error = make_message_from_bytes(wire, state, &source, false);
     domus_slice_free(source.head_slice);
     if (error != 0)
         domus_slice_free(source.body_slice);
     return error;
 }
 
-static int gather_body(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+static int gather_part_of_body(domus_wire *wire, domi_http_state *state, const char *bytes,
+                               size_t size)
 {
     bool is_packed = state->inflater != NULL;
     size_t least = is_packed && size > DOMI_HTTP_UNZIP_STEP ? DOMI_HTTP_UNZIP_STEP : size;
     domi_http_part part;
-    int used = read_body_part(state, bytes, least, &part);
+    int used = read_part_of_body(state, bytes, least, &part);
     int error = 0;
 
-    if (used == 0 && least < size) /* trailers are read only when they are complete */
-        used = read_body_part(state, bytes, size, &part);
+    if (used == 0 && least < size) /* trailers are read only when all of them have come */
+        used = read_part_of_body(state, bytes, size, &part);
     if (used <= 0)
         return used;
     if (!part.done || state->body.framing != DOMI_HTTP_IN_CHUNKS)
         error = is_packed ? domi_http_unzip(state, bytes + part.at, part.size)
                           : domi_http_gather(state, bytes + part.at, part.size);
     if (error == 0 && part.done)
-        error = make_gathered(wire, state);
+        error = make_message_from_gathered_bytes(wire, state);
     return error != 0 ? error : used;
 }
 
-/* Make the message for trailers from the bytes of their fields. */
-static int make_trailers(domus_wire *wire, const char *bytes, size_t size)
+/* Make the message for the trailers of a body from the bytes of their fields. */
+static int make_message_of_trailers(domus_wire *wire, const char *bytes, size_t size)
 {
     domus_http_trailers *trailers = domus_wire_trailer(wire, &domus_http_trailers_type);
 
@@ -97,28 +98,29 @@ static int make_trailers(domus_wire *wire, const char *bytes, size_t size)
     return 0;
 }
 
-static int stream_body(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+static int make_piece_of_body(domus_wire *wire, domi_http_state *state, const char *bytes,
+                              size_t size)
 {
     domi_http_part part;
-    int used = read_body_part(state, bytes, size, &part);
+    int used = read_part_of_body(state, bytes, size, &part);
 
     if (used <= 0 || (part.size == 0 && !part.done))
         return used;
     bool is_trailers = part.done && state->body.framing == DOMI_HTTP_IN_CHUNKS;
     if (is_trailers && part.size != 0) {
-        if (make_trailers(wire, bytes + part.at, part.size) != 0)
+        if (make_message_of_trailers(wire, bytes + part.at, part.size) != 0)
             return -ENOMEM;
     } else if (!domus_wire_piece(wire, bytes + part.at, part.size, part.done)) {
         return -ENOMEM;
     }
     if (part.done)
-        end_message(state);
+        reset_state_for_next_message(state);
     return used;
 }
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-/* Send 100 Continue for a body that is gathered, once all earlier answers have left. */
+/* Send 100 Continue for a request's body that is gathered, once all earlier answers have left. */
 static int send_100_for_body(domus_wire *wire, domi_http_state *state, bool has_begun)
 {
     if (!state->waits_for_100 || has_begun)
@@ -130,8 +132,8 @@ static int send_100_for_body(domus_wire *wire, domi_http_state *state, bool has_
     return domi_http_send_100(wire, state);
 }
 
-/* Returns whether the body behind a head is to be decompressed. */
-static bool is_packed(const domi_http_state *state, const char *head)
+/* Returns whether the body behind a response's head is compressed, and to be decompressed. */
+static bool must_body_be_decompressed(const domi_http_state *state, const char *head)
 {
     const domus_page page = {head + state->head.fields_at};
 
@@ -139,9 +141,9 @@ static bool is_packed(const domi_http_state *state, const char *head)
            domi_http_is_gzip((domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
 }
 
-static int begin_gathering(domi_http_state *state, const char *head)
+static int begin_to_gather_message(domi_http_state *state, const char *head)
 {
-    int error = is_packed(state, head) ? domi_http_unzip_begin(state) : 0;
+    int error = must_body_be_decompressed(state, head) ? domi_http_unzip_begin(state) : 0;
 
     if (error == 0)
         error = domi_http_begin_gathering(state, head);
@@ -149,17 +151,18 @@ static int begin_gathering(domi_http_state *state, const char *head)
     return error != 0 ? error : (int)state->head_size;
 }
 
-static int begin_whole(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+static int begin_message_with_whole_body(domus_wire *wire, domi_http_state *state,
+                                         const char *bytes, size_t size)
 {
     uint32_t head = state->head_size;
     const domi_http_source in_window = {
         .head = bytes, .body = bytes + head, .body_size = (size_t)state->body.left};
     bool is_counted = state->body.framing == DOMI_HTTP_COUNTED;
 
-    if (is_packed(state, bytes))
-        return begin_gathering(state, bytes);
+    if (must_body_be_decompressed(state, bytes))
+        return begin_to_gather_message(state, bytes);
     if (is_counted && state->body.left <= size - head) {
-        int error = make_message(wire, state, &in_window, false);
+        int error = make_message_from_bytes(wire, state, &in_window, false);
         return error != 0 ? error : (int)(head + in_window.body_size);
     }
     int error = state->phase == DOMI_HTTP_IN_HEAD ? send_100_for_body(wire, state, size > head) : 0;
@@ -173,53 +176,57 @@ static int begin_whole(domus_wire *wire, domi_http_state *state, const char *byt
         domus_wire_need(wire, head + (size_t)state->body.left);
         return 0;
     }
-    return begin_gathering(state, bytes);
+    return begin_to_gather_message(state, bytes);
 }
 
-/* Begin the body that follows a head. */
-static int begin_body(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+/* Begin the body of a message, whose head was read. */
+static int begin_body_behind_head(domus_wire *wire, domi_http_state *state, const char *bytes,
+                                  size_t size)
 {
     const domus_http_options *options = &state->options;
     bool is_counted = state->body.framing == DOMI_HTTP_COUNTED;
     const domi_http_source head = {.head = bytes};
 
     if (is_counted && state->body.left > options->body_max)
-        return refuse_message(state, 413);
+        return refuse_message_with_status(state, 413);
     if (state->body.framing != DOMI_HTTP_TUNNEL &&
         (!options->streams || (is_counted && state->body.left <= options->whole_max)))
-        return begin_whole(wire, state, bytes, size);
-    int error = make_message(wire, state, &head, true);
+        return begin_message_with_whole_body(wire, state, bytes, size);
+    int error = make_message_from_bytes(wire, state, &head, true);
     state->phase = DOMI_HTTP_STREAMING;
     return error != 0 ? error : (int)state->head_size;
 }
 
-/* Returns whether the bytes may be an empty line before a request, which is ignored (RFC 9112 2.2).
- * Only a few are, because a peer that sends nothing else must be refused at some time. */
+/* Returns whether the bytes may be an empty line before a request, which is ignored (RFC 9112
+ * 2.2). Only a few such lines are, because a peer that sends nothing else must be refused at
+ * some time. */
 static bool may_be_empty_line(const domi_http_state *state, char first)
 {
     return first == '\r' && domi_http_is_server(state) && !state->head.begun &&
            state->empty_lines < DOMUS_HTTP_EMPTY_LINES_MAX;
 }
 
-/* Skip an empty line. The head begins with it, so the time limit of the head has begun. Returns 2;
- * 0 when more bytes are needed; or a negative errno. */
-static int skip_line(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+/* Skip an empty line before a request. It counts as the begin of a head, so the time limit for the
+ * head runs. Returns 2; 0 when more bytes are needed; or a negative errno. */
+static int skip_empty_line_before_request(domus_wire *wire, domi_http_state *state,
+                                          const char *bytes, size_t size)
 {
     domus_wire_expect_head(wire);
     if (size == 1)
         return 0;
     state->empty_lines++;
-    return bytes[1] == '\n' ? 2 : refuse_message(state, 400);
+    return bytes[1] == '\n' ? 2 : refuse_message_with_status(state, 400);
 }
 
-static int decode_head(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+static int decode_head_of_message(domus_wire *wire, domi_http_state *state, const char *bytes,
+                                  size_t size)
 {
     const domi_http_limits limits = {state->options.target_max,
                                      state->options.head_max - 2u * state->empty_lines,
                                      state->options.fields_max};
 
     if (may_be_empty_line(state, *bytes))
-        return skip_line(wire, state, bytes, size);
+        return skip_empty_line_before_request(wire, state, bytes, size);
     int used = domi_http_head_read(&state->head, &limits, bytes, size);
     if (used == 0 && domi_http_is_server(state))
         domus_wire_expect_head(wire);
@@ -231,13 +238,13 @@ static int decode_head(domus_wire *wire, domi_http_state *state, const char *byt
     if (result < 0)
         return result;
     if (result == 0) {
-        end_message(state);
+        reset_state_for_next_message(state);
         return used;
     }
     if (state->body.framing != DOMI_HTTP_NO_BODY)
-        return begin_body(wire, state, bytes, size);
+        return begin_body_behind_head(wire, state, bytes, size);
     const domi_http_source from = {.head = bytes};
-    int error = make_message(wire, state, &from, false);
+    int error = make_message_from_bytes(wire, state, &from, false);
     return error != 0 ? error : used;
 }
 
@@ -246,13 +253,13 @@ int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes
     switch (state->phase) {
     case DOMI_HTTP_WAITING:
         state->waits_for_100 = state->owes_100 = false;
-        return begin_whole(wire, state, bytes, size);
+        return begin_message_with_whole_body(wire, state, bytes, size);
     case DOMI_HTTP_GATHERING:
-        return gather_body(wire, state, bytes, size);
+        return gather_part_of_body(wire, state, bytes, size);
     case DOMI_HTTP_STREAMING:
-        return stream_body(wire, state, bytes, size);
+        return make_piece_of_body(wire, state, bytes, size);
     default:
-        return decode_head(wire, state, bytes, size);
+        return decode_head_of_message(wire, state, bytes, size);
     }
 }
 
@@ -266,7 +273,7 @@ int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left)
     if (!ends_body || state->phase == DOMI_HTTP_WAITING)
         return -EPIPE;
     if (state->phase == DOMI_HTTP_GATHERING)
-        return make_gathered(wire, state);
-    end_message(state);
+        return make_message_from_gathered_bytes(wire, state);
+    reset_state_for_next_message(state);
     return domus_wire_piece(wire, NULL, 0, true) ? 0 : -ENOMEM;
 }

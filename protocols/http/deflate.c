@@ -1,4 +1,4 @@
-/* Compresses by zlib, with streams that are reused for later answers.
+/* Compresses bodies by zlib, with streams that are reused for later answers.
  *
  * Idle streams are kept in the slots of a pool, and a thread takes one out or puts one in by
  * exchanging a slot: so no lock is held, and a stream belongs to one thread at a time. Any
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#define WINDOW_BITS 13 /* a window of 8 KiB; zlib takes 4 times that */
-#define GZIP_HEAD   16 /* added to the window bits: selects the head and checksum of gzip */
+#define WINDOW_BITS 13 /* zlib's window of 8 KiB, for which it allocates 4 times as much */
+#define GZIP_HEAD   16 /* added to zlib's window bits: selects the head and checksum of gzip */
 #define MEMORY      6  /* zlib's memLevel, for 32 KiB of tables */
 
 #define STREAMS_DEFAULT 64u
@@ -21,12 +21,12 @@
 struct domi_http_deflater {
     z_stream zlib;
     domus_http_gzip *pool;
-    domi_http_deflater *next; /* the next stream in the list of a channel */
+    domi_http_deflater *next; /* the next stream in the list of a channel's streams */
     domi_http_deflater **place;
-    uint64_t left;   /* bytes of the answer that are still expected */
-    bool is_counted; /* `left` is valid, because the length of the answer is known */
+    uint64_t left;   /* bytes of the answer's body that are still expected */
+    bool is_counted; /* `left` is valid, because the length of the answer's body is known */
     int level;
-    int flush; /* flush mode of the last call of zlib */
+    int flush; /* zlib's flush mode for the bytes that were given last */
     bool is_stored;
     unsigned char room[DOMI_HTTP_DEFLATED_ROOM];
 };
@@ -43,15 +43,15 @@ uint32_t domi_http_gzip_whole_max(const domus_http_gzip *gzip)
 
 /* --- the pool --------------------------------------------------------------------------------- */
 
-static void free_deflater(domi_http_deflater *deflater)
+static void free_stream_of_zlib(domi_http_deflater *deflater)
 {
-    /* Relaxed, as all accesses of this count: it guards nothing else. */
+    /* Relaxed, as all accesses of the pool's count of streams: it guards nothing else. */
     (void)__atomic_sub_fetch(&deflater->pool->streams, 1, __ATOMIC_RELAXED);
     (void)deflateEnd(&deflater->zlib);
     free(deflater);
 }
 
-static domi_http_deflater *make_deflater(domus_http_gzip *gzip)
+static domi_http_deflater *make_stream_of_zlib(domus_http_gzip *gzip)
 {
     uint32_t streams_max = gzip->streams_max != 0 ? gzip->streams_max : STREAMS_DEFAULT;
     domi_http_deflater *deflater = NULL;
@@ -70,9 +70,9 @@ static domi_http_deflater *make_deflater(domus_http_gzip *gzip)
     return NULL;
 }
 
-/* Take an idle stream from the pool. Acquire and release: a thread sees what the last user has done
- * with the stream. */
-static domi_http_deflater *take_idle(domus_http_gzip *gzip)
+/* Take an idle stream from the pool. Acquire and release: a thread sees what the stream's last user
+ * has done with it. */
+static domi_http_deflater *take_idle_stream_from_pool(domus_http_gzip *gzip)
 {
     for (uint32_t i = 0; i < DOMUS_HTTP_GZIP_IDLE; i++) {
         if (__atomic_load_n(&gzip->idle[i], __ATOMIC_RELAXED) == NULL)
@@ -86,10 +86,10 @@ static domi_http_deflater *take_idle(domus_http_gzip *gzip)
 
 domi_http_deflater *domi_http_deflater_take(domus_http_gzip *gzip)
 {
-    domi_http_deflater *deflater = take_idle(gzip);
+    domi_http_deflater *deflater = take_idle_stream_from_pool(gzip);
 
     if (deflater == NULL)
-        return make_deflater(gzip);
+        return make_stream_of_zlib(gzip);
     if (deflater->is_stored)
         (void)deflateParams(&deflater->zlib, deflater->level, Z_DEFAULT_STRATEGY);
     deflater->is_stored = deflater->is_counted = false;
@@ -113,15 +113,15 @@ void domi_http_deflater_give(domi_http_deflater *deflater)
                                         __ATOMIC_RELAXED))
             return;
     }
-    free_deflater(deflater);
+    free_stream_of_zlib(deflater);
 }
 
 void domus_http_gzip_trim(domus_http_gzip *gzip)
 {
     domi_http_deflater *idle;
 
-    while ((idle = take_idle(gzip)) != NULL)
-        free_deflater(idle);
+    while ((idle = take_idle_stream_from_pool(gzip)) != NULL)
+        free_stream_of_zlib(idle);
 }
 
 void domi_http_deflater_list(domi_http_deflater *deflater, domi_http_deflater **list)
@@ -141,9 +141,9 @@ void domi_http_deflaters_give(domi_http_deflater **list)
 
 /* --- compressing bytes ------------------------------------------------------------------------ */
 
-/* Switch the stream to storing bytes, or back to compressing. Nothing may be pending, so zlib has
- * nothing to write. */
-static void set_stored_mode(domi_http_deflater *deflater, bool is_stored)
+/* Switch the stream to storing bytes uncompressed, or back to compressing. Nothing may be pending,
+ * so zlib has nothing to write. */
+static void switch_stream_to_storing(domi_http_deflater *deflater, bool is_stored)
 {
     if (deflater->is_stored == is_stored)
         return;
@@ -156,7 +156,7 @@ static void set_stored_mode(domi_http_deflater *deflater, bool is_stored)
 void domi_http_deflate_begin(domi_http_deflater *deflater, const char *bytes, uint32_t size,
                              bool is_last)
 {
-    set_stored_mode(deflater, size > domi_http_gzip_whole_max(deflater->pool));
+    switch_stream_to_storing(deflater, size > domi_http_gzip_whole_max(deflater->pool));
     deflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
     deflater->zlib.avail_in = size;
     deflater->flush = is_last ? Z_FINISH : Z_SYNC_FLUSH;
@@ -171,7 +171,7 @@ uint32_t domi_http_deflate(domi_http_deflater *deflater, const char **ret_bytes)
     zlib->next_out = deflater->room;
     zlib->avail_out = sizeof deflater->room;
     (void)deflate(zlib, deflater->flush);
-    if (zlib->avail_out != 0) /* the output has room left, so zlib has no more */
+    if (zlib->avail_out != 0) /* the output still has room, so zlib has nothing more to write */
         deflater->flush = Z_NO_FLUSH;
     *ret_bytes = (const char *)deflater->room;
     return (uint32_t)sizeof deflater->room - zlib->avail_out;

@@ -1,25 +1,25 @@
 /* Passes a request through the chain of its connection to its handler.
  *
- * A part may answer, and the answer may end the exchange at once, so the exchange is searched again
- * after each call. The thread of the connection runs this. */
+ * A part of the chain may answer, and its answer may end the exchange at once, so the exchange is
+ * looked up again after each call of a part. The thread of the connection runs this. */
 #include "protocols/http/chain.h"
 #include "protocols/http/router.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Returns the protocol of a channel's peer, unless it is HTTP/1.0. Requests of HTTP/2 look like
- * those of HTTP/1.1, but come from an inner channel. */
-static const char *name_protocol(const domus_channel *channel)
+/* Returns the name of the protocol of a channel's peer, unless it is HTTP/1.0. Requests of HTTP/2
+ * look like those of HTTP/1.1, but come from an inner channel. */
+static const char *name_of_peer_protocol(const domus_channel *channel)
 {
     const char *carrier = domus_channel_carrier(channel);
 
     return carrier != NULL && strcmp(carrier, "http2") == 0 ? "HTTP/2.0" : "HTTP/1.1";
 }
 
-/* Find the list of exchanges of a connection whose stage has a chain, or make one. Returns 0;
- * -ENOENT when there is no chain; -ENOMEM. */
-static int find_chained(domus_stack *stack, domi_http_chained **ret_chained)
+/* Find the list of exchanges of the connection that runs now, if its stage has a chain; the first
+ * call makes the list. Returns 0; -ENOENT when there is no chain; -ENOMEM. */
+static int find_exchanges_of_connection(domus_stack *stack, domi_http_chained **ret_chained)
 {
     domus_channel *channel = domus_channel_running(stack);
     domi_http_state *state =
@@ -33,20 +33,20 @@ static int find_chained(domus_stack *stack, domi_http_chained **ret_chained)
         return -ENOMEM;
     if (!state->chained->knows_peer)
         state->chained->knows_peer = domus_channel_peer(channel, &state->chained->peer) == 0;
-    state->chained->via = name_protocol(channel);
+    state->chained->via = name_of_peer_protocol(channel);
     *ret_chained = state->chained;
     return 0;
 }
 
-/* Received requests are memory of the library, constant only for handlers, so this may cast the
- * const away. */
-static domus_http_request *open_request(const domus_http_request *request)
+/* Cast const away from a received request, which is memory of the library, and constant only for
+ * handlers. */
+static domus_http_request *cast_const_from_request(const domus_http_request *request)
 {
     return (domus_http_request *)(uintptr_t)request;
 }
 
-static int begin_exchange(domus_stack *stack, domi_http_chained *chained,
-                          const domus_http_request *request)
+static int begin_exchange_of_request(domus_stack *stack, domi_http_chained *chained,
+                                     const domus_http_request *request)
 {
     domi_http_exchange *exchange = domi_http_begin_exchange(chained, request->exchange);
 
@@ -59,11 +59,11 @@ static int begin_exchange(domus_stack *stack, domi_http_chained *chained,
     return 0;
 }
 
-/* Enter the parts of a list that were not entered yet: those of the chain, or those of the row.
- * Returns 0 when all were entered; or what a part has returned. */
-static int enter_parts(domus_stack *stack, domi_http_chained *chained,
-                       const domus_http_request *request, const domus_http_step *steps,
-                       bool is_chain)
+/* Enter the parts of one list that the exchange has not entered yet: those of the chain, or those
+ * of the row. Returns 0 when all were entered; or what a part has returned. */
+static int enter_parts_of_list(domus_stack *stack, domi_http_chained *chained,
+                               const domus_http_request *request, const domus_http_step *steps,
+                               bool is_chain)
 {
     uint64_t number = request->exchange;
     domi_http_exchange *exchange = domi_http_exchange_at(chained, number);
@@ -75,10 +75,10 @@ static int enter_parts(domus_stack *stack, domi_http_chained *chained,
             return 0;
         exchange->face.word = &exchange->words[exchange->entered++];
         exchange->of_chain += is_chain;
-        int result =
-            step->part->enter != NULL
-                ? step->part->enter(stack, &exchange->face, open_request(request), step->options)
-                : 0;
+        int result = step->part->enter != NULL
+                         ? step->part->enter(stack, &exchange->face,
+                                             cast_const_from_request(request), step->options)
+                         : 0;
         exchange = domi_http_exchange_at(chained, number);
         if (exchange != NULL)
             exchange->waits = result == DOMUS_PARKED;
@@ -101,7 +101,7 @@ static int answer_unrouted_request(domus_stack *stack, const domus_http_match *m
     return error;
 }
 
-/* Enter the parts that were not entered yet, and call the handler. */
+/* Enter the parts that the exchange has not entered yet, and then call the handler of the row. */
 static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chained *chained,
                                   const domus_http_request *request)
 {
@@ -111,21 +111,21 @@ static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chai
     int result = 0;
 
     if (exchange->row == NULL)
-        result = enter_parts(stack, chained, request, chain->parts, true);
+        result = enter_parts_of_list(stack, chained, request, chain->parts, true);
     if (result != 0)
         return result != DOMUS_HTTP_ANSWERED ? result : 0;
     const domus_http_row *rows = chain->rows != NULL ? chain->rows : &none;
     domus_http_match match = domi_http_find_route(&rows->on, sizeof *rows, request);
-    /* a part has changed the target, so the row found now is another one, whose parts were not
-     * entered */
+    /* a part of the row has changed the target, so another row matches now, whose parts the
+     * exchange has not entered */
     if (exchange->row != NULL && match.route != &exchange->row->on)
         return -EINVAL;
     if (match.route == NULL)
         return answer_unrouted_request(stack, &match);
-    /* the route is the first member of its row */
+    /* the route is the first member of its row, so the cast finds the row */
     exchange->row = (const domus_http_row *)(const void *)match.route;
     const domus_http_row *row = exchange->row;
-    result = enter_parts(stack, chained, request, row->parts, false);
+    result = enter_parts_of_list(stack, chained, request, row->parts, false);
     if (result != 0)
         return result != DOMUS_HTTP_ANSWERED ? result : 0;
     return row->handle(stack, self, request, &match);
@@ -134,10 +134,10 @@ static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chai
 int domus_http_dispatch(domus_stack *stack, void *self, const void *payload)
 {
     domi_http_chained *chained;
-    int error = find_chained(stack, &chained);
+    int error = find_exchanges_of_connection(stack, &chained);
 
     if (error == 0)
-        error = begin_exchange(stack, chained, payload);
+        error = begin_exchange_of_request(stack, chained, payload);
     if (error != 0)
         return error == -ENOENT ? -EINVAL : error;
     return call_parts_and_handler(stack, self, chained, payload);
@@ -148,7 +148,7 @@ int domus_http_go_on(domus_stack *stack, void *self)
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     domi_http_chained *chained;
 
-    if (request == NULL || find_chained(stack, &chained) != 0)
+    if (request == NULL || find_exchanges_of_connection(stack, &chained) != 0)
         return -EINVAL;
     domi_http_exchange *exchange = domi_http_exchange_at(chained, request->exchange);
     if (exchange == NULL || !exchange->waits)
@@ -160,16 +160,16 @@ int domus_http_go_on(domus_stack *stack, void *self)
 bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int *ret_result)
 {
     domi_http_chained *chained;
-    int error = find_chained(stack, &chained);
+    int error = find_exchanges_of_connection(stack, &chained);
 
     if (error == -ENOENT)
         return true;
     if (error == 0 && domi_http_exchange_at(chained, request->exchange) != NULL)
-        return true; /* the request has entered the chain already */
+        return true; /* the request has entered the chain already, so it must not enter again */
     if (error == 0)
-        error = begin_exchange(stack, chained, request);
+        error = begin_exchange_of_request(stack, chained, request);
     if (error == 0)
-        error = enter_parts(stack, chained, request, chained->chain->parts, true);
+        error = enter_parts_of_list(stack, chained, request, chained->chain->parts, true);
     if (error == 0)
         return true;
     *ret_result = error == DOMUS_HTTP_ANSWERED ? 0 : error == DOMUS_PARKED ? -EOPNOTSUPP : error;

@@ -1,4 +1,4 @@
-/* Reads which encodings of bodies a message accepts or has. */
+/* Reads which encodings of bodies a message's fields accept, and which one its own body has. */
 #include "protocols/http/coding.h"
 
 #include "protocols/http/fields.h"
@@ -9,8 +9,9 @@ bool domi_http_wants_gzip(domus_slice fields)
 {
     domus_slice value;
 
-    /* Without the field every encoding is allowed, but few clients that send none know any. An
-     * empty field allows none, although domus_http_accepts() takes an empty text for all. */
+    /* Without the field Accept-Encoding every encoding is allowed, but few clients that leave it
+     * out know any, so plain bytes are sent. An empty field allows none, although
+     * domus_http_accepts() takes an empty text for all. */
     if (!domus_http_field(fields, "accept-encoding", &value) || value.size == 0)
         return false;
     unsigned packed = domus_http_accepts(value, "gzip");
@@ -27,7 +28,7 @@ bool domi_http_is_gzip(domus_slice fields)
     while (domi_http_next_listed(&walk, &element, &size)) {
         if (size == 0)
             continue;
-        if (is_gzip) /* there is another encoding, which may be gzip once more */
+        if (is_gzip) /* the body has another encoding beside gzip, which may be gzip once more */
             return false;
         is_gzip =
             domi_http_is_word(element, size, "gzip") || domi_http_is_word(element, size, "x-gzip");

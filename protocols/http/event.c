@@ -1,15 +1,15 @@
-/* Writes server-sent events. */
+/* Writes server-sent events, text/event-stream. */
 #include "protocols/http/write.h"
 
 #include <domus/http_event.h>
 
-static bool is_line(const char *text)
+static bool is_single_line(const char *text)
 {
     return text == NULL || text[strcspn(text, "\r\n")] == '\0';
 }
 
-/* Append the data with a field for each line. CR, LF and CR LF end a line. */
-static void add_data(domus_appender *piece, const char *data)
+/* Append the data of an event, with a field for each line of it. CR, LF and CR LF end a line. */
+static void add_data_lines_of_event(domus_appender *piece, const char *data)
 {
     for (;;) {
         size_t size = strcspn(data, "\r\n");
@@ -26,7 +26,7 @@ static void add_data(domus_appender *piece, const char *data)
 
 int domus_http_add_event(domus_appender *piece, const domus_http_event *event)
 {
-    if (!is_line(event->name) || !is_line(event->id))
+    if (!is_single_line(event->name) || !is_single_line(event->id))
         return domi_http_fail_fields(piece);
     if (event->name != NULL)
         (void)domus_append_text(piece, "event: %s\n", event->name);
@@ -35,7 +35,7 @@ int domus_http_add_event(domus_appender *piece, const domus_http_event *event)
     if (event->retry_ms != 0)
         (void)domus_append_text(piece, "retry: %u\n", event->retry_ms);
     if (event->data != NULL)
-        add_data(piece, event->data);
+        add_data_lines_of_event(piece, event->data);
     return domus_append(piece, "\n", 1);
 }
 

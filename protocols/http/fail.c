@@ -1,18 +1,18 @@
-/* Answers to requests that have failed, and to bytes that are not a request. */
+/* Makes the answers to requests that have failed, and to bytes that are not a request. */
 #include "protocols/http/chain.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#define REASON_ROOM 64u /* bytes of the longest reason, with line end and zero */
+#define REASON_ROOM 64u /* bytes of the longest reason for a failure, with line end and zero */
 
-static unsigned status_of_error(int error)
+static unsigned status_of_failed_request(int error)
 {
     switch (-error) {
     case EPROTO:
     case EBADMSG:
-        return 400; /* the body of the request is wrong */
+        return 400; /* the handler has found the body of the request wrong */
     case EACCES:
     case EPERM:
         return 403;
@@ -33,7 +33,7 @@ static unsigned status_of_error(int error)
     case ENOBUFS:
     case ENOMEM:
     case ECANCELED:
-    case ENOTCONN: /* the server that this one has asked cannot be reached */
+    case ENOTCONN: /* the server that this one has asked for the answer cannot be reached */
         return 503;
     case ETIMEDOUT:
         return 504;
@@ -42,15 +42,15 @@ static unsigned status_of_error(int error)
     }
 }
 
-/* Returns whether a request has begun; an empty line before it does not count. */
-static bool has_begun(const domi_http_state *state)
+/* Returns whether bytes of a request have come; an empty line before a request does not count. */
+static bool has_request_begun(const domi_http_state *state)
 {
     return state->phase != DOMI_HTTP_IN_HEAD || state->head.looked != 0;
 }
 
-/* Returns the status for bytes that are not a request; 0 if no answer is expected: the peer has
- * ended (by a FIN, or by a byte stage that was cut off), or has not begun a request. */
-static unsigned status_of_bytes(const domi_http_state *state, int error)
+/* Returns the status of the answer to bytes that are not a request; 0 if no answer is expected: the
+ * peer has ended (by a FIN, or by a byte stage that was cut off), or has not begun a request. */
+static unsigned status_for_bytes_of_no_request(const domi_http_state *state, int error)
 {
     switch (-error) {
     case EPIPE:
@@ -59,7 +59,7 @@ static unsigned status_of_bytes(const domi_http_state *state, int error)
     case ENOMEM:
         return 503;
     case ETIMEDOUT:
-        return has_begun(state) ? 408 : 0;
+        return has_request_begun(state) ? 408 : 0;
     case EMSGSIZE:
         return state->head.wrong != 0 ? state->head.wrong : 431;
     default:
@@ -67,8 +67,9 @@ static unsigned status_of_bytes(const domi_http_state *state, int error)
     }
 }
 
-static int append_whole_failure(domus_wire *wire, const domi_http_state *state,
-                                const domi_http_outgoing *answer, bool is_new, bool is_head)
+static int append_head_and_body_of_failure(domus_wire *wire, const domi_http_state *state,
+                                           const domi_http_outgoing *answer, bool is_new,
+                                           bool is_head)
 {
     const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
     char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + answer->media_size +
@@ -96,9 +97,10 @@ static int append_whole_failure(domus_wire *wire, const domi_http_state *state,
     return 0;
 }
 
-/* Append a failure. Its body is the reason, unless a part of the chain makes another one. */
-static int append_failure(domus_wire *wire, domi_http_state *state, unsigned status, int error,
-                          uint64_t id, bool close)
+/* Append the answer to a failed request. Its body is the reason, unless a part of the chain makes
+ * another one. */
+static int append_answer_to_failed_request(domus_wire *wire, domi_http_state *state,
+                                           unsigned status, int error, uint64_t id, bool close)
 {
     bool is_request = id != DOMUS_NO_ID;
     char reason[REASON_ROOM];
@@ -111,25 +113,27 @@ static int append_failure(domus_wire *wire, domi_http_state *state, unsigned sta
         domi_http_leave_failure(wire, &state->chained, state->options.chain,
                                 is_request ? domi_http_find_exchange(state->chained, id) : NULL,
                                 error, &answer, &made);
-    int result =
-        append_whole_failure(wire, state, &answer, !is_request || (id & DOMI_HTTP_ID_NEW) != 0,
-                             is_request && (id & DOMI_HTTP_ID_HEAD) != 0);
+    int result = append_head_and_body_of_failure(wire, state, &answer,
+                                                 !is_request || (id & DOMI_HTTP_ID_NEW) != 0,
+                                                 is_request && (id & DOMI_HTTP_ID_HEAD) != 0);
     domus_slice_free(answer.added);
     domus_slice_free(made);
     return result;
 }
 
-#define WHAT_SIZE 256u /* bytes of the method and path in the log; longer texts are cut */
+/* bytes of a request's method and path in the log, at most; longer texts are cut */
+#define WHAT_SIZE 256u
 
-/* Log that a handler has answered with nothing but an error of this side, with the route if it was
- * found. Requests that were cancelled, because the peer has left or the system stops, are not
+/* Log that a handler has answered with nothing but an error of this side, with its route if there
+ * is one. Requests that were cancelled, because the peer has left or the system stops, are not
  * logged. */
-static void log_failure(domus_wire *wire, const domi_http_state *state, uint64_t id, int error)
+static void log_failure_of_handler(domus_wire *wire, const domi_http_state *state, uint64_t id,
+                                   int error)
 {
     const domi_http_exchange *exchange = domi_http_find_exchange(state->chained, id);
     char what[WHAT_SIZE];
 
-    if (status_of_error(error) < 500 || error == -ECANCELED)
+    if (status_of_failed_request(error) < 500 || error == -ECANCELED)
         return;
     if (exchange == NULL || exchange->row == NULL) {
         domus_wire_tell_failure(wire, NULL, error);
@@ -149,15 +153,20 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
     if (!domi_http_is_server(state))
         return error;
     if (request == NULL) {
-        unsigned status = status_of_bytes(state, error);
-        return status != 0 ? append_failure(wire, state, status, 0, DOMUS_NO_ID, true) : 0;
+        unsigned status = status_for_bytes_of_no_request(state, error);
+        return status != 0
+                   ? append_answer_to_failed_request(wire, state, status, 0, DOMUS_NO_ID, true)
+                   : 0;
     }
     bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
                  domus_wire_is_closing(wire);
     if (error == -EPIPE && domus_wire_is_closing(wire))
-        error = -EPROTO; /* the handler has read a body in whose midst the peer has ended */
-    log_failure(wire, state, id, error);
-    int result = append_failure(wire, state, status_of_error(error), error, id, close);
+        /* the handler has read a body in whose midst the peer has ended: that is the peer's
+         * error */
+        error = -EPROTO;
+    log_failure_of_handler(wire, state, id, error);
+    int result = append_answer_to_failed_request(wire, state, status_of_failed_request(error),
+                                                 error, id, close);
     if (result != 0)
         return result;
     if (close)

@@ -1,5 +1,5 @@
-/* The actor of a client: each request is a conversation that asks connection pools until the answer
- * is no redirect (domus/http_client.h). */
+/* The actor of an HTTP client: each request is a conversation that asks pools of connections until
+ * the answer is no redirect (domus/http_client.h). */
 #include "protocols/http/client_parts.h"
 
 #include <domus/await.h>
@@ -9,38 +9,40 @@
 #define SECOND         UINT64_C(1000000000)
 #define HOUR_NS        (3600 * SECOND)
 #define REDIRECTS_MOST 20u
-/* Bytes of a redirect's body that are read and discarded, at most. */
+/* Bytes of a redirect's body that are read and thrown away, at most. */
 #define SKIPPED_BODY_MAX 65536u
 #define ORIGINS_DEFAULT  16u
 #define CONNECTIONS_MOST 64u
 
-/* A request of a user, with its redirects. */
+/* A conversation for one request of a user, and for the redirects that answer it. */
 typedef struct fetch {
     domi_http_hop hop;
-    domus_slice body;      /* the body of the request; owned */
-    domus_address pool;    /* the pool that was asked */
-    uint64_t until_ns;     /* time at which the request fails */
-    uint32_t redirects;    /* redirects that were followed */
-    uint32_t skipped;      /* bytes of the current redirect's body that were discarded */
-    domus_body redirected; /* the body of the current redirect; of number 0: there is none */
-    bool close;            /* the connection is closed after the answer */
-    bool expects;          /* the body waits for 100 Continue */
+    domus_slice body;      /* the body of the user's request, which the conversation owns */
+    domus_address pool;    /* the pool of connections that was asked last */
+    uint64_t until_ns;     /* time at which the user's request fails */
+    uint32_t redirects;    /* redirects that this request has followed */
+    uint32_t skipped;      /* bytes of the current redirect's body that were thrown away */
+    domus_body redirected; /* the body of the current redirect; with number 0: it has none */
+    bool close;            /* the connection to the server is closed after the answer */
+    bool expects;          /* the body of the request waits for 100 Continue from the server */
 } fetch;
 
-static void free_fetch(fetch *frame)
+static void free_request_of_fetch(fetch *frame)
 {
     domi_http_free_hop(&frame->hop);
     domus_slice_free(frame->body);
     frame->body = (domus_slice){NULL, 0, 0};
 }
 
-/* Take over what the request owns. Returns 0, or a negative errno if it cannot be sent. */
-static int begin_fetch(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
-                       const domus_http_request *request)
+/* Take over the request's texts and body from the ask. Returns 0, or a negative errno if the
+ * request cannot be sent. */
+static int begin_fetch_of_request(domus_stack *stack, const domi_http_origins *origins,
+                                  fetch *frame, const domus_http_request *request)
 {
     domus_http_url url;
 
-    if (request == NULL || request->upgrade) /* in the first turn the ask is always there */
+    /* in the first turn of the conversation the ask is always there */
+    if (request == NULL || request->upgrade)
         return -EOPNOTSUPP;
     if (request->stream.number != 0 || request->method >= DOMUS_HTTP_METHODS)
         return -EINVAL;
@@ -64,9 +66,9 @@ static int begin_fetch(domus_stack *stack, const domi_http_origins *origins, fet
     return 0;
 }
 
-/* Make the request of the current hop, which shares what a redirect may need again. Returns 0;
- * -ENOMEM. */
-static int make_request(const fetch *frame, domus_http_request *ret_request)
+/* Make the request to the current URL; it shares the slices that a redirect may need again. Returns
+ * 0; -ENOMEM. */
+static int make_request_to_current_url(const fetch *frame, domus_http_request *ret_request)
 {
     domus_http_request request = {
         .method = frame->hop.method, .close = frame->close, .expects = frame->expects};
@@ -84,9 +86,9 @@ static int make_request(const fetch *frame, domus_http_request *ret_request)
     return 0;
 }
 
-/* Ask the pool of the current hop's origin. Returns as domus_ask(). */
-static int ask_pool(domus_stack *stack, domi_http_origins *origins, fetch *frame,
-                    domus_resumed *then)
+/* Ask the pool of connections to the current URL's origin. Returns as domus_ask(). */
+static int ask_pool_of_current_origin(domus_stack *stack, domi_http_origins *origins, fetch *frame,
+                                      domus_resumed *then)
 {
     const domus_type *type = domus_http_is_repeatable(frame->hop.method)
                                  ? &domus_http_repeatable_type
@@ -102,7 +104,7 @@ static int ask_pool(domus_stack *stack, domi_http_origins *origins, fetch *frame
     if (error == 0)
         error = domi_http_find_pool(stack, origins, &url, &frame->pool);
     if (error == 0)
-        error = make_request(frame, &request);
+        error = make_request_to_current_url(frame, &request);
     if (error != 0)
         return error;
     int result =
@@ -114,32 +116,35 @@ static int ask_pool(domus_stack *stack, domi_http_origins *origins, fetch *frame
     return result;
 }
 
-/* Send the request of the current hop; if that fails, free what the conversation owns. */
-static int ask_hop_or_end(domus_stack *stack, void *self, fetch *frame, domus_resumed *then)
+/* Send the request to the current URL; if that fails, free what the conversation owns. */
+static int ask_current_url_or_free_fetch(domus_stack *stack, void *self, fetch *frame,
+                                         domus_resumed *then)
 {
-    int result = ask_pool(stack, self, frame, then);
+    int result = ask_pool_of_current_origin(stack, self, frame, then);
 
     if (result < 0)
-        free_fetch(frame);
+        free_request_of_fetch(frame);
     return result;
 }
 
-/* Continue to read the body of a redirect; if that fails, free what the conversation owns. */
-static int skip_redirect_body(domus_stack *stack, fetch *frame, domus_resumed *then)
+/* Continue to read the body of a redirect, to throw it away; if that fails, free what the
+ * conversation owns. */
+static int skip_body_of_redirect(domus_stack *stack, fetch *frame, domus_resumed *then)
 {
     int result = domus_body_read(stack, frame->redirected, then);
 
     if (result < 0)
-        free_fetch(frame);
+        free_request_of_fetch(frame);
     return result;
 }
 
-/* Reply to the user with the response. */
-static int pass_response_on(domus_stack *stack, fetch *frame, const domus_http_response *response)
+/* Reply to the user with the response of the server. */
+static int reply_with_response_of_server(domus_stack *stack, fetch *frame,
+                                         const domus_http_response *response)
 {
     domus_http_response own = *response;
 
-    free_fetch(frame);
+    free_request_of_fetch(frame);
     int error = domus_take(stack);
     if (error != 0)
         return error;
@@ -149,49 +154,50 @@ static int pass_response_on(domus_stack *stack, fetch *frame, const domus_http_r
     return error;
 }
 
-/* Returns as flags from and to which schemes redirects may lead. */
-static uint32_t allowed_schemes(const domus_http_client_options *options)
+/* Returns the flags for the changes of scheme that the options allow to redirects. */
+static uint32_t schemes_allowed_to_redirects(const domus_http_client_options *options)
 {
     return (options->secure != NULL ? DOMI_HTTP_TO_HTTPS : 0) |
            (options->redirects_to_http ? DOMI_HTTP_FROM_HTTPS : 0);
 }
 
-/* Returns whether the server has refused the expectation (417), without having got the body: then
- * the request is sent once more without it (RFC 9110 10.1.1). */
-static bool has_refused_expectation(const fetch *frame, const domus_http_response *response)
+/* Returns whether the server has refused the expectation (417) before it got the body: then the
+ * request is sent once more without Expect (RFC 9110 10.1.1). */
+static bool has_server_refused_expectation(const fetch *frame, const domus_http_response *response)
 {
     return response->status == 417 && frame->expects && frame->hop.has_body;
 }
 
-/* Begin to read the body of a response that is not handed on, before the next hop is asked. */
-static void read_redirect_body(fetch *frame, const domus_http_response *response)
+/* Begin to read the body of a response that the user does not get, before the next URL is asked. */
+static void begin_to_read_body_of_redirect(fetch *frame, const domus_http_response *response)
 {
     frame->redirected = response->stream;
     frame->skipped = 0;
 }
 
-/* Handle a response: follow a redirect, in which case `ret_goes_on` is set, or pass the response
- * on. Returns 0, or a negative errno. */
-static int follow_or_pass_response(domus_stack *stack, const domi_http_origins *origins,
-                                   fetch *frame, const domus_http_response *response,
-                                   bool *ret_goes_on)
+/* Handle a response: follow a redirect, and then `ret_goes_on` is set; or pass the response on to
+ * the user. Returns 0, or a negative errno. */
+static int follow_redirect_or_reply(domus_stack *stack, const domi_http_origins *origins,
+                                    fetch *frame, const domus_http_response *response,
+                                    bool *ret_goes_on)
 {
     uint32_t most = origins->options.redirects_max;
     int error = -EINVAL;
 
-    if (has_refused_expectation(frame, response)) {
+    if (has_server_refused_expectation(frame, response)) {
         frame->expects = false;
-        read_redirect_body(frame, response);
+        begin_to_read_body_of_redirect(frame, response);
         *ret_goes_on = true;
         return 0;
     }
     if (most != DOMUS_HTTP_NO_REDIRECTS && domi_http_is_redirect(response))
         error = frame->redirects < most
-                    ? domi_http_follow(&frame->hop, response, allowed_schemes(&origins->options))
+                    ? domi_http_follow(&frame->hop, response,
+                                       schemes_allowed_to_redirects(&origins->options))
                     : -ELOOP;
     if (error == -EINVAL)
-        return pass_response_on(stack, frame, response);
-    read_redirect_body(frame, response);
+        return reply_with_response_of_server(stack, frame, response);
+    begin_to_read_body_of_redirect(frame, response);
     if (error != 0 && frame->redirected.number != 0)
         (void)domus_stop(stack, frame->redirected.channel);
     frame->redirects++;
@@ -199,9 +205,10 @@ static int follow_or_pass_response(domus_stack *stack, const domi_http_origins *
     return error;
 }
 
-/* Count a piece of a redirect's body. If the body is too long, or lasts beyond the time of the
- * request, its connection is closed. */
-static void count_discarded_piece(domus_stack *stack, fetch *frame, const domus_answer *answer)
+/* Count a piece of a redirect's body, which is thrown away. If the body is too long, or lasts
+ * longer than the request may, the connection is closed. */
+static void count_discarded_piece_of_body(domus_stack *stack, fetch *frame,
+                                          const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
     bool is_last = answer->error != 0 || answer->type != &domus_piece_type || piece->last;
@@ -215,38 +222,38 @@ static void count_discarded_piece(domus_stack *stack, fetch *frame, const domus_
         frame->redirected.number = 0;
 }
 
-DOMUS_SEQUENCE(serve, fetch)
+DOMUS_SEQUENCE(fetch_url_and_follow_redirects, fetch)
 {
     domi_http_origins *origins = self;
 
     DOMUS_BEGIN;
     {
-        int error = begin_fetch(stack, origins, frame, message);
+        int error = begin_fetch_of_request(stack, origins, frame, message);
         if (error != 0)
             return error;
     }
     for (;;) {
-        DOMUS_AWAIT(ask_hop_or_end(stack, self, frame, then));
+        DOMUS_AWAIT(ask_current_url_or_free_fetch(stack, self, frame, then));
         domi_http_end_request(origins, frame->pool);
         {
             bool goes_on = false;
             int error = answer->error != 0 ? answer->error
-                                           : follow_or_pass_response(stack, origins, frame,
-                                                                     answer->payload, &goes_on);
+                                           : follow_redirect_or_reply(stack, origins, frame,
+                                                                      answer->payload, &goes_on);
             if (!goes_on) {
-                free_fetch(frame);
+                free_request_of_fetch(frame);
                 return error;
             }
         }
         while (frame->redirected.number != 0) {
-            DOMUS_AWAIT(skip_redirect_body(stack, frame, then));
-            count_discarded_piece(stack, frame, answer);
+            DOMUS_AWAIT(skip_body_of_redirect(stack, frame, then));
+            count_discarded_piece_of_body(stack, frame, answer);
         }
     }
     DOMUS_END;
 }
 
-static int handle_ended_actor(domus_stack *stack, void *self, const void *payload)
+static int handle_end_of_pool(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
     domi_http_note_down(self, payload);
@@ -254,8 +261,8 @@ static int handle_ended_actor(domus_stack *stack, void *self, const void *payloa
 }
 
 static const domus_on rows[] = {
-    DOMUS_ON(&domus_http_request_type, serve),
-    {&domus_down_type, handle_ended_actor, 0},
+    DOMUS_ON(&domus_http_request_type, fetch_url_and_follow_redirects),
+    {&domus_down_type, handle_end_of_pool, 0},
     {NULL, NULL, 0},
 };
 
@@ -266,21 +273,21 @@ static const domus_behaviour behaviour = {.name = "http client",
 
 /* --- opening a client ------------------------------------------------------------------------- */
 
-static uint32_t value_or_default(uint32_t given, uint32_t otherwise)
+static uint32_t option_or_default(uint32_t given, uint32_t otherwise)
 {
     return given != 0 ? given : otherwise;
 }
 
-/* Replace zeros in the options by the defaults. */
-static void fill_in_defaults(domus_http_client_options *options)
+/* Replace zeros in the client's options by the defaults. */
+static void fill_in_defaults_of_client(domus_http_client_options *options)
 {
     if (options->connection == NULL)
         options->connection = &domus_http_connection;
-    options->origins_max = value_or_default(options->origins_max, ORIGINS_DEFAULT);
-    options->connections_max = value_or_default(options->connections_max, 8);
-    options->queue_max = value_or_default(options->queue_max, 128);
-    options->redirects_max = value_or_default(options->redirects_max, 5);
-    options->tries_max = value_or_default(options->tries_max, 2);
+    options->origins_max = option_or_default(options->origins_max, ORIGINS_DEFAULT);
+    options->connections_max = option_or_default(options->connections_max, 8);
+    options->queue_max = option_or_default(options->queue_max, 128);
+    options->redirects_max = option_or_default(options->redirects_max, 5);
+    options->tries_max = option_or_default(options->tries_max, 2);
     if (options->timeout_ns == 0)
         options->timeout_ns = 60 * SECOND;
     if (options->idle_timeout_ns == 0)
@@ -289,9 +296,9 @@ static void fill_in_defaults(domus_http_client_options *options)
         options->backoff_ns = SECOND;
 }
 
-/* Check the options of up to `most` stages. Returns 0; -EINVAL; or what `check` of a stage has
- * returned. */
-static int check_stages(const domus_pipeline_stage *stages, uint32_t most)
+/* Check the options of up to `most` stages of a pipeline. Returns 0; -EINVAL; or what `check` of a
+ * stage has returned. */
+static int check_stages_of_pipeline(const domus_pipeline_stage *stages, uint32_t most)
 {
     int error = 0;
 
@@ -303,8 +310,9 @@ static int check_stages(const domus_pipeline_stage *stages, uint32_t most)
     return error;
 }
 
-/* Check the options of a client. Returns 0; -EINVAL; or what `check` of a stage has returned. */
-static int check_options(const domus_http_client_options *options)
+/* Check the options of a client, and those of its stages. Returns 0; -EINVAL; or what `check` of a
+ * stage has returned. */
+static int check_options_of_client(const domus_http_client_options *options)
 {
     const domus_behaviour *connection = options->connection;
     bool follows = options->redirects_max != DOMUS_HTTP_NO_REDIRECTS;
@@ -313,17 +321,18 @@ static int check_options(const domus_http_client_options *options)
         connection->shares_state || options->origins_max > DOMUS_HTTP_ORIGINS_MAX ||
         options->connections_max > CONNECTIONS_MOST ||
         (follows && options->redirects_max > REDIRECTS_MOST) || options->tries_max > UINT8_MAX ||
-        /* without a stage for TLS, https would not be encrypted */
+        /* without a stage for TLS, requests to https would not be encrypted */
         (options->secure != NULL && options->secure->stage == NULL) ||
         options->backoff_ns < SECOND / 1000 || options->backoff_ns > HOUR_NS)
         return -EINVAL;
-    int error = check_stages(connection->pipeline->stages, DOMUS_STAGES_MAX);
+    int error = check_stages_of_pipeline(connection->pipeline->stages, DOMUS_STAGES_MAX);
     if (error == 0 && options->secure != NULL)
-        error = check_stages(options->secure, DOMUS_FRONT_MAX);
+        error = check_stages_of_pipeline(options->secure, DOMUS_FRONT_MAX);
     return error;
 }
 
-static int prepare_origins(const domus_http_client_options *options, domi_http_origins *ret_origins)
+static int prepare_origins_of_client(const domus_http_client_options *options,
+                                     domi_http_origins *ret_origins)
 {
     *ret_origins = (domi_http_origins){.requests = 0};
     if (options != NULL)
@@ -331,17 +340,17 @@ static int prepare_origins(const domus_http_client_options *options, domi_http_o
     if (ret_origins->options.channel != NULL)
         ret_origins->channel = *ret_origins->options.channel;
     ret_origins->options.channel = NULL;
-    fill_in_defaults(&ret_origins->options);
+    fill_in_defaults_of_client(&ret_origins->options);
     if (ret_origins->channel.idle_timeout_ns == 0)
         ret_origins->channel.idle_timeout_ns = ret_origins->options.idle_timeout_ns;
-    return check_options(&ret_origins->options);
+    return check_options_of_client(&ret_origins->options);
 }
 
 int domus_http_client_open(domus_stack *stack, const domus_http_client_options *options,
                            domus_address *ret_address)
 {
     domi_http_origins origins;
-    int error = prepare_origins(options, &origins);
+    int error = prepare_origins_of_client(options, &origins);
 
     if (error != 0)
         return error;
@@ -355,7 +364,7 @@ int domus_http_client_open_outside(domus_system *system, const domus_http_client
                                    domus_address *ret_address)
 {
     domi_http_origins origins;
-    int error = prepare_origins(options, &origins);
+    int error = prepare_origins_of_client(options, &origins);
 
     if (error != 0)
         return error;

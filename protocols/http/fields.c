@@ -1,9 +1,10 @@
-/* Reads the parts of received messages. Their heads were checked, so each line is a name up to ':',
- * and a value up to CR LF; fields that a user has made are read as far as they have this form. */
+/* Reads the fields and targets of received messages. Their heads were checked, so each line is a
+ * name up to ':', and a value up to CR LF; fields that a user has made are read as far as they have
+ * this form. */
 #include "protocols/http/fields.h"
 
-/* Returns the value behind the colon at `at`, in a line that ends at `end`. */
-static domus_slice value_of(domus_slice fields, size_t at, size_t end)
+/* Returns the value of the field whose colon is at `at`, in a line that ends at `end`. */
+static domus_slice value_of_field_line(domus_slice fields, size_t at, size_t end)
 {
     const char *data = domus_slice_data(fields);
     const char *value = data + at + 1;
@@ -27,7 +28,7 @@ bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line
     if (colon == NULL)
         return false;
     ret_line->name = domi_http_part_of(fields, *at, (size_t)(colon - data) - *at);
-    ret_line->value = value_of(fields, (size_t)(colon - data), line);
+    ret_line->value = value_of_field_line(fields, (size_t)(colon - data), line);
     *at = (uint32_t)line + 1;
     return true;
 }
@@ -42,7 +43,7 @@ bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_val
         size_t line = end != NULL ? (size_t)(end - data) : fields.size;
         if (line - at > size && data[at + size] == ':' &&
             domi_http_is_word(data + at, size, name)) {
-            *ret_value = value_of(fields, at + size, line);
+            *ret_value = value_of_field_line(fields, at + size, line);
             return true;
         }
         at = line + 1;
@@ -59,8 +60,8 @@ bool domi_http_slice_is_one_of(domus_slice slice, const char *const *words)
     return false;
 }
 
-/* Find the next field with the name of the walk. */
-static bool find_list(domi_http_elements *walk)
+/* Find the next field that has the walk's name. */
+static bool find_next_field_of_walk(domi_http_elements *walk)
 {
     domus_http_line line;
 
@@ -76,11 +77,12 @@ static bool find_list(domi_http_elements *walk)
 
 bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, size_t *ret_size)
 {
-    if (walk->at == 0 && !find_list(walk)) /* find the first field */
+    if (walk->at == 0 &&
+        !find_next_field_of_walk(walk)) /* at the start of the walk, find the first field */
         return false;
     while (!domi_http_next_element(domus_slice_data(walk->list), walk->list.size, &walk->in,
                                    ret_element, ret_size)) {
-        if (!find_list(walk))
+        if (!find_next_field_of_walk(walk))
             return false;
     }
     return true;
@@ -101,8 +103,9 @@ bool domi_http_lists(domus_slice fields, const char *name, const char *word)
 
 /* --- parts of the target ---------------------------------------------------------------------- */
 
-/* Returns the offset of the path, which stands behind the host in a target that is a URL. */
-static size_t offset_of_path(domus_slice target)
+/* Returns the offset of the path in a target; in a target that is a URL the path stands behind the
+ * host. */
+static size_t offset_of_path_in_target(domus_slice target)
 {
     const char *data = domus_slice_data(target);
     size_t at = 0;
@@ -117,7 +120,7 @@ static size_t offset_of_path(domus_slice target)
     return at < target.size ? at : target.size;
 }
 
-static size_t offset_of_query(domus_slice target)
+static size_t offset_of_query_in_target(domus_slice target)
 {
     const char *data = domus_slice_data(target);
     const char *mark = target.size != 0 ? memchr(data, '?', target.size) : NULL;
@@ -127,7 +130,7 @@ static size_t offset_of_query(domus_slice target)
 
 domus_slice domus_http_host(const domus_http_request *request)
 {
-    size_t end = offset_of_path(request->target);
+    size_t end = offset_of_path_in_target(request->target);
     domus_slice host = {NULL, 0, 0};
 
     if (end == 0) {
@@ -143,15 +146,15 @@ domus_slice domus_http_host(const domus_http_request *request)
 
 domus_slice domus_http_path(const domus_http_request *request)
 {
-    size_t at = offset_of_path(request->target);
-    size_t end = offset_of_query(request->target);
+    size_t at = offset_of_path_in_target(request->target);
+    size_t end = offset_of_query_in_target(request->target);
 
     return domi_http_part_of(request->target, at, end > at ? end - at : 0);
 }
 
 domus_slice domus_http_query(const domus_http_request *request)
 {
-    size_t at = offset_of_query(request->target);
+    size_t at = offset_of_query_in_target(request->target);
 
     if (at < request->target.size)
         at++;

@@ -1,5 +1,5 @@
-/* Fields of messages beyond the functions of domus/http.h, which find one field: comparing names,
- * and walking through lists in values. Parts of slices own nothing. Any thread. */
+/* Fields of messages, beyond the functions of domus/http.h, which find one field: comparing their
+ * names, and walking through the lists in their values. Parts of slices own nothing. Any thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_FIELDS_H
 #define DOMI_PROTOCOLS_HTTP_FIELDS_H
 
@@ -7,45 +7,45 @@
 
 #include <domus/http.h>
 
-/* Returns `size` bytes of a slice from `at` on, as a slice that owns nothing. */
+/* Returns the `size` bytes of a slice from `at` on, as a slice that owns nothing. */
 static inline domus_slice domi_http_part_of(domus_slice from, size_t at, size_t size)
 {
     return (domus_slice){from.page, from.offset + (uint32_t)at, (uint32_t)size};
 }
 
-/* Returns whether a slice is the word, which is in small letters, regardless of case. */
+/* Returns whether a slice is the word, which is given in small letters, regardless of case. */
 static inline bool domi_http_slice_is(domus_slice slice, const char *word)
 {
     return domi_http_is_word(domus_slice_data(slice), slice.size, word);
 }
 
-/* Returns whether a slice is one of the words, which end with NULL. */
+/* Returns whether a slice is one of the words, behind the last of which stands NULL. */
 bool domi_http_slice_is_one_of(domus_slice slice, const char *const *words);
 
-/* A walk through the elements of the lists in all fields with a name, which must be in small
- * letters. `{.fields = fields, .name = name}` begins one. */
+/* A walk through the elements of the lists in all fields with one name, which must be in small
+ * letters. `{.fields = fields, .name = name}` begins a walk. */
 typedef struct domi_http_elements {
     domus_slice fields;
     const char *name;
-    domus_slice list; /* value of the current field */
-    uint32_t at;      /* the offset of the fields that follow */
-    size_t in;        /* the offset at which the next element of the list begins */
+    domus_slice list; /* value of the field in which the walk is now */
+    uint32_t at;      /* offset in `fields` of the field that the walk looks at next */
+    size_t in;        /* offset in `list` at which the next element begins */
 } domi_http_elements;
 
-/* Find the next element, which may be empty. Returns false when there is none. */
+/* Find the next element of a walk, which may be empty. Returns false when there is none. */
 bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, size_t *ret_size);
 
-/* Returns whether the lists in fields with this name have the word, which is in small letters,
- * regardless of case. */
+/* Returns whether the lists in the fields with this name have the word, which is given in small
+ * letters, regardless of case. */
 bool domi_http_lists(domus_slice fields, const char *name, const char *word);
 
 /* --- copies (add.c) --------------------------------------------------------------------------- */
 
-/* Add a field without changes. Returns as domus_http_add(). */
+/* Add a field of another message without changes. Returns as domus_http_add(). */
 int domi_http_add_line(domus_appender *fields, const domus_http_line *line);
 
-/* Add the fields of another message as domus_http_add_end_to_end() does, except those for whose
- * name `is_left` returns true. Returns as domus_http_add_end_to_end(). */
+/* Add the fields of another message as domus_http_add_end_to_end() does, except the fields for
+ * whose name `is_left` returns true. Returns as domus_http_add_end_to_end(). */
 int domi_http_add_others(domus_appender *fields, domus_slice received,
                          bool (*is_left)(domus_slice name));
 

@@ -22,8 +22,8 @@ bool domus_http_is_form(const domus_http_request *request)
            domus_http_is_media(type, "application/x-www-form-urlencoded");
 }
 
-/* Returns the bytes of a text after decoding; -EPROTO for an invalid escape. */
-static int64_t decoded_size(domus_slice encoded)
+/* Returns how many bytes a text of a form has after decoding; -EPROTO for an invalid escape. */
+static int64_t decoded_size_of_form_text(domus_slice encoded)
 {
     const char *text = domus_slice_data(encoded);
     size_t size = 0;
@@ -39,15 +39,15 @@ static int64_t decoded_size(domus_slice encoded)
     return (int64_t)size;
 }
 
-/* Set the text that tells what is wrong, and return the error. */
-static int fail_with_words(int error, const char *words, const char **ret_wrong)
+/* Set `ret_words` to the text that tells what is wrong, and return the error. */
+static int fail_with_reason(int error, const char *words, const char **ret_wrong)
 {
     if (ret_wrong != NULL)
         *ret_wrong = words;
     return error;
 }
 
-static uint32_t limit_or_default(uint32_t limit, uint32_t otherwise)
+static uint32_t limit_of_form_or_default(uint32_t limit, uint32_t otherwise)
 {
     return limit != 0 ? limit : otherwise;
 }
@@ -63,16 +63,16 @@ int domus_http_form_read(domus_slice body, const domus_http_form_limits *limits,
     if (limits == NULL)
         limits = &none;
     while (domus_http_next_parameter(body, &at, &field)) {
-        int64_t name = decoded_size(field.name);
-        int64_t value = decoded_size(field.value);
-        if (count++ == limit_or_default(limits->fields_max, FIELDS))
-            return fail_with_words(-EMSGSIZE, "too many fields", ret_wrong);
+        int64_t name = decoded_size_of_form_text(field.name);
+        int64_t value = decoded_size_of_form_text(field.value);
+        if (count++ == limit_of_form_or_default(limits->fields_max, FIELDS))
+            return fail_with_reason(-EMSGSIZE, "too many fields", ret_wrong);
         if (name < 0 || value < 0)
-            return fail_with_words(-EPROTO, "an escape is wrong", ret_wrong);
-        if (name > limit_or_default(limits->name_max, NAME))
-            return fail_with_words(-EMSGSIZE, "the name of a field is too long", ret_wrong);
-        if (value > limit_or_default(limits->value_max, VALUE))
-            return fail_with_words(-EMSGSIZE, "a field is too long", ret_wrong);
+            return fail_with_reason(-EPROTO, "an escape is wrong", ret_wrong);
+        if (name > limit_of_form_or_default(limits->name_max, NAME))
+            return fail_with_reason(-EMSGSIZE, "the name of a field is too long", ret_wrong);
+        if (value > limit_of_form_or_default(limits->value_max, VALUE))
+            return fail_with_reason(-EMSGSIZE, "a field is too long", ret_wrong);
     }
     ret_form->body = body;
     return 0;
@@ -84,8 +84,10 @@ bool domus_http_form_next(const domus_http_form *form, uint32_t *at,
     return domus_http_next_parameter(form->body, at, ret_field);
 }
 
-/* Find the only field with a name. Returns 0; -ENOENT; -ENOTUNIQ. */
-static int find_only_field(const domus_http_form *form, const char *name, domus_slice *ret_value)
+/* Find the field of a form with this name, which must be the only one. Returns 0; -ENOENT;
+ * -ENOTUNIQ. */
+static int find_only_field_with_name(const domus_http_form *form, const char *name,
+                                     domus_slice *ret_value)
 {
     domus_http_parameter field;
     uint32_t count = 0;
@@ -103,13 +105,13 @@ static int find_only_field(const domus_http_form *form, const char *name, domus_
 int64_t domus_http_form_text(const domus_http_form *form, const char *name, char *to, size_t room)
 {
     domus_slice value;
-    int error = find_only_field(form, name, &value);
+    int error = find_only_field_with_name(form, name, &value);
 
     if (error != 0)
         return error;
-    int64_t size = decoded_size(value);
+    int64_t size = decoded_size_of_form_text(value);
     if (size < 0)
-        return -EILSEQ; /* only a form that was not checked has invalid escapes */
+        return -EILSEQ; /* only a form that was not checked can have invalid escapes */
     if ((uint64_t)size >= room)
         return -EMSGSIZE;
     (void)domus_http_decode(to, domus_slice_data(value), value.size, true);

@@ -1,4 +1,4 @@
-/* Makes the heads that a proxy sends (proxy_parts.h). */
+/* Makes the heads of requests and answers that a proxy sends on (proxy_parts.h). */
 #include "protocols/http/proxy_parts.h"
 
 #include "protocols/http/fields.h"
@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define ADDRESS_SIZE 160u /* bytes of an endpoint as text, at most */
+#define ADDRESS_SIZE 160u /* bytes of an endpoint's address as text, at most */
 
-/* Write the client's address without its port, in the form of X-Forwarded-For. */
-static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
+/* Write the client's address without its port, in the form that X-Forwarded-For has. */
+static void write_address_of_client(const domus_endpoint *client, char text[ADDRESS_SIZE])
 {
     size_t size = client != NULL ? domus_endpoint_text(client, text, ADDRESS_SIZE) : 0;
     char *colon = size != 0 && size < ADDRESS_SIZE ? strrchr(text, ':') : NULL;
@@ -29,9 +29,9 @@ static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
 
 /* --- fields that strangers may not set -------------------------------------------------------- */
 
-/* Returns whether a name begins with the word, or with `is_all` is equal to it. '_' and '-' count
- * as equal, because servers behind gateways such as CGI cannot tell them apart. */
-static bool begins_with(domus_slice name, const char *word, bool is_all)
+/* Returns whether the name of a field begins with the word, or with `is_all` is equal to it. '_'
+ * and '-' count as equal, because servers behind gateways such as CGI cannot tell them apart. */
+static bool does_field_name_begin_with(domus_slice name, const char *word, bool is_all)
 {
     const char *text = domus_slice_data(name);
     size_t size = strlen(word);
@@ -46,14 +46,16 @@ static bool begins_with(domus_slice name, const char *word, bool is_all)
     return true;
 }
 
-/* Returns whether a field names the client, or the way by which its request came. */
-static bool names_client(domus_slice name)
+/* Returns whether a field of a request names the client, or the way by which the request came. */
+static bool is_field_about_client(domus_slice name)
 {
-    return begins_with(name, "x-forwarded-", false) || begins_with(name, "forwarded", true) ||
-           begins_with(name, "x-real-ip", true);
+    return does_field_name_begin_with(name, "x-forwarded-", false) ||
+           does_field_name_begin_with(name, "forwarded", true) ||
+           does_field_name_begin_with(name, "x-real-ip", true);
 }
 
-/* Returns whether the proxy writes this field of a request itself. */
+/* Returns whether the proxy writes this field of a request itself, so that the client's field is
+ * left out. */
 static bool is_written_by_proxy(domus_slice name)
 {
     static const char *const names[] = {"host", "x-forwarded-for", "expect", "via", NULL};
@@ -63,14 +65,14 @@ static bool is_written_by_proxy(domus_slice name)
 
 static bool is_written_by_proxy_or_names_client(domus_slice name)
 {
-    return is_written_by_proxy(name) || names_client(name);
+    return is_written_by_proxy(name) || is_field_about_client(name);
 }
 
 /* --- fields that are added -------------------------------------------------------------------- */
 
-/* Add a field with all values that a message has for this name, and one more. */
-static void add_joined(domus_appender *to, domus_slice fields, const char *word, const char *name,
-                       const char *value)
+/* Add a field whose value is a list: all values that a message has for this name, and one more. */
+static void add_field_with_joined_values(domus_appender *to, domus_slice fields, const char *word,
+                                         const char *name, const char *value)
 {
     domus_appender text = {0};
     domus_http_line line;
@@ -92,17 +94,17 @@ static void add_joined(domus_appender *to, domus_slice fields, const char *word,
     domus_slice_free(joined);
 }
 
-static void add_via(domus_appender *to, const domus_http_proxy *proxy, domus_slice fields,
-                    unsigned minor)
+static void add_field_via(domus_appender *to, const domus_http_proxy *proxy, domus_slice fields,
+                          unsigned minor)
 {
     char via[128];
 
     (void)snprintf(via, sizeof via, "1.%u %s", minor, proxy->name != NULL ? proxy->name : "domus");
-    add_joined(to, fields, "via", "Via", via);
+    add_field_with_joined_values(to, fields, "via", "Via", via);
 }
 
 /* Returns whether a query, even an empty one, follows the path that ends at `path_end`. */
-static bool has_query(const domus_http_request *request, const char *path_end)
+static bool has_target_a_query(const domus_http_request *request, const char *path_end)
 {
     const char *target = domus_slice_data(request->target);
     const char *mark = memchr(target, '?', request->target.size);
@@ -110,8 +112,8 @@ static bool has_query(const domus_http_request *request, const char *path_end)
     return mark != NULL && (mark == path_end || domus_http_path(request).size == 0);
 }
 
-/* Returns how many of the first bytes are `byte`, either itself or as its escape, whose two digits
- * are given in small letters; 0 if there is none. */
+/* Returns how many bytes at the start of the text are `byte`, either itself or as its escape, whose
+ * two digits are given in small letters; 0 if it does not begin so. */
 static size_t match_byte_or_escape(const char *text, size_t size, char byte, const char *escape)
 {
     if (size != 0 && *text == byte)
@@ -119,9 +121,10 @@ static size_t match_byte_or_escape(const char *text, size_t size, char byte, con
     return size >= 3 && *text == '%' && domi_http_is_word(text + 1, 2, escape) ? 3 : 0;
 }
 
-/* Returns how many of the first bytes divide segments of a path; 0 if none does. Many servers treat
- * an escaped slash as a divider, and some treat a backslash so. */
-static size_t match_divider(const char *text, size_t size)
+/* Returns how many bytes at the start of the text divide segments of a path; 0 if it does not
+ * begin with a divider. Many servers treat an escaped slash as a divider, and some treat a
+ * backslash so. */
+static size_t match_divider_of_segments(const char *text, size_t size)
 {
     size_t slash = match_byte_or_escape(text, size, '/', "2f");
 
@@ -129,16 +132,17 @@ static size_t match_divider(const char *text, size_t size)
 }
 
 /* Returns whether a path has a segment "." or "..", also with a parameter behind ';', which some
- * servers remove. (Received paths have no escaped dots.) Clients resolve such segments; a client
- * that does not wants the server to find another path than the one that this side has checked. */
-static bool has_dots(domus_slice path)
+ * servers remove. (Received paths have no escaped dots.) Honest clients resolve such segments;
+ * another one wants the server to find a path that is not the one which the proxy has checked. */
+static bool has_path_dot_segments(domus_slice path)
 {
     const char *text = domus_slice_data(path);
-    /* dots of the segment so far, if it has nothing else; 3: it has other bytes */
+    /* dots that the segment has so far, and nothing else; 3: the segment has other bytes, or more
+     * dots */
     unsigned dots = 0;
 
     for (size_t at = 0; at < path.size;) {
-        size_t divider = match_divider(text + at, path.size - at);
+        size_t divider = match_divider_of_segments(text + at, path.size - at);
         if ((divider != 0 || text[at] == ';') && (dots == 1 || dots == 2))
             return true;
         if (divider != 0)
@@ -150,9 +154,9 @@ static bool has_dots(domus_slice path)
     return dots == 1 || dots == 2;
 }
 
-/* Make the target: the path without the proxy's own prefix, and the query. */
-static int make_target(const domus_http_proxy *proxy, const domus_http_request *request,
-                       domus_slice *ret_target)
+/* Make the target for the server: the path without the proxy's own prefix, and the query. */
+static int make_target_for_server(const domus_http_proxy *proxy, const domus_http_request *request,
+                                  domus_slice *ret_target)
 {
     const char *text = domus_slice_data(request->target);
     domus_slice path = domus_http_path(request);
@@ -164,8 +168,8 @@ static int make_target(const domus_http_proxy *proxy, const domus_http_request *
 
     if (request->target.size == 1 && *text == '*')
         return domus_slice_keep(request->target, ret_target);
-    if (has_dots(path))
-        return -EPROTO; /* 400 */
+    if (has_path_dot_segments(path))
+        return -EPROTO; /* refused, and the client is answered by 400 */
     bool is_own = own <= path.size &&
                   memcmp(from, proxy->path != NULL ? proxy->path : "", own) == 0 &&
                   (own == path.size || own == 0 || from[own] == '/' || from[own - 1] == '/');
@@ -176,16 +180,16 @@ static int make_target(const domus_http_proxy *proxy, const domus_http_request *
     if (path.size == 0 || *from != '/')
         (void)domus_append(&target, "/", 1);
     (void)domus_append(&target, from, path.size);
-    if (has_query(request, path_end)) {
+    if (has_target_a_query(request, path_end)) {
         (void)domus_append(&target, "?", 1);
         (void)domus_append(&target, domus_slice_data(query), query.size);
     }
     return domus_append_end(&target, ret_target);
 }
 
-/* Add a field if the message has none with its name. */
-static void add_missing(domus_appender *to, domus_slice fields, const char *word, const char *name,
-                        domus_slice value)
+/* Add a field to the head that is sent on, if the message has no field with its name. */
+static void add_field_if_missing(domus_appender *to, domus_slice fields, const char *word,
+                                 const char *name, domus_slice value)
 {
     domus_slice found;
 
@@ -194,19 +198,20 @@ static void add_missing(domus_appender *to, domus_slice fields, const char *word
 }
 
 /* Add the fields that name the client, and the way by which its request came. */
-static void add_origin(domus_appender *to, const domus_http_proxy *proxy,
-                       const domus_http_request *request, const domus_endpoint *client)
+static void add_fields_about_client(domus_appender *to, const domus_http_proxy *proxy,
+                                    const domus_http_request *request, const domus_endpoint *client)
 {
     const domus_page scheme = {proxy->secure ? "https" : "http"};
     const domus_slice nothing = {NULL, 0, 0};
     domus_slice known = proxy->trusts_clients ? request->fields : nothing;
     char address[ADDRESS_SIZE];
 
-    write_address(client, address);
-    add_joined(to, known, "x-forwarded-for", "X-Forwarded-For", address);
-    add_missing(to, known, "x-forwarded-proto", "X-Forwarded-Proto",
-                (domus_slice){&scheme, 0, (uint32_t)strlen(scheme.data)});
-    add_missing(to, known, "x-forwarded-host", "X-Forwarded-Host", domus_http_host(request));
+    write_address_of_client(client, address);
+    add_field_with_joined_values(to, known, "x-forwarded-for", "X-Forwarded-For", address);
+    add_field_if_missing(to, known, "x-forwarded-proto", "X-Forwarded-Proto",
+                         (domus_slice){&scheme, 0, (uint32_t)strlen(scheme.data)});
+    add_field_if_missing(to, known, "x-forwarded-host", "X-Forwarded-Host",
+                         domus_http_host(request));
 }
 
 int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
@@ -231,11 +236,11 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
                                                      : is_written_by_proxy_or_names_client);
     if (upgrade != NULL)
         (void)domus_http_add(&fields, "Upgrade", upgrade);
-    add_origin(&fields, proxy, request, client);
-    add_via(&fields, proxy, request->fields, request->minor);
+    add_fields_about_client(&fields, proxy, request, client);
+    add_field_via(&fields, proxy, request->fields, request->minor);
     int error = domus_append_end(&fields, &made.fields);
     if (error == 0)
-        error = make_target(proxy, request, &made.target);
+        error = make_target_for_server(proxy, request, &made.target);
     if (error == 0 && request->stream.number == 0)
         error = domus_slice_keep(request->body, &made.body);
     if (error == 0)
@@ -247,24 +252,24 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static bool is_via(domus_slice name)
+static bool is_field_via(domus_slice name)
 {
     return domi_http_slice_is(name, "via");
 }
 
-static bool is_via_or_location(domus_slice name)
+static bool is_field_via_or_location(domus_slice name)
 {
-    return is_via(name) || domi_http_slice_is(name, "location");
+    return is_field_via(name) || domi_http_slice_is(name, "location");
 }
 
-/* Returns the same for an answer whose body was decompressed, and also true for its tag and
- * digests, which belong to the compressed body. */
-static bool is_via_or_describes_bytes(domus_slice name)
+/* Returns whether a field of an answer whose body was decompressed is left out: Via and Location,
+ * which the proxy writes anew, or a field that describes the compressed bytes. */
+static bool is_field_of_compressed_answer(domus_slice name)
 {
     static const char *const names[] = {"content-encoding", "etag",     "digest", "content-digest",
                                         "content-md5",      "location", NULL};
 
-    return is_via(name) || domi_http_slice_is_one_of(name, names);
+    return is_field_via(name) || domi_http_slice_is_one_of(name, names);
 }
 
 int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_request *request,
@@ -277,14 +282,15 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
     bool has_location = domus_http_field(response->fields, "location", &location);
 
     (void)domi_http_add_others(&fields, response->fields,
-                               response->unzipped ? is_via_or_describes_bytes : is_via_or_location);
+                               response->unzipped ? is_field_of_compressed_answer
+                                                  : is_field_via_or_location);
     if (has_location && proxy->keeps_location)
         (void)domus_http_add_bytes(&fields, "Location", domus_slice_data(location), location.size);
     else if (has_location)
         domi_http_add_location(&fields, proxy, request, location);
     if (response->status == 101 && domus_http_field(response->fields, "upgrade", &upgrade))
         (void)domus_http_add_bytes(&fields, "Upgrade", domus_slice_data(upgrade), upgrade.size);
-    add_via(&fields, proxy, response->fields, response->minor);
+    add_field_via(&fields, proxy, response->fields, response->minor);
     int error = domus_append_end(&fields, &made.fields);
     if (error == 0 && response->stream.number == 0)
         error = domus_slice_keep(response->body, &made.body);
@@ -297,9 +303,9 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
 
 /* --- trailers --------------------------------------------------------------------------------- */
 
-/* Returns whether a field must not be a trailer, because it only has a meaning before the body: a
+/* Returns whether a field must not be a trailer, because it has a meaning only before the body: a
  * reader that accepts it behind the body would do what nobody has checked (RFC 9110 6.5.1). */
-static bool may_not_trail(domus_slice name)
+static bool is_forbidden_as_trailer(domus_slice name)
 {
     static const char *const names[] = {"age",
                                         "authorization",
@@ -325,8 +331,9 @@ static bool may_not_trail(domus_slice name)
                                         "www-authenticate",
                                         NULL};
 
-    return domi_http_slice_is_one_of(name, names) || begins_with(name, "content-", false) ||
-           begins_with(name, "if-", false) || names_client(name);
+    return domi_http_slice_is_one_of(name, names) ||
+           does_field_name_begin_with(name, "content-", false) ||
+           does_field_name_begin_with(name, "if-", false) || is_field_about_client(name);
 }
 
 int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields,
@@ -335,6 +342,6 @@ int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields
     domus_appender made = {0};
 
     if (proxy->passes_trailers)
-        (void)domi_http_add_others(&made, fields, may_not_trail);
+        (void)domi_http_add_others(&made, fields, is_forbidden_as_trailer);
     return domus_append_end(&made, &ret_trailers->fields);
 }

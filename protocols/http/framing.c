@@ -1,17 +1,18 @@
-/* Reads the fields that tell where a message ends, to which host it is addressed, and whether the
- * connection ends. Two servers that read such a field differently would see different requests in
- * the same bytes, so everything ambiguous is refused. */
+/* Reads the fields of a message that tell where it ends, to which host it is addressed, and whether
+ * the connection ends. Two servers that read such a field differently would see different requests
+ * in the same bytes, so everything ambiguous is refused. */
 #include "protocols/http/chars.h"
 #include "protocols/http/heads.h"
 
 /* Elements of the field Connection, at most; few requests have more than two. A proxy compares each
- * with each field. */
+ * element with each field. */
 #define OPTIONS_MAX 64u
 
-#define LENGTH_DIGITS_MAX 18u /* digits of a length, at most: such numbers fit into 63 bits */
+/* digits of a Content-Length, at most: such numbers fit into 63 bits */
+#define LENGTH_DIGITS_MAX 18u
 
 /* Read Content-Length: digits without a sign and without leading zeros, in one field only. */
-static int read_length(domi_http_head *head, const char *value, size_t size)
+static int read_content_length(domi_http_head *head, const char *value, size_t size)
 {
     uint64_t length = 0;
 
@@ -31,8 +32,9 @@ static int read_length(domi_http_head *head, const char *value, size_t size)
 }
 
 /* Read Transfer-Encoding, which must be "chunked", once. Another coding before "chunked" is refused
- * by 501; after it, or without it, the end of the message would be unknown. */
-static int read_coding(domi_http_head *head, const char *value, size_t size)
+ * by 501. With another coding behind "chunked", or without "chunked", the end of the message would
+ * be unknown. */
+static int read_transfer_encoding(domi_http_head *head, const char *value, size_t size)
 {
     const char *element;
     size_t element_size;
@@ -59,7 +61,7 @@ static int read_coding(domi_http_head *head, const char *value, size_t size)
     return 0;
 }
 
-static int read_connection(domi_http_head *head, const char *value, size_t size)
+static int read_field_connection(domi_http_head *head, const char *value, size_t size)
 {
     const char *element;
     size_t element_size;
@@ -78,8 +80,8 @@ static int read_connection(domi_http_head *head, const char *value, size_t size)
     return 0;
 }
 
-/* Read TE, of which nothing affects the framing of a message, so nothing is refused. */
-static void read_te(domi_http_head *head, const char *value, size_t size)
+/* Read the field TE. Nothing in it affects the framing of a message, so nothing is refused. */
+static void read_field_te(domi_http_head *head, const char *value, size_t size)
 {
     const char *element;
     size_t element_size;
@@ -91,8 +93,9 @@ static void read_te(domi_http_head *head, const char *value, size_t size)
     }
 }
 
-/* Read Host, of which there must be one, equal to the host of the target if the target has one. */
-static int read_host(domi_http_head *head, const char *bytes, const char *value, size_t size)
+/* Read Host. There must be one such field, equal to the host in the target if the target has a
+ * host. */
+static int read_field_host(domi_http_head *head, const char *bytes, const char *value, size_t size)
 {
     if ((head->flags & DOMI_HTTP_HAS_HOST) != 0)
         return domi_http_refuse(head, 400);
@@ -108,10 +111,10 @@ static int read_host(domi_http_head *head, const char *bytes, const char *value,
     return 0;
 }
 
-/* The fields that are read here; OTHER stands for all others. */
+/* The fields that the stage itself reads; OTHER stands for all others. */
 typedef enum field { OTHER, TE, HOST, EXPECT, UPGRADE, CONNECTION, LENGTH, CODING } field;
 
-static field classify_field(const char *name, size_t size)
+static field classify_field_of_head(const char *name, size_t size)
 {
     switch (size) {
     case 2:
@@ -136,26 +139,27 @@ static field classify_field(const char *name, size_t size)
 int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
                          size_t name_size, const char *line, size_t line_size)
 {
-    field is = classify_field(name, name_size);
+    field is = classify_field_of_head(name, name_size);
     const char *value = line;
     size_t size = line_size;
 
     if (is == TE)
-        read_te(head, value, size);
+        read_field_te(head, value, size);
     if (is == OTHER || is == TE)
         return 0;
     if (line_size != 0 && memchr(line, '\t', line_size) != NULL)
-        return domi_http_refuse(head, 400); /* not all servers treat this byte as a space */
+        /* refused, because some servers treat this byte as a space, and others do not */
+        return domi_http_refuse(head, 400);
     domi_http_trim(&value, &size);
     switch (is) {
     case HOST:
-        return read_host(head, bytes, value, size);
+        return read_field_host(head, bytes, value, size);
     case CONNECTION:
-        return read_connection(head, value, size);
+        return read_field_connection(head, value, size);
     case LENGTH:
-        return read_length(head, value, size);
+        return read_content_length(head, value, size);
     case CODING:
-        return read_coding(head, value, size);
+        return read_transfer_encoding(head, value, size);
     case EXPECT:
         head->flags |=
             domi_http_is_word(value, size, "100-continue") ? DOMI_HTTP_CONTINUE : DOMI_HTTP_EXPECTS;
@@ -166,9 +170,9 @@ int domi_http_read_field(domi_http_head *head, const char *bytes, const char *na
     }
 }
 
-/* Check a request as a whole: it must name one host, and its version must allow its transfer
+/* Check a request's head as a whole: it must name one host, and its version must allow its transfer
  * coding. */
-static int settle_request(domi_http_head *head, const char *bytes)
+static int check_fields_of_request(domi_http_head *head, const char *bytes)
 {
     bool has_host = (head->flags & DOMI_HTTP_HAS_HOST) != 0;
 
@@ -176,7 +180,7 @@ static int settle_request(domi_http_head *head, const char *bytes)
         return domi_http_refuse(head, 400);
     if (has_host && !domi_http_is_host(bytes + head->host_at, head->host_size))
         return domi_http_refuse(head, 400);
-    if (head->minor == 0) /* HTTP/1.0 has neither Expect nor Upgrade, so both are ignored */
+    if (head->minor == 0) /* HTTP/1.0 has neither Expect nor Upgrade, so these fields are ignored */
         head->flags &= ~(uint32_t)(DOMI_HTTP_CONTINUE | DOMI_HTTP_EXPECTS | DOMI_HTTP_TO_UPGRADE);
     if (head->method == DOMUS_HTTP_TRACE && (head->flags & DOMI_HTTP_CHUNKED || head->length != 0))
         return domi_http_refuse(head, 400);
@@ -194,5 +198,5 @@ int domi_http_settle(domi_http_head *head, const char *bytes)
     }
     if (has_coding && (has_length || head->minor == 0))
         return domi_http_refuse(head, 400);
-    return head->kind == DOMI_HTTP_REQUEST ? settle_request(head, bytes) : 0;
+    return head->kind == DOMI_HTTP_REQUEST ? check_fields_of_request(head, bytes) : 0;
 }

@@ -1,14 +1,14 @@
 /* Gathers messages that do not lie whole in the window, and cuts slices out of messages. Gathered
- * bytes count on the budget until the message is made. */
+ * bytes count on the stage's budget until the message is made. */
 #include "protocols/http/coding.h"
 
 #include <errno.h>
 
-#define ROOM_LEAST 256u /* bytes that an appender allocates at first */
+#define ROOM_LEAST 256u /* bytes that an appender of gathered bytes allocates at first */
 
-/* Set the number of bytes that count on the budget. Returns 0; -ENOMEM, and the gathered bytes are
- * freed. */
-static int charge_gathered_bytes(domi_http_state *state, uint64_t bytes)
+/* Set the number of gathered bytes that count on the budget. Returns 0; -ENOMEM, and the gathered
+ * bytes are freed. */
+static int charge_gathered_bytes_to_budget(domi_http_state *state, uint64_t bytes)
 {
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
@@ -17,8 +17,8 @@ static int charge_gathered_bytes(domi_http_state *state, uint64_t bytes)
     return error;
 }
 
-/* Returns how many bytes an appender would allocate to hold `need` bytes. */
-static uint64_t wished_room(const domus_appender *to, uint64_t need)
+/* Returns how many bytes an appender allocates by itself when it must hold `need` bytes. */
+static uint64_t room_that_appender_allocates(const domus_appender *to, uint64_t need)
 {
     uint64_t room = to->room == 0 ? ROOM_LEAST : 2 * (uint64_t)to->room;
 
@@ -27,10 +27,11 @@ static uint64_t wished_room(const domus_appender *to, uint64_t need)
     return room > need ? room : need;
 }
 
-/* Append bytes after counting the memory that the appender will allocate. It doubles its memory
- * while the budget has room for that, and then allocates only what it needs. */
-static int append_charged(domi_http_state *state, domus_appender *to, const char *bytes,
-                          size_t size)
+/* Append gathered bytes, after the memory that the appender will allocate was counted on the
+ * budget. The appender doubles its memory while the budget has room for that, and then allocates
+ * only what it needs. */
+static int append_gathered_bytes(domi_http_state *state, domus_appender *to, const char *bytes,
+                                 size_t size)
 {
     uint64_t need = (uint64_t)to->size + size;
     uint64_t others = (uint64_t)state->head_bytes.room + state->body_bytes.room - to->room;
@@ -39,11 +40,11 @@ static int append_charged(domi_http_state *state, domus_appender *to, const char
     if (need <= to->room)
         return domus_append(to, bytes, size);
     if (domus_budget_charge(state->options.budget, &state->charged,
-                            others + wished_room(to, need)) != 0) {
-        int error = charge_gathered_bytes(state, others + need);
+                            others + room_that_appender_allocates(to, need)) != 0) {
+        int error = charge_gathered_bytes_to_budget(state, others + need);
         if (error != 0)
             return error;
-        /* `need` is at most size_max, or the appender refuses the bytes */
+        /* here `need` is at most the appender's own bound, so it fits into 32 bits */
         to->size_max = (uint32_t)need;
     }
     int error = domus_append(to, bytes, size);
@@ -64,12 +65,12 @@ int domi_http_begin_gathering(domi_http_state *state, const char *head)
     state->body_bytes.size_max = (uint32_t)state->options.body_max;
     if (state->body.framing == DOMI_HTTP_COUNTED && state->inflater == NULL)
         state->body_bytes.size_max = (uint32_t)state->body.left;
-    return append_charged(state, &state->head_bytes, head, state->head_size);
+    return append_gathered_bytes(state, &state->head_bytes, head, state->head_size);
 }
 
 int domi_http_gather(domi_http_state *state, const char *bytes, size_t size)
 {
-    return size != 0 ? append_charged(state, &state->body_bytes, bytes, size) : 0;
+    return size != 0 ? append_gathered_bytes(state, &state->body_bytes, bytes, size) : 0;
 }
 
 int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source)
@@ -111,7 +112,8 @@ char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32
 {
     if (from->head != NULL)
         return domus_wire_edit(wire, from->head + at, size);
-    /* gathered bytes are memory of this stage, constant only for users of slices */
+    /* const is cast away: gathered bytes are memory of this stage, constant only for users of
+     * slices */
     return (char *)(uintptr_t)domus_slice_data(from->head_slice) + at;
 }
 

@@ -1,5 +1,5 @@
-/* How a head is read: its lines, the first line, the method, and the fields that concern the
- * connection or the body. */
+/* How the head of an HTTP/1.1 message is read: its lines, its start line, the method, and the
+ * fields that concern the connection or the body. */
 #ifndef DOMI_PROTOCOLS_HTTP_HEADS_H
 #define DOMI_PROTOCOLS_HTTP_HEADS_H
 
@@ -11,39 +11,41 @@
 
 /* Reads heads. A head lies in one piece of memory, and is read as it comes: complete lines are read
  * once, and each byte of an incomplete line is searched once. Which bytes are refused, and with
- * which status, does not depend on the pieces in which they come. */
+ * which status, does not depend on the pieces in which the head comes. */
 
 /* Continue to read a head, which begins with the `size` bytes at `bytes`. Returns the bytes of the
  * head when it is complete; 0 when more are needed; -EPROTO when it is invalid, and -EMSGSIZE
- * beyond a limit, and then `wrong` is set. */
+ * beyond a limit, and then `wrong` of the head is set. */
 int domi_http_head_read(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
                         size_t size);
 
 /* ---- start.c ----------------------------------------------------------------------------------*/
 
-/* Start lines of requests and of responses. */
+/* Reads the start lines of requests and of responses. */
 
-/* Read a start line, which ends at `end`. Return 0, or a negative errno. */
+/* Read the start line of a request, or of a response, which ends at `end`. Return 0, or a negative
+ * errno. */
 int domi_http_read_request_line(domi_http_head *head, const domi_http_limits *limits,
                                 const char *bytes, size_t end);
 int domi_http_read_status_line(domi_http_head *head, const char *bytes, size_t end);
 
 /* ---- method.c ---------------------------------------------------------------------------------*/
 
-/* Methods by their names, and what a host may be. */
+/* Methods of requests by their names, and the form of a host. */
 
-/* Returns the method of this name; DOMUS_HTTP_METHODS if there is none. */
+/* Returns the method of requests with this name; DOMUS_HTTP_METHODS if there is none. */
 domus_http_method domi_http_find_method(const char *name, size_t size);
 
-/* Returns whether a text is a host with or without a port: a name, an address of version 4, or one
- * of version 6 in brackets. */
+/* Returns whether a text is a host with or without a port: a name, an IPv4 address, or an IPv6
+ * address in brackets. */
 bool domi_http_is_host(const char *text, size_t size);
 
 /* ---- framing.c --------------------------------------------------------------------------------*/
 
 /* Reads the fields that concern the connection or the framing of the body. */
 
-/* Store what a field tells; `line` is the text behind its colon. Returns 0, or a negative errno. */
+/* Store in the head what one field tells; `line` is the text behind the field's colon. Returns 0,
+ * or a negative errno. */
 int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
                          size_t name_size, const char *line, size_t line_size);
 

@@ -1,4 +1,4 @@
-/* Finds out whether the host of a request is this machine itself (localhost). */
+/* Finds out whether the host that a request names is this machine itself (localhost). */
 #include <domus/endpoint.h>
 #include <domus/http.h>
 
@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define ADDRESS_MAX 64 /* bytes of an address with its port and a zero, at most */
+#define ADDRESS_MAX 64 /* bytes of an address as text with its port and a zero, at most */
 
-/* Returns whether a host without its port is "localhost" or a name below it, which browsers take
- * for this machine. */
-static bool is_local_name(const char *host, size_t size)
+/* Returns whether a host without its port is "localhost" or ends with ".localhost", which browsers
+ * take for this machine. */
+static bool is_name_of_localhost(const char *host, size_t size)
 {
     static const char name[] = "localhost";
     const size_t length = sizeof name - 1;
@@ -28,7 +28,7 @@ bool domus_http_host_is_loopback(domus_slice host)
     domus_endpoint named;
     char text[ADDRESS_MAX];
 
-    if (is_local_name(name, bare))
+    if (is_name_of_localhost(name, bare))
         return true;
     int length = snprintf(text, sizeof text, "%.*s:1", (int)bare, name);
     return length < (int)sizeof text && domus_endpoint_parse(text, &named) == 0 &&

@@ -1,10 +1,10 @@
-/* Escapes text for HTML. Any thread. */
+/* Escapes text for the use in HTML. Any thread. */
 #include <domus/http_html.h>
 
 #include <string.h>
 
-/* Returns the character reference for a byte; NULL if the byte needs none. */
-static const char *find_reference(char byte)
+/* Returns HTML's character reference for a byte; NULL if the byte needs none. */
+static const char *find_html_reference_for_byte(char byte)
 {
     switch (byte) {
     case '&':
@@ -25,10 +25,11 @@ static const char *find_reference(char byte)
 int domus_http_append_html(domus_appender *page, const void *text, size_t size)
 {
     const char *from = text;
-    size_t plain = 0; /* bytes before the current one that need no reference */
+    /* bytes just before the current one that need no reference, and are appended together */
+    size_t plain = 0;
 
     for (size_t i = 0; i < size; i++) {
-        const char *reference = find_reference(from[i]);
+        const char *reference = find_html_reference_for_byte(from[i]);
         if (reference == NULL) {
             plain++;
             continue;

@@ -1,11 +1,11 @@
-/* Makes and frees the state of zlib for the body of a response that is compressed. */
+/* Makes and frees the state of zlib by which a client decompresses the body of a response. */
 #include "protocols/http/coding.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define WINDOW    15
-#define GZIP_HEAD 16 /* added to the window bits: selects the format gzip alone */
+#define GZIP_HEAD 16 /* added to zlib's window bits: selects the format gzip alone */
 
 int domi_http_unzip_begin(domi_http_state *state)
 {

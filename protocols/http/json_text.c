@@ -1,4 +1,4 @@
-/* Escapes text for JSON (texts.h). */
+/* Escapes text for a string of JSON (texts.h). */
 #include "protocols/http/texts.h"
 
 #include <stdbool.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define REPLACEMENT UINT32_C(0xfffd)
-#define ESCAPED_MAX 12u /* bytes of an escaped pair of surrogates, such as \ud83d\ude00 */
+#define ESCAPED_MAX 12u /* bytes of two surrogates as escapes, such as \ud83d\ude00 */
 
-/* Returns whether a code point is valid, and needs `size` bytes in UTF-8. */
+/* Returns whether a code point is valid, and UTF-8 encodes it in exactly `size` bytes. */
 static bool is_valid_code_point(uint32_t point, size_t size)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -16,8 +16,9 @@ static bool is_valid_code_point(uint32_t point, size_t size)
     return point >= least[size] && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
 }
 
-/* Read the next code point, which is REPLACEMENT for a byte that is no UTF-8. Returns its bytes. */
-static size_t read_point(const char *bytes, size_t size, uint32_t *ret_point)
+/* Read the code point at the start of a text; a byte that is no UTF-8 counts as REPLACEMENT.
+ * Returns how many bytes it has. */
+static size_t read_code_point(const char *bytes, size_t size, uint32_t *ret_point)
 {
     const unsigned char *from = (const unsigned char *)bytes;
     size_t count = from[0] < 0x80               ? 1
@@ -41,7 +42,7 @@ static size_t read_point(const char *bytes, size_t size, uint32_t *ret_point)
     return count;
 }
 
-static size_t put_unit(char *to, uint32_t unit)
+static size_t put_escape_of_utf16_unit(char *to, uint32_t unit)
 {
     static const char digits[] = "0123456789abcdef";
 
@@ -52,8 +53,8 @@ static size_t put_unit(char *to, uint32_t unit)
     return 6;
 }
 
-/* Write a code point. Returns how many bytes were written. */
-static size_t put_point(char to[ESCAPED_MAX], uint32_t point)
+/* Write a code point as one or two escapes, or as itself. Returns how many bytes were written. */
+static size_t put_code_point_for_json(char to[ESCAPED_MAX], uint32_t point)
 {
     if (point == '"' || point == '\\') {
         to[0] = '\\';
@@ -65,13 +66,13 @@ static size_t put_point(char to[ESCAPED_MAX], uint32_t point)
         return 1;
     }
     if (point < 0x10000)
-        return put_unit(to, point);
-    size_t high = put_unit(to, 0xd800 + ((point - 0x10000) >> 10));
-    return high + put_unit(to + high, 0xdc00 + ((point - 0x10000) & 0x3ff));
+        return put_escape_of_utf16_unit(to, point);
+    size_t high = put_escape_of_utf16_unit(to, 0xd800 + ((point - 0x10000) >> 10));
+    return high + put_escape_of_utf16_unit(to + high, 0xdc00 + ((point - 0x10000) & 0x3ff));
 }
 
-/* Returns how many of the first bytes need no escape. */
-static size_t count_plain_bytes(const char *bytes, size_t size)
+/* Returns how many bytes at the start of a text need no escape in JSON. */
+static size_t count_bytes_without_escape(const char *bytes, size_t size)
 {
     size_t i = 0;
 
@@ -86,7 +87,7 @@ size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room
     size_t written = 0;
 
     for (size_t at = 0; at < size;) {
-        size_t plain = count_plain_bytes(bytes + at, size - at);
+        size_t plain = count_bytes_without_escape(bytes + at, size - at);
         plain = plain < room - written ? plain : room - written;
         memcpy(to + written, bytes + at, plain);
         written += plain;
@@ -94,8 +95,8 @@ size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room
         if (at == size || written == room)
             break;
         uint32_t point;
-        at += read_point(bytes + at, size - at, &point);
-        size_t more = put_point(escaped, point);
+        at += read_code_point(bytes + at, size - at, &point);
+        size_t more = put_code_point_for_json(escaped, point);
         if (more > room - written)
             break;
         memcpy(to + written, escaped, more);

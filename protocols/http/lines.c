@@ -1,15 +1,14 @@
-/* Reads heads, line by line. A line ends only with CR LF, and no control character but a tab in a
- * field is allowed, so the end of a line is found without parsing the line. */
+/* Reads the heads of messages, line by line. A line ends only with CR LF, and no control character
+ * but a tab in a field is allowed, so the end of a line is found without parsing the line. */
 #include "protocols/http/chars.h"
 #include "protocols/http/heads.h"
 
-/* Bytes of a request line beside its target, at most: the method, two spaces and the version. */
+/* Bytes of a request line without its target, at most: the method, two spaces and the version. */
 #define AROUND_TARGET 40u
 
-/* Returns whether the name may be that of a field which domi_http_read_field() handles; most fields
- * are for the user alone. The names of the fields that it handles all differ in
- * their size. */
-static bool may_concern_library(const char *name, size_t size)
+/* Returns whether the name may be one of a field that domi_http_read_field() handles; most fields
+ * are for the user alone. The names of the fields that it handles all differ in their size. */
+static bool may_field_concern_library(const char *name, size_t size)
 {
     static const char firsts[] = {
         [2] = 't', [4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'};
@@ -17,9 +16,9 @@ static bool may_concern_library(const char *name, size_t size)
     return size < sizeof firsts && firsts[size] == (*name | 0x20);
 }
 
-/* Read the field in bytes[at, end), behind which CR LF stand. */
-static int read_line_of_field(domi_http_head *head, const domi_http_limits *limits,
-                              const char *bytes, size_t size, size_t end)
+/* Read the field that stands in bytes[at, end), with CR LF behind it. */
+static int read_field_line_of_head(domi_http_head *head, const domi_http_limits *limits,
+                                   const char *bytes, size_t size, size_t end)
 {
     const char *name = bytes + head->at;
     size_t name_size = domi_http_run_token(name, size - head->at);
@@ -31,18 +30,18 @@ static int read_line_of_field(domi_http_head *head, const domi_http_limits *limi
     if (name_size == 0 || name_size == end - head->at || name[name_size] != ':')
         return domi_http_refuse(head, 400);
     head->fields++;
-    if (!may_concern_library(name, name_size))
+    if (!may_field_concern_library(name, name_size))
         return 0;
     return domi_http_read_field(head, bytes, name, name_size, value, value_size);
 }
 
-static int read_line(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
-                     size_t size, size_t end)
+static int read_line_of_head(domi_http_head *head, const domi_http_limits *limits,
+                             const char *bytes, size_t size, size_t end)
 {
     int error = 0;
 
     if (head->begun)
-        return read_line_of_field(head, limits, bytes, size, end);
+        return read_field_line_of_head(head, limits, bytes, size, end);
     if (head->kind == DOMI_HTTP_REQUEST)
         error = domi_http_read_request_line(head, limits, bytes, end);
     else
@@ -52,16 +51,16 @@ static int read_line(domi_http_head *head, const domi_http_limits *limits, const
     return error;
 }
 
-/* Returns the status for a line that is too long. */
-static unsigned status_of_long_line(const domi_http_head *head)
+/* Returns the status with which a head is refused whose line is too long. */
+static unsigned status_for_too_long_line(const domi_http_head *head)
 {
     return head->begun || head->kind != DOMI_HTTP_REQUEST ? 431 : 414;
 }
 
-/* Find the CR that ends the line which begins at `at`. Returns 1 when it is at `looked` and an LF
+/* Find the CR that ends the line which begins at `at`. Returns 1 when the CR is at `looked` and LF
  * follows; 0 when more bytes are needed; or a negative errno. */
-static int find_end(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
-                    size_t size)
+static int find_end_of_line(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
+                            size_t size)
 {
     size_t most = limits->head_max - 2;
 
@@ -72,7 +71,7 @@ static int find_end(domi_http_head *head, const domi_http_limits *limits, const 
         size_t end = head->looked + domi_http_run_text(bytes + head->looked, size - head->looked);
         head->looked = (uint32_t)end;
         if (end > most)
-            return domi_http_refuse(head, status_of_long_line(head));
+            return domi_http_refuse(head, status_for_too_long_line(head));
         if (end == size)
             return 0;
         if (bytes[end] == '\r')
@@ -92,13 +91,13 @@ int domi_http_head_read(domi_http_head *head, const domi_http_limits *limits, co
     if (head->kind == DOMI_HTTP_TRAILERS)
         head->begun = true;
     for (;;) {
-        int result = find_end(head, limits, bytes, size);
+        int result = find_end_of_line(head, limits, bytes, size);
         if (result <= 0)
             return result;
         size_t end = head->looked;
         if (end == head->at && head->begun)
             break;
-        result = read_line(head, limits, bytes, size, end);
+        result = read_line_of_head(head, limits, bytes, size, end);
         if (result < 0)
             return result;
         head->at = head->looked = (uint32_t)end + 2;

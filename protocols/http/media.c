@@ -1,4 +1,4 @@
-/* Media types. */
+/* Media types: of files by their names, and those that a request accepts. */
 #include "protocols/http/chars.h"
 
 #include <domus/http_media.h>
@@ -45,8 +45,8 @@ const char *domus_http_media_of(const char *name)
     return "application/octet-stream";
 }
 
-/* Returns the bytes of a media type before its parameters. */
-static size_t size_of_type(const char *text, size_t size)
+/* Returns how many bytes of a media type stand before its parameters. */
+static size_t size_of_media_type(const char *text, size_t size)
 {
     const char *end = size != 0 ? memchr(text, ';', size) : NULL;
     const char *from = text;
@@ -60,23 +60,23 @@ bool domus_http_is_media(domus_slice value, const char *type)
 {
     const char *text = domus_slice_data(value);
 
-    return domi_http_is_word(text, size_of_type(text, value.size), type);
+    return domi_http_is_word(text, size_of_media_type(text, value.size), type);
 }
 
 bool domus_http_is_json(domus_slice value)
 {
     static const char suffix[] = "+json";
     const char *text = domus_slice_data(value);
-    size_t size = size_of_type(text, value.size);
+    size_t size = size_of_media_type(text, value.size);
     size_t end = sizeof suffix - 1;
 
     return domi_http_is_word(text, size, "application/json") ||
            (size > end && domi_http_is_same(text + size - end, suffix, end));
 }
 
-/* Returns the weight of an element of Accept, in thousandths: 800 for "text/html;q=0.8"; 0 if it is
- * invalid. */
-static unsigned weight_of(const char *text, size_t size)
+/* Returns the weight that an element of Accept has, in thousandths: 800 for "text/html;q=0.8"; 0 if
+ * the element is invalid. */
+static unsigned weight_of_accept_element(const char *text, size_t size)
 {
     unsigned weight = 0;
     unsigned unit = 1000;
@@ -102,9 +102,9 @@ static unsigned weight_of(const char *text, size_t size)
     return 1000;
 }
 
-/* Returns how precisely an element matches a type: 3 by its full name, 2 by "text" with a star for
- * the rest, 1 by stars alone; 0: it does not match. */
-static unsigned precision_of(const char *element, size_t size, const char *type)
+/* Returns how precisely an element of Accept matches a media type: 3 by its full name, 2 by "text"
+ * with a star for the rest, 1 by stars alone; 0: it does not match. */
+static unsigned precision_of_accept_element(const char *element, size_t size, const char *type)
 {
     const char *slash = strchr(type, '/');
     size_t kind = slash != NULL ? (size_t)(slash - type) + 1 : 0;
@@ -129,10 +129,11 @@ unsigned domus_http_accepts(domus_slice value, const char *type)
     if (value.size == 0)
         return 1000;
     while (domi_http_next_element(text, value.size, &at, &element, &size)) {
-        unsigned precision = precision_of(element, size_of_type(element, size), type);
+        unsigned precision =
+            precision_of_accept_element(element, size_of_media_type(element, size), type);
         if (precision > best) {
             best = precision;
-            weight = weight_of(element, size);
+            weight = weight_of_accept_element(element, size);
         }
     }
     return weight;

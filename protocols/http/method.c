@@ -1,4 +1,4 @@
-/* Methods and hosts. */
+/* The methods of requests by their names, and the form of hosts. */
 #include "protocols/http/chars.h"
 #include "protocols/http/heads.h"
 
@@ -41,8 +41,8 @@ domus_http_method domi_http_find_method(const char *name, size_t size)
     return (domus_http_method)i;
 }
 
-/* Returns whether a text is a port: 1 to 5 digits, up to 65535. */
-static bool is_port(const char *text, size_t size)
+/* Returns whether a text is the number of a port: 1 to 5 digits, up to 65535. */
+static bool is_port_number(const char *text, size_t size)
 {
     unsigned port = 0;
 
@@ -65,11 +65,11 @@ bool domi_http_is_host(const char *text, size_t size)
         while (end < size &&
                (domi_http_is(text[end], DOMI_HTTP_HEX) || text[end] == ':' || text[end] == '.'))
             end++;
-        /* "[::]" is the shortest address in brackets */
+        /* refused, because the shortest IPv6 address in brackets is "[::]" */
         if (end < 4 || end == size || text[end++] != ']')
             return false;
     }
     if (end == 0 || end == size)
         return end != 0;
-    return text[end] == ':' && is_port(text + end + 1, size - end - 1);
+    return text[end] == ':' && is_port_number(text + end + 1, size - end - 1);
 }

@@ -1,4 +1,4 @@
-/* Lists the file names that a path may mean (file_parts.h). */
+/* Lists the names of files that the path of a request may mean (file_parts.h). */
 #include "protocols/http/file_parts.h"
 
 #include "protocols/http/coding.h"
@@ -8,8 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Decode a path. Returns 0; -ENOENT if no file can have this name; -EINVAL. */
-static int decode_path(const domus_http_files *files, domus_slice path, domi_http_names *to)
+/* Decode the path of a request. Returns 0; -ENOENT if no file can have this name; -EINVAL. */
+static int decode_path_of_request(const domus_http_files *files, domus_slice path,
+                                  domi_http_names *to)
 {
     const char *index = files->index != NULL ? files->index : "index.html";
     char text[DOMI_HTTP_PATH_MAX + 1];
@@ -43,7 +44,7 @@ bool domi_http_wants_packed(const domus_http_files *files, const domus_http_requ
 int domi_http_list_names(const domus_http_files *files, const domus_http_request *request,
                          domus_slice path, domi_http_names *to)
 {
-    int error = decode_path(files, path, to);
+    int error = decode_path_of_request(files, path, to);
     uint32_t count = 0;
 
     if (error != 0)

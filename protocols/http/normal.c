@@ -1,29 +1,29 @@
-/* Changes paths to their normal form (texts.h). Any thread. */
+/* Changes the paths of targets to their normal form (texts.h). Any thread. */
 #include "protocols/http/texts.h"
 
 #include "protocols/http/chars.h"
 
-static bool is_escape(const char *text, size_t size)
+static bool is_escape_of_url(const char *text, size_t size)
 {
     return size >= 3 && domi_http_hex(text[1]) >= 0 && domi_http_hex(text[2]) >= 0;
 }
 
-static char to_capital(char digit)
+static char capital_hexadecimal_digit(char digit)
 {
     return digit >= 'a' && digit <= 'f' ? (char)(digit - 'a' + 'A') : digit;
 }
 
-/* Write the normal form of an escape to `to`, which may be the place of the escape itself. Returns
- * its end. */
-static char *put_escape(char *to, const char *escape, char byte, bool decodes)
+/* Write the normal form of an escape for `byte` to `to`, which may be the place of the escape
+ * itself. Returns where it ends. */
+static char *put_normal_form_of_escape(char *to, const char *escape, char byte, bool decodes)
 {
     if (decodes) {
         *to++ = byte;
         return to;
     }
     *to++ = '%';
-    *to++ = to_capital(escape[1]);
-    *to++ = to_capital(escape[2]);
+    *to++ = capital_hexadecimal_digit(escape[1]);
+    *to++ = capital_hexadecimal_digit(escape[2]);
     return to;
 }
 
@@ -33,16 +33,16 @@ size_t domi_http_normalize_target(char *target, size_t size)
     size_t path = mark != NULL ? (size_t)(mark - target) : size;
     char *to = target;
     /* hexadecimal digits that are missing behind an invalid '%' just before: "%%341" would become
-     * "%41" if the escape "%34" were decoded there, and the result would be decoded once more */
+     * "%41" if the escape "%34" were decoded, and "%41" would be decoded once more */
     unsigned lacks = 0;
 
     for (size_t at = 0; at < path; at++) {
         char byte = target[at];
-        if (byte == '%' && is_escape(target + at, path - at)) {
+        if (byte == '%' && is_escape_of_url(target + at, path - at)) {
             byte = (char)(domi_http_hex(target[at + 1]) * 16 + domi_http_hex(target[at + 2]));
             bool is_digit = domi_http_hex(byte) >= 0;
             bool decodes = domi_http_is(byte, DOMI_HTTP_PLAIN) && (lacks == 0 || !is_digit);
-            to = put_escape(to, target + at, byte, decodes);
+            to = put_normal_form_of_escape(to, target + at, byte, decodes);
             lacks = 0;
             at += 2;
             continue;

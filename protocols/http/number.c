@@ -1,12 +1,12 @@
-/* Reads whole numbers from text. */
+/* Reads whole numbers from the text of forms, queries and paths. */
 #include "protocols/http/texts.h"
 
 #include <errno.h>
 #include <stdbool.h>
 
-/* Read digits. Returns false if the text is no number. A number beyond 64 bits becomes
- * UINT64_MAX. */
-static bool read_digits(const char *text, uint64_t *ret_number)
+/* Read digits of a number. Returns false if the text has anything else. A number beyond 64 bits
+ * becomes UINT64_MAX. */
+static bool read_digits_of_number(const char *text, uint64_t *ret_number)
 {
     uint64_t number = 0;
     bool is_large = false;
@@ -28,7 +28,7 @@ int domi_http_read_number(const char *text, int64_t least, int64_t most, int64_t
     bool is_negative = *text == '-';
     uint64_t magnitude;
 
-    if (!read_digits(text + is_negative, &magnitude) || (is_negative && magnitude == 0))
+    if (!read_digits_of_number(text + is_negative, &magnitude) || (is_negative && magnitude == 0))
         return -EINVAL;
     if (magnitude > (uint64_t)INT64_MAX + is_negative)
         return -ERANGE;

@@ -1,4 +1,5 @@
-/* Keeps a pool for each origin in use, and ends the pools that were idle for the longest time. */
+/* Keeps a pool of connections for each origin that a client uses, and ends the pools that were idle
+ * for the longest time. */
 #include "protocols/http/client_parts.h"
 
 #include "protocols/http/chars.h"
@@ -8,45 +9,46 @@
 #include <errno.h>
 #include <stdio.h>
 
-static bool is_nobody(domus_address address)
+static bool is_address_of_nobody(domus_address address)
 {
     return address.house == NULL;
 }
 
-static bool is_same(domus_address one, domus_address other)
+static bool are_addresses_equal(domus_address one, domus_address other)
 {
     return one.house == other.house && one.lease == other.lease;
 }
 
-/* Returns the origin of a pool; NULL if the pool has ended. */
+/* Returns the origin whose pool this is; NULL if the pool has ended. */
 static domi_http_origin *find_origin_of_pool(domi_http_origins *origins, domus_address pool)
 {
     for (uint32_t i = 0; i < origins->options.origins_max; i++) {
-        if (is_same(origins->list[i].pool, pool))
+        if (are_addresses_equal(origins->list[i].pool, pool))
             return &origins->list[i];
     }
     return NULL;
 }
 
-static bool is_origin(const domi_http_origin *origin, const domus_http_url *url)
+static bool is_origin_of_url(const domi_http_origin *origin, const domus_http_url *url)
 {
     const domus_http_url own = {.host = origin->host,
                                 .host_size = origin->host_size,
                                 .port = origin->port,
                                 .secure = origin->secure};
 
-    return !is_nobody(origin->pool) && domus_http_url_same_origin(&own, url);
+    return !is_address_of_nobody(origin->pool) && domus_http_url_same_origin(&own, url);
 }
 
-/* Free a place by ending the pool that was idle longest, which ends when the bodies from it are
- * read. Returns its place; NULL if no pool is idle, or too many are ending. */
-static domi_http_origin *make_room(domus_stack *stack, domi_http_origins *origins)
+/* Free a place for another origin: end the pool that was idle longest, which goes on until the
+ * bodies from it are read. Returns the free place; NULL if no pool is idle, or too many are
+ * ending. */
+static domi_http_origin *free_place_for_origin(domus_stack *stack, domi_http_origins *origins)
 {
     domi_http_origin *oldest = NULL;
 
     for (uint32_t i = 0; i < origins->options.origins_max; i++) {
         domi_http_origin *origin = &origins->list[i];
-        if (is_nobody(origin->pool))
+        if (is_address_of_nobody(origin->pool))
             return origin;
         if (origin->under_way == 0 && (oldest == NULL || origin->used < oldest->used))
             oldest = origin;
@@ -60,8 +62,8 @@ static domi_http_origin *make_room(domus_stack *stack, domi_http_origins *origin
     return oldest;
 }
 
-static int open_pool(domus_stack *stack, const domi_http_origins *origins,
-                     const domus_http_url *url, domus_address *ret_pool)
+static int open_pool_for_origin(domus_stack *stack, const domi_http_origins *origins,
+                                const domus_http_url *url, domus_address *ret_pool)
 {
     const domus_http_client_options *own = &origins->options;
     const domus_pool_options options = {
@@ -97,15 +99,15 @@ int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const do
     if (url->secure && origins->options.secure == NULL)
         return -EPROTONOSUPPORT;
     for (uint32_t i = 0; i < origins->options.origins_max; i++) {
-        if (is_origin(&origins->list[i], url)) {
+        if (is_origin_of_url(&origins->list[i], url)) {
             *ret_pool = origins->list[i].pool;
             return 0;
         }
     }
-    domi_http_origin *origin = make_room(stack, origins);
+    domi_http_origin *origin = free_place_for_origin(stack, origins);
     if (origin == NULL)
         return -EBUSY;
-    int error = open_pool(stack, origins, url, &pool);
+    int error = open_pool_for_origin(stack, origins, url, &pool);
     if (error != 0)
         return error;
     *origin = (domi_http_origin){

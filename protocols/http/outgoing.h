@@ -1,5 +1,5 @@
-/* An answer of a server on its way to the wire, of whichever message type (answer.c), and its
- * compression (pack.c). */
+/* An answer of a server on its way to the wire, whatever message the handler has answered with
+ * (answer.c), and how it is compressed (pack.c). */
 #ifndef DOMI_PROTOCOLS_HTTP_OUTGOING_H
 #define DOMI_PROTOCOLS_HTTP_OUTGOING_H
 
@@ -11,21 +11,21 @@ typedef struct domi_http_outgoing {
     const char *media;
     size_t media_size;
     domus_slice fields;
-    /* fields that parts of a chain have added, up to DOMI_HTTP_COPIED_MAX bytes */
+    /* fields that parts of the chain have added to the answer, up to DOMI_HTTP_COPIED_MAX bytes */
     domus_slice added;
     domus_slice body;
-    domus_slice trailers; /* trailers of a complete answer */
-    const char *text;     /* the body, if it is a text and not a slice */
+    domus_slice trailers; /* trailers behind the body of a complete answer */
+    const char *text;     /* body of the answer, if it is a text and not a slice */
     size_t body_size;
     uint64_t length;
     bool close;
-    /* the length of the body is unknown, so the head does not tell it */
+    /* the length of the answer's body is unknown, so the head does not tell it */
     bool has_no_length;
-    /* compresses the pieces of the body; NULL: they are not compressed */
+    /* compresses the pieces of the answer's body; NULL: they are not compressed */
     domi_http_deflater *deflater;
 } domi_http_outgoing;
 
-/* Slices that a compressed answer owns. */
+/* Slices that were made for a compressed answer, and that the caller of domi_http_pack() frees. */
 typedef struct domi_http_packed {
     domus_slice fields;
     domus_slice body;
@@ -38,8 +38,8 @@ static inline bool domi_http_has_no_body(unsigned status)
 }
 
 /* Compress an answer, or prepare an answer in pieces to be compressed, if this is allowed and its
- * client accepts it; and add the fields for it. If this returns 0, the answer points to what
- * `packed` owns, which the caller frees afterwards, and the caller has to list or give back the
+ * client accepts it; and add the fields for that. If this returns 0, the answer points to slices of
+ * `packed`, which the caller frees afterwards, and the caller has to list or give back the
  * deflater. Returns 0; -ENOMEM. */
 int domi_http_pack(domi_http_state *state, uint64_t id, bool is_stream, domi_http_outgoing *answer,
                    domi_http_packed *packed);

@@ -1,5 +1,5 @@
-/* Decides which answers are compressed, compresses complete ones, and rewrites the fields of both
- * kinds. */
+/* Decides which answers are compressed, compresses complete ones, and changes the fields of answers
+ * that are or might be compressed. */
 #include "protocols/http/fields.h"
 #include "protocols/http/outgoing.h"
 
@@ -10,7 +10,7 @@ static const char vary_field[] = "Vary: Accept-Encoding\r\n";
 
 /* --- answers that may be compressed ----------------------------------------------------------- */
 
-static bool ends_with(const char *text, size_t size, const char *end)
+static bool does_text_end_with(const char *text, size_t size, const char *end)
 {
     size_t length = strlen(end);
 
@@ -18,7 +18,7 @@ static bool ends_with(const char *text, size_t size, const char *end)
 }
 
 /* Returns whether compression makes bodies of this media type smaller. */
-static bool is_compressible(const char *type, size_t size)
+static bool is_media_type_compressible(const char *type, size_t size)
 {
     static const char *const types[] = {
         "application/json",         "application/javascript",
@@ -36,7 +36,7 @@ static bool is_compressible(const char *type, size_t size)
         size--;
     if (size > 5 && domi_http_is_same(type, "text/", 5))
         return true;
-    if (ends_with(type, size, "+json") || ends_with(type, size, "+xml"))
+    if (does_text_end_with(type, size, "+json") || does_text_end_with(type, size, "+xml"))
         return true;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (domi_http_is_word(type, size, types[i]))
@@ -50,21 +50,21 @@ static bool has_compressible_media(const domi_http_outgoing *answer)
     domus_slice value;
 
     if (answer->media_size != 0)
-        return is_compressible(answer->media, answer->media_size);
+        return is_media_type_compressible(answer->media, answer->media_size);
     return domus_http_field(answer->fields, "content-type", &value) &&
-           is_compressible(domus_slice_data(value), value.size);
+           is_media_type_compressible(domus_slice_data(value), value.size);
 }
 
-/* Returns whether the answer forbids transformations (no-transform), as an answer from another
- * server may (RFC 9110 7.7). */
-static bool forbids_transform(const domi_http_outgoing *answer)
+/* Returns whether the fields of an answer forbid transformations (no-transform), as an answer from
+ * another server may (RFC 9110 7.7). */
+static bool does_answer_forbid_transform(const domi_http_outgoing *answer)
 {
     return domi_http_lists(answer->fields, "cache-control", "no-transform");
 }
 
-/* Returns whether some clients would get this answer compressed. */
-static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
-                          const domi_http_outgoing *answer)
+/* Returns whether an answer may be compressed for clients that accept it. */
+static bool may_answer_be_compressed(const domus_http_gzip *gzip, bool is_stream,
+                                     const domi_http_outgoing *answer)
 {
     uint64_t size = answer->body_size != 0 ? answer->body_size : answer->length;
     bool is_small = (size != 0 || !is_stream) && size < domi_http_gzip_least(gzip);
@@ -76,21 +76,23 @@ static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
         return false;
     return has_compressible_media(answer) &&
            !domus_http_field(answer->fields, "content-encoding", &value) &&
-           !domus_http_field(answer->fields, "content-range", &value) && !forbids_transform(answer);
+           !domus_http_field(answer->fields, "content-range", &value) &&
+           !does_answer_forbid_transform(answer);
 }
 
 /* --- fields of answers that may be compressed ------------------------------------------------- */
 
-/* Returns whether the field Vary already names Accept-Encoding. */
-static bool has_vary(domus_slice fields)
+/* Returns whether the field Vary of an answer already names Accept-Encoding. */
+static bool has_vary_accept_encoding(domus_slice fields)
 {
     return domi_http_lists(fields, "vary", "accept-encoding") ||
            domi_http_lists(fields, "vary", "*");
 }
 
-/* Add fields before those of an answer, and make a strong tag a weak one if `is_packed`. Returns 0;
- * -ENOMEM. */
-static int add_fields(domi_http_outgoing *answer, bool is_packed, domi_http_packed *packed)
+/* Add the fields about compression before the answer's own, and make a strong tag a weak one if
+ * `is_packed`. Returns 0; -ENOMEM. */
+static int add_fields_about_compression(domi_http_outgoing *answer, bool is_packed,
+                                        domi_http_packed *packed)
 {
     domus_slice fields = answer->fields;
     const char *text = domus_slice_data(fields);
@@ -100,7 +102,7 @@ static int add_fields(domi_http_outgoing *answer, bool is_packed, domi_http_pack
 
     if (is_packed)
         (void)domus_append(&made, encoding_field, sizeof encoding_field - 1);
-    if (!has_vary(fields))
+    if (!has_vary_accept_encoding(fields))
         (void)domus_append(&made, vary_field, sizeof vary_field - 1);
     if (is_packed && domus_http_field(fields, "etag", &tag) && tag.size != 0 &&
         *domus_slice_data(tag) == '"') {
@@ -117,8 +119,9 @@ static int add_fields(domi_http_outgoing *answer, bool is_packed, domi_http_pack
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Compress a complete body. Returns whether it became smaller. */
-static bool pack_whole(domus_http_gzip *gzip, domi_http_outgoing *answer, domi_http_packed *packed)
+/* Compress a complete body of an answer. Returns whether it became smaller. */
+static bool compress_complete_answer(domus_http_gzip *gzip, domi_http_outgoing *answer,
+                                     domi_http_packed *packed)
 {
     const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
     domi_http_deflater *deflater = domi_http_deflater_take(gzip);
@@ -135,8 +138,8 @@ static bool pack_whole(domus_http_gzip *gzip, domi_http_outgoing *answer, domi_h
     return true;
 }
 
-/* Get a stream of zlib for the pieces of an answer. Returns false if there is none. */
-static bool pack_stream(domus_http_gzip *gzip, uint64_t id, domi_http_outgoing *answer)
+/* Get a stream of zlib that compresses the pieces of an answer. Returns false if there is none. */
+static bool begin_compressed_stream(domus_http_gzip *gzip, uint64_t id, domi_http_outgoing *answer)
 {
     if ((id & DOMI_HTTP_ID_NEW) == 0)
         return false;
@@ -151,8 +154,8 @@ static bool pack_stream(domus_http_gzip *gzip, uint64_t id, domi_http_outgoing *
     return true;
 }
 
-/* Remove the length from a complete answer to HEAD. */
-static bool pack_head(domi_http_outgoing *answer)
+/* Remove the length from a complete answer to HEAD, as the body would be compressed. */
+static bool remove_length_of_head_answer(domi_http_outgoing *answer)
 {
     answer->has_no_length = true;
     return true;
@@ -162,16 +165,17 @@ int domi_http_pack(domi_http_state *state, uint64_t id, bool is_stream, domi_htt
                    domi_http_packed *packed)
 {
     domus_http_gzip *gzip = state->options.gzip;
-    bool may_be = may_be_packed(gzip, is_stream, answer);
+    bool may_be = may_answer_be_compressed(gzip, is_stream, answer);
     bool is_packed = false;
 
     if (may_be && (id & DOMI_HTTP_ID_GZIP) != 0)
-        is_packed = is_stream                       ? pack_stream(gzip, id, answer)
-                    : (id & DOMI_HTTP_ID_HEAD) != 0 ? pack_head(answer)
-                                                    : pack_whole(gzip, answer, packed);
+        is_packed = is_stream ? begin_compressed_stream(gzip, id, answer)
+                    : (id & DOMI_HTTP_ID_HEAD) != 0
+                        ? remove_length_of_head_answer(answer)
+                        : compress_complete_answer(gzip, answer, packed);
     if (!may_be && answer->status != 304)
         return 0;
-    int error = add_fields(answer, is_packed, packed);
+    int error = add_fields_about_compression(answer, is_packed, packed);
     if (error != 0 && answer->deflater != NULL)
         domi_http_deflater_give(answer->deflater);
     if (error != 0)

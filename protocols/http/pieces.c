@@ -1,4 +1,4 @@
-/* Encodes the pieces, the end and the trailers of a message whose head has left. */
+/* Encodes the pieces of a body, its end and its trailers, when the head of its message has left. */
 #include "protocols/http/coding.h"
 #include "protocols/http/write.h"
 
@@ -7,19 +7,19 @@
 
 /* --- compressed pieces ------------------------------------------------------------------------ */
 
-static bool is_packed(const uint64_t *stream)
+static bool is_stream_compressed(const uint64_t *stream)
 {
     return (*stream & DOMI_HTTP_STREAM_HOW) == DOMI_HTTP_STREAM_GZIP;
 }
 
-static domi_http_deflater *deflater_of(const uint64_t *stream)
+static domi_http_deflater *deflater_of_stream(const uint64_t *stream)
 {
     return (domi_http_deflater *)(uintptr_t)(*stream & ~DOMI_HTTP_STREAM_HOW);
 }
 
-/* Append the compressed form of some bytes, in chunks. */
-static int append_packed(domus_wire *wire, domi_http_deflater *deflater, domus_slice bytes,
-                         bool is_last)
+/* Append the compressed form of some bytes of a body, in chunks. */
+static int append_compressed_bytes(domus_wire *wire, domi_http_deflater *deflater,
+                                   domus_slice bytes, bool is_last)
 {
     char head[16];
     const char *some;
@@ -40,32 +40,33 @@ static int append_packed(domus_wire *wire, domi_http_deflater *deflater, domus_s
 
 void domi_http_drop_stream(uint64_t *stream)
 {
-    if (!is_packed(stream))
+    if (!is_stream_compressed(stream))
         return;
-    domi_http_deflater_give(deflater_of(stream));
+    domi_http_deflater_give(deflater_of_stream(stream));
     *stream = DOMI_HTTP_STREAM_NONE;
 }
 
-/* Append a piece of an answer that is compressed. */
-static int append_part(domus_wire *wire, const uint64_t *stream, domus_slice bytes)
+/* Append a piece of an answer whose body is compressed. */
+static int append_compressed_piece(domus_wire *wire, const uint64_t *stream, domus_slice bytes)
 {
-    domi_http_deflater *deflater = deflater_of(stream);
+    domi_http_deflater *deflater = deflater_of_stream(stream);
 
     if (bytes.size == 0)
         return 0;
     return domi_http_deflater_count(deflater, bytes.size)
-               ? append_packed(wire, deflater, bytes, false)
+               ? append_compressed_bytes(wire, deflater, bytes, false)
                : -EMSGSIZE;
 }
 
-/* Append the end of the compressed bytes. From then on the stream is one in plain chunks. */
-static int end_packed(domus_wire *wire, uint64_t *stream)
+/* Append the end of the compressed bytes of a body. From then on its stream is one in plain
+ * chunks. */
+static int end_compressed_stream(domus_wire *wire, uint64_t *stream)
 {
-    domi_http_deflater *deflater = deflater_of(stream);
+    domi_http_deflater *deflater = deflater_of_stream(stream);
 
     if (!domi_http_deflater_is_met(deflater))
         return -EINVAL;
-    int error = append_packed(wire, deflater, (domus_slice){NULL, 0, 0}, true);
+    int error = append_compressed_bytes(wire, deflater, (domus_slice){NULL, 0, 0}, true);
     if (error != 0)
         return error;
     domi_http_deflater_give(deflater);
@@ -75,7 +76,7 @@ static int end_packed(domus_wire *wire, uint64_t *stream)
 
 /* --- plain pieces ----------------------------------------------------------------------------- */
 
-static int append_chunk(domus_wire *wire, domus_slice bytes)
+static int append_chunk_of_body(domus_wire *wire, domus_slice bytes)
 {
     char head[16];
     int size = snprintf(head, sizeof head, "%x\r\n", bytes.size);
@@ -86,10 +87,10 @@ static int append_chunk(domus_wire *wire, domus_slice bytes)
     return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);
 }
 
-/* End the body; if its length was announced, it must have been reached. */
-static int end_stream(domus_wire *wire, uint64_t *stream)
+/* End a body that was sent in pieces; if its length was announced, it must have been reached. */
+static int end_body_in_pieces(domus_wire *wire, uint64_t *stream)
 {
-    int error = is_packed(stream) ? end_packed(wire, stream) : 0;
+    int error = is_stream_compressed(stream) ? end_compressed_stream(wire, stream) : 0;
 
     if (error != 0)
         return error;
@@ -103,21 +104,22 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
     if (stream == NULL || *stream == 0)
         return -EOPNOTSUPP;
     if (piece->last)
-        return end_stream(wire, stream);
+        return end_body_in_pieces(wire, stream);
     switch (*stream & DOMI_HTTP_STREAM_HOW) {
     case DOMI_HTTP_STREAM_CHUNKS:
-        return piece->bytes.size != 0 ? append_chunk(wire, piece->bytes) : 0;
+        return piece->bytes.size != 0 ? append_chunk_of_body(wire, piece->bytes) : 0;
     case DOMI_HTTP_STREAM_COUNTED:
         if (piece->bytes.size > (*stream & DOMI_HTTP_LENGTH_MAX))
             return -EMSGSIZE;
         *stream -= piece->bytes.size;
         return domus_wire_append_slice(wire, piece->bytes);
     case DOMI_HTTP_STREAM_GZIP:
-        return append_part(wire, stream, piece->bytes);
+        return append_compressed_piece(wire, stream, piece->bytes);
     case DOMI_HTTP_STREAM_PLAIN:
     case DOMI_HTTP_STREAM_TUNNEL:
         return domus_wire_append_slice(wire, piece->bytes);
-    default: /* an answer to HEAD: its writer may stop, because the rest may be endless */
+    /* for an answer to HEAD: its writer may stop, because the rest of the body may be endless */
+    default:
         return piece->bytes.size != 0 ? -EPIPE : 0;
     }
 }
@@ -129,11 +131,11 @@ int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
         return -EOPNOTSUPP;
     if (domi_http_check_trailers(trailers->fields) != 0)
         return -EINVAL;
-    int error = is_packed(stream) ? end_packed(wire, stream) : 0;
+    int error = is_stream_compressed(stream) ? end_compressed_stream(wire, stream) : 0;
     if (error != 0)
         return error;
     if ((*stream & DOMI_HTTP_STREAM_HOW) != DOMI_HTTP_STREAM_CHUNKS)
-        return end_stream(wire, stream);
+        return end_body_in_pieces(wire, stream);
     error = domus_wire_append(wire, "0\r\n", 3);
     if (error == 0)
         error = domus_wire_append_slice(wire, trailers->fields);

@@ -1,5 +1,5 @@
-/* Problem details (RFC 9457), and the part of a chain that makes them the bodies of errors. Any
- * thread. */
+/* Problem details (RFC 9457) as bodies of answers, and the part of a chain that makes them the
+ * bodies of errors. Any thread. */
 #include "protocols/http/chain.h"
 #include "protocols/http/texts.h"
 
@@ -8,10 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define ESCAPED_MAX 6u /* bytes that one byte becomes when it is escaped, at most */
+/* bytes that one byte of a text becomes in JSON when it is escaped, at most */
+#define ESCAPED_MAX 6u
 
-/* Append a member of JSON whose value is a text. */
-static void append_member(domus_appender *to, const char *name, const char *text)
+/* Append a member of a JSON object whose value is a text. */
+static void append_json_member(domus_appender *to, const char *name, const char *text)
 {
     if (text == NULL)
         return;
@@ -26,39 +27,40 @@ static void append_member(domus_appender *to, const char *name, const char *text
     (void)domus_append(to, "\",", 2);
 }
 
-/* Append a problem, with the id of its request, which has no characters that JSON must escape; ""
- * leaves the id out. */
-static int append_problem(domus_appender *to, const domus_http_problem *problem, const char *id)
+/* Append a problem as JSON, with the id of its request, which has no characters that JSON must
+ * escape; "" leaves the id out. */
+static int append_problem_as_json(domus_appender *to, const domus_http_problem *problem,
+                                  const char *id)
 {
     const char *reason = domus_http_reason(problem->status);
 
     if (problem->status < 400 || problem->status > 599)
         return -EINVAL;
     (void)domus_append(to, "{", 1);
-    append_member(to, "type", problem->type);
-    append_member(to, "title", problem->title != NULL ? problem->title : reason);
-    append_member(to, "detail", problem->detail);
-    append_member(to, "instance", problem->instance);
+    append_json_member(to, "type", problem->type);
+    append_json_member(to, "title", problem->title != NULL ? problem->title : reason);
+    append_json_member(to, "detail", problem->detail);
+    append_json_member(to, "instance", problem->instance);
     if (problem->members != NULL)
         (void)domus_append_text(to, "%s,", problem->members);
     if (id[0] != '\0')
-        append_member(to, "request_id", id);
+        append_json_member(to, "request_id", id);
     return domus_append_text(to, "\"status\":%u}\n", problem->status);
 }
 
 int domus_http_append_problem(domus_appender *to, const domus_http_problem *problem)
 {
-    return append_problem(to, problem, "");
+    return append_problem_as_json(to, problem, "");
 }
 
-static bool names_request(const domus_http_problems_options *options)
+static bool does_problem_name_request(const domus_http_problems_options *options)
 {
     return options != NULL && options->names_request;
 }
 
-/* Returns the id of the current request, if a part of its chain that it has entered gives ids;
+/* Returns the id of the request that is being handled, if a part of its chain has given it one;
  * otherwise "". */
-static const char *find_id(domus_stack *stack)
+static const char *find_id_of_current_request(domus_stack *stack)
 {
     const domi_http_state *state;
     const domi_http_exchange *exchange =
@@ -66,7 +68,7 @@ static const char *find_id(domus_stack *stack)
 
     for (uint32_t i = 0; exchange != NULL && i < exchange->entered; i++) {
         const domus_http_step *step = domi_http_step_at(exchange, i);
-        if (step->part == &domus_http_problems && names_request(step->options))
+        if (step->part == &domus_http_problems && does_problem_name_request(step->options))
             return exchange->face.trace.id;
     }
     return "";
@@ -80,7 +82,7 @@ int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *probl
     int error = fields != NULL ? domus_append_end(fields, &response.fields) : 0;
 
     if (error == 0)
-        error = append_problem(&body, problem, find_id(stack));
+        error = append_problem_as_json(&body, problem, find_id_of_current_request(stack));
     if (error == 0)
         error = domus_append_end(&body, &response.body);
     if (error == 0)
@@ -92,8 +94,8 @@ int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *probl
     return error;
 }
 
-static void make_problem_body(domus_http_exchange *exchange, domus_http_leaving *leaving,
-                              const void *options)
+static void make_problem_as_body(domus_http_exchange *exchange, domus_http_leaving *leaving,
+                                 const void *options)
 {
     const domus_http_problem problem = {.status = leaving->status};
     domus_appender body = {0};
@@ -101,7 +103,8 @@ static void make_problem_body(domus_http_exchange *exchange, domus_http_leaving 
 
     if (!leaving->wants_body || leaving->body.size != 0)
         return;
-    if (append_problem(&body, &problem, names_request(options) ? exchange->trace.id : "") == 0 &&
+    if (append_problem_as_json(&body, &problem,
+                               does_problem_name_request(options) ? exchange->trace.id : "") == 0 &&
         domus_append_end(&body, &made) == 0) {
         leaving->body = made;
         leaving->media = DOMUS_HTTP_PROBLEM_MEDIA;
@@ -109,4 +112,4 @@ static void make_problem_body(domus_http_exchange *exchange, domus_http_leaving 
     domus_append_drop(&body);
 }
 
-const domus_http_part domus_http_problems = {.name = "problems", .leave = make_problem_body};
+const domus_http_part domus_http_problems = {.name = "problems", .leave = make_problem_as_body};

@@ -1,4 +1,4 @@
-/* Decodes and encodes escapes, paths and parameters of targets. */
+/* Decodes and encodes the escapes, paths and parameters of targets. */
 #include "protocols/http/texts.h"
 
 #include "protocols/http/chars.h"
@@ -10,8 +10,8 @@
 
 /* --- escapes ---------------------------------------------------------------------------------- */
 
-/* Returns the byte of the escape at `text`; -1 if it is invalid. */
-static int read_escape(const char *text, size_t size)
+/* Returns the byte that the escape at `text` stands for; -1 if the escape is invalid. */
+static int value_of_escape(const char *text, size_t size)
 {
     if (size < 3)
         return -1;
@@ -27,7 +27,7 @@ int64_t domus_http_decode(char *to, const char *text, size_t size, bool form)
     for (size_t i = 0; i < size; i++) {
         char byte = text[i];
         if (byte == '%') {
-            int escaped = read_escape(text + i, size - i);
+            int escaped = value_of_escape(text + i, size - i);
             if (escaped < 0)
                 return -EINVAL;
             byte = (char)escaped;
@@ -64,8 +64,8 @@ int domus_http_encode(domus_appender *appender, const void *bytes_, size_t size)
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Decode a segment of a path to `to`. Returns its bytes; -EINVAL. */
-static int64_t decode_segment(char *to, const char *text, size_t size)
+/* Decode one segment of a path to `to`. Returns how many bytes it has then; -EINVAL. */
+static int64_t decode_segment_of_path(char *to, const char *text, size_t size)
 {
     int64_t written = domus_http_decode(to, text, size, false);
 
@@ -78,7 +78,7 @@ static int64_t decode_segment(char *to, const char *text, size_t size)
 
 int64_t domus_http_decode_path(char *to, const char *text, size_t size)
 {
-    size_t end = 0; /* bytes of the decoded segments so far, each with a '/' before it */
+    size_t end = 0; /* bytes of the segments that were decoded so far, each with a '/' before it */
     bool is_folder = true;
 
     if (size == 0 || *text != '/')
@@ -86,7 +86,7 @@ int64_t domus_http_decode_path(char *to, const char *text, size_t size)
     for (size_t at = 1; at <= size;) {
         const char *slash = at < size ? memchr(text + at, '/', size - at) : NULL;
         size_t segment = slash != NULL ? (size_t)(slash - text) - at : size - at;
-        int64_t written = decode_segment(to + end + 1, text + at, segment);
+        int64_t written = decode_segment_of_path(to + end + 1, text + at, segment);
         if (written < 0)
             return written;
         is_folder = slash != NULL;

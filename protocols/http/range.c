@@ -1,4 +1,5 @@
-/* Reads and writes ranges of bytes. */
+/* Reads the ranges of bytes that a request asks for (Range), and writes the one that an answer has
+ * (Content-Range). */
 #include "protocols/http/chars.h"
 
 #include <domus/http_range.h>
@@ -6,9 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* Read a number; a number that is too large becomes the greatest. Returns how many digits it
- * has. */
-static size_t read_number(const char *text, size_t size, uint64_t *ret_number)
+/* Read the number at the start of a text; a number that is too large becomes the greatest. Returns
+ * how many digits it has. */
+static size_t read_number_of_range(const char *text, size_t size, uint64_t *ret_number)
 {
     uint64_t number = 0;
     size_t i = 0;
@@ -21,21 +22,22 @@ static size_t read_number(const char *text, size_t size, uint64_t *ret_number)
     return i;
 }
 
-/* Read "a-b", "a-" or "-b". Returns 1; 0 if the range lies behind the end of the body; -EINVAL. */
-static int read_one_range(const char *text, size_t size, uint64_t length,
-                          domus_http_range *ret_range)
+/* Read one range: "a-b", "a-" or "-b". Returns 1; 0 if the range lies behind the end of the body;
+ * -EINVAL. */
+static int read_range_of_bytes(const char *text, size_t size, uint64_t length,
+                               domus_http_range *ret_range)
 {
     uint64_t first;
     uint64_t last;
-    size_t digits = read_number(text, size, &first);
+    size_t digits = read_number_of_range(text, size, &first);
 
     if (digits == size || text[digits] != '-')
         return -EINVAL;
     const char *rest = text + digits + 1;
     size_t left = size - digits - 1;
-    if (read_number(rest, left, &last) != left || (digits == 0 && left == 0))
+    if (read_number_of_range(rest, left, &last) != left || (digits == 0 && left == 0))
         return -EINVAL;
-    if (digits == 0) { /* "-b" means the last b bytes */
+    if (digits == 0) { /* the range "-b" means the last b bytes of the body */
         *ret_range = (domus_http_range){last < length ? length - last : 0, length - 1};
         return last != 0 && length != 0;
     }
@@ -70,10 +72,10 @@ int domus_http_read_range(domus_slice value, uint64_t length, domus_http_range *
     if (value.size < 6 || !domi_http_is_word(text, 6, "bytes="))
         return 0;
     while (domi_http_next_element(text + 6, value.size - 6, &at, &element, &size)) {
-        if (size == 0) /* an element of a list may be empty (RFC 9110 5.6.1.2) */
+        if (size == 0) /* an element of a list of ranges may be empty (RFC 9110 5.6.1.2) */
             continue;
         any = true;
-        int result = read_one_range(element, size, length, &range);
+        int result = read_range_of_bytes(element, size, length, &range);
         if (result < 0)
             return 0;
         if (result == 0)

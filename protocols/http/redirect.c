@@ -1,4 +1,4 @@
-/* Follows redirects (client_parts.h). */
+/* Follows redirects: makes the request to which the answer of a server leads (client_parts.h). */
 #include "protocols/http/client_parts.h"
 
 #include "protocols/http/fields.h"
@@ -26,7 +26,8 @@ bool domi_http_is_redirect(const domus_http_response *response)
 
 /* Copy the fields of the request, except those of a body that is not sent again, and secrets that
  * must not go to another origin. Returns 0; -ENOMEM. */
-static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_slice *ret_fields)
+static int copy_fields_for_redirect(domus_slice from, bool has_body, bool same_origin,
+                                    domus_slice *ret_fields)
 {
     static const char *const of_origin[] = {"authorization", "cookie", "proxy-authorization",
                                             "host", NULL};
@@ -47,18 +48,21 @@ static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_
     return domus_append_end(&fields, ret_fields);
 }
 
-/* Returns whether a redirect may lead from one scheme to the other. */
-static bool may_lead(const domus_http_url *from, const domus_http_url *to, uint32_t may)
+/* Returns whether a redirect may lead from the scheme of one URL to that of the other. */
+static bool may_redirect_change_scheme(const domus_http_url *from, const domus_http_url *to,
+                                       uint32_t may)
 {
     if (to->secure)
         return (may & DOMI_HTTP_TO_HTTPS) != 0;
     return !from->secure || (may & DOMI_HTTP_FROM_HTTPS) != 0;
 }
 
-/* Resolve the Location of a redirect. Returns 0; -ENOMEM; -EINVAL for a redirect that is not
- * followed, because it is no URL of HTTP, or leads to a forbidden scheme. */
-static int resolve_location(const domi_http_hop *hop, const domus_http_response *response,
-                            uint32_t may, domus_slice *ret_target, bool *ret_same_origin)
+/* Resolve the Location of a redirect against the URL of the request. Returns 0; -ENOMEM; -EINVAL
+ * for a redirect that is not followed, because it is no URL of HTTP, or leads to a forbidden
+ * scheme. */
+static int resolve_location_of_redirect(const domi_http_hop *hop,
+                                        const domus_http_response *response, uint32_t may,
+                                        domus_slice *ret_target, bool *ret_same_origin)
 {
     const char *base = domus_slice_data(hop->target);
     domus_appender target = {.size_max = DOMUS_HTTP_URL_MAX};
@@ -78,11 +82,13 @@ static int resolve_location(const domi_http_hop *hop, const domus_http_response 
         return error;
     const char *text = domus_slice_data(made);
     if (domus_http_url_parse(base, hop->target.size, &from) != 0 ||
-        domus_http_url_parse(text, made.size, &to) != 0 || !may_lead(&from, &to, may)) {
+        domus_http_url_parse(text, made.size, &to) != 0 ||
+        !may_redirect_change_scheme(&from, &to, may)) {
         domus_slice_free(made);
         return -EINVAL;
     }
-    made.size = (uint32_t)(to.target + to.target_size - text); /* the fragment is cut off */
+    /* the fragment of the URL is cut off */
+    made.size = (uint32_t)(to.target + to.target_size - text);
     *ret_target = made;
     *ret_same_origin = domus_http_url_same_origin(&from, &to);
     return 0;
@@ -100,10 +106,10 @@ int domi_http_follow(domi_http_hop *hop, const domus_http_response *response, ui
         next.method = DOMUS_HTTP_GET;
         next.has_body = false;
     }
-    int error = resolve_location(hop, response, may, &next.target, &same_origin);
+    int error = resolve_location_of_redirect(hop, response, may, &next.target, &same_origin);
     if (error != 0)
         return error;
-    error = copy_fields(hop->fields, next.has_body, same_origin, &next.fields);
+    error = copy_fields_for_redirect(hop->fields, next.has_body, same_origin, &next.fields);
     if (error != 0) {
         domus_slice_free(next.target);
         return error;

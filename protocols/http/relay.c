@@ -11,8 +11,9 @@
 
 #include <errno.h>
 
-/* Begin the reads that are not under way, and wait for whatever comes first. */
-static int wait_for_next_piece(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
+/* Begin the reads of both directions that are not under way, and wait for whatever comes first. */
+static int wait_for_piece_of_either_side(domus_stack *stack, domi_http_ways *ways,
+                                         domus_resumed *then)
 {
     int error = 0;
 
@@ -29,16 +30,17 @@ static int wait_for_next_piece(domus_stack *stack, domi_http_ways *ways, domus_r
     return error != 0 ? error : domus_wait_first(stack, then);
 }
 
-/* Take the piece that was read from `body`, and write it to the other side. Returns 0; 1 at the end
+/* Take the piece that was read from `body`, and write it to the other peer. Returns 0; 1 at the end
  * of the body; or a negative errno. */
-static int pass_piece(domus_stack *stack, domus_body *body, const domus_answer *answer,
-                      domus_stream to, uint64_t tag)
+static int write_piece_to_other_side(domus_stack *stack, domus_body *body,
+                                     const domus_answer *answer, domus_stream to, uint64_t tag)
 {
     const domus_piece *piece = answer->payload;
 
     if (answer->error != 0)
         return answer->error;
-    if (piece->last) { /* the last piece is empty: the end of a tunnel comes behind all its bytes */
+    /* the last piece has no bytes: the end of a tunnel comes behind all its bytes */
+    if (piece->last) {
         *body = (domus_body){.number = 0};
         return 1;
     }
@@ -46,31 +48,33 @@ static int pass_piece(domus_stack *stack, domus_body *body, const domus_answer *
     return error != 0 ? error : domus_stream_write_add(stack, to, piece->bytes, tag);
 }
 
-static int pass_piece_to_server(domus_stack *stack, domi_http_ways *ways,
-                                const domus_answer *answer, domus_resumed *then)
+static int relay_piece_to_server(domus_stack *stack, domi_http_ways *ways,
+                                 const domus_answer *answer, domus_resumed *then)
 {
-    int result = pass_piece(stack, &ways->up, answer, ways->request.stream, DOMI_HTTP_WRITTEN_UP);
+    int result = write_piece_to_other_side(stack, &ways->up, answer, ways->request.stream,
+                                           DOMI_HTTP_WRITTEN_UP);
 
     ways->waits_up = result == 0;
     if (result == 1)
         return domus_request_end(stack, ways->request, NULL, NULL, then);
-    return result < 0 ? result : wait_for_next_piece(stack, ways, then);
+    return result < 0 ? result : wait_for_piece_of_either_side(stack, ways, then);
 }
 
-static int pass_piece_to_client(domus_stack *stack, domi_http_ways *ways,
-                                const domus_answer *answer, domus_resumed *then)
+static int relay_piece_to_client(domus_stack *stack, domi_http_ways *ways,
+                                 const domus_answer *answer, domus_resumed *then)
 {
-    int result = pass_piece(stack, &ways->down, answer, ways->answer, DOMI_HTTP_WRITTEN_DOWN);
+    int result =
+        write_piece_to_other_side(stack, &ways->down, answer, ways->answer, DOMI_HTTP_WRITTEN_DOWN);
 
     ways->waits_down = result == 0;
     if (result == 1 && ways->up.number != 0)
         (void)domus_channel_finish(stack, domus_channel_running(stack));
-    return result < 0 ? result : wait_for_next_piece(stack, ways, then);
+    return result < 0 ? result : wait_for_piece_of_either_side(stack, ways, then);
 }
 
-/* Continue after a piece was written, or after the end of the direction to the server. */
-static int continue_after_write(domus_stack *stack, domi_http_ways *ways,
-                                const domus_answer *answer, domus_resumed *then)
+/* Continue after a piece was written, or after the direction to the server has ended. */
+static int continue_relay_after_write(domus_stack *stack, domi_http_ways *ways,
+                                      const domus_answer *answer, domus_resumed *then)
 {
     bool is_taken = answer->error == 0 || answer->error == -EALREADY;
 
@@ -83,25 +87,26 @@ static int continue_after_write(domus_stack *stack, domi_http_ways *ways,
         if (!is_taken)
             ways->up = (domus_body){.number = 0};
     }
-    return wait_for_next_piece(stack, ways, then);
+    return wait_for_piece_of_either_side(stack, ways, then);
 }
 
 int domi_http_begin_relay(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
 {
     int error = domus_reply_stream(stack, &ways->answer);
 
-    return error != 0 ? error : wait_for_next_piece(stack, ways, then);
+    return error != 0 ? error : wait_for_piece_of_either_side(stack, ways, then);
 }
 
 int domi_http_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
                     domus_resumed *then)
 {
-    int result = answer->tag == DOMI_HTTP_READ_UP ? pass_piece_to_server(stack, ways, answer, then)
+    int result = answer->tag == DOMI_HTTP_READ_UP ? relay_piece_to_server(stack, ways, answer, then)
                  : answer->tag == DOMI_HTTP_READ_DOWN
-                     ? pass_piece_to_client(stack, ways, answer, then)
-                     : continue_after_write(stack, ways, answer, then);
+                     ? relay_piece_to_client(stack, ways, answer, then)
+                     : continue_relay_after_write(stack, ways, answer, then);
 
-    if (result < 0 && ways->down.number != 0) /* nobody will read the rest of the server's answer */
+    /* nobody will read the rest of the server's answer, so it is given up */
+    if (result < 0 && ways->down.number != 0)
         (void)domus_stop(stack, ways->down.channel);
     return result;
 }

@@ -1,5 +1,5 @@
 /* The part of a chain that gives ids to requests (domus/http_trace.h). It writes them into the
- * fields of the request, so that they go wherever the request goes. The thread of the
+ * fields of the request, so that they go wherever the request goes. Runs on the thread of the
  * connection. */
 #include "protocols/http/chain.h"
 #include "protocols/http/fields.h"
@@ -7,35 +7,36 @@
 
 #include <errno.h>
 
-static int check_options(const void *options_)
+static int check_options_of_request_ids(const void *options_)
 {
     const domus_http_request_id_options *options = options_;
 
     return options != NULL && options->flags > 1 ? -EINVAL : 0;
 }
 
-/* Returns whether a field is replaced. tracestate belongs to the traceparent that came with it. */
-static bool is_replaced(domus_slice name, bool drops_state)
+/* Returns whether a field of the request is replaced by one with the new ids. tracestate belongs to
+ * the traceparent that came with it. */
+static bool is_field_with_id_replaced(domus_slice name, bool drops_state)
 {
     return domi_http_slice_is(name, "traceparent") || domi_http_slice_is(name, "x-request-id") ||
            (drops_state && domi_http_slice_is(name, "tracestate"));
 }
 
-/* Copy the fields that are not replaced, line by line. */
-static void copy_others(domus_appender *to, domus_slice fields, bool drops_state)
+/* Copy the request's fields that are not replaced, line by line. */
+static void copy_fields_that_are_kept(domus_appender *to, domus_slice fields, bool drops_state)
 {
     domus_http_line line;
     uint32_t at = 0;
 
     for (uint32_t from = 0; domus_http_next(fields, &at, &line); from = at) {
-        if (!is_replaced(line.name, drops_state))
+        if (!is_field_with_id_replaced(line.name, drops_state))
             (void)domus_append(to, domus_slice_data(fields) + from, at - from);
     }
 }
 
-/* Write the ids into the fields of the request. Returns 0; -ENOMEM; -EMSGSIZE. */
-static int change_fields(domus_http_request *request, const domi_http_names_found *found,
-                         const domus_http_trace *trace)
+/* Write the ids of a request into its fields. Returns 0; -ENOMEM; -EMSGSIZE. */
+static int write_ids_into_request(domus_http_request *request, const domi_http_names_found *found,
+                                  const domus_http_trace *trace)
 {
     domus_appender fields = {0};
     domus_slice changed;
@@ -47,7 +48,7 @@ static int change_fields(domus_http_request *request, const domi_http_names_foun
     if (found->parents == 0 && found->ids == 0 && !drops_state)
         (void)domus_append(&fields, domus_slice_data(request->fields), request->fields.size);
     else
-        copy_others(&fields, request->fields, drops_state);
+        copy_fields_that_are_kept(&fields, request->fields, drops_state);
     int error = domus_append_end(&fields, &changed);
     if (error != 0)
         return error;
@@ -77,7 +78,7 @@ static int choose_request_id(domus_stack *stack, domus_http_exchange *exchange,
         domi_http_take_id(&found, &exchange->trace);
     if (exchange->trace.id[0] == '\0')
         domi_http_name_by_trace(&exchange->trace);
-    return change_fields(request, &found, &exchange->trace);
+    return write_ids_into_request(request, &found, &exchange->trace);
 }
 
 static void add_request_id_field(domus_http_exchange *exchange, domus_http_leaving *leaving,
@@ -93,6 +94,6 @@ static void add_request_id_field(domus_http_exchange *exchange, domus_http_leavi
 }
 
 const domus_http_part domus_http_request_id = {.name = "request id",
-                                               .check = check_options,
+                                               .check = check_options_of_request_ids,
                                                .enter = choose_request_id,
                                                .leave = add_request_id_field};

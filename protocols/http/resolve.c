@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-/* A part of a URL. */
+/* A part of a URL, such as its scheme or its path, as a text that is owned elsewhere. */
 typedef struct part {
-    /* text of the part; NULL: there is no such part, which differs from an empty one */
+    /* text of the part; NULL: the URL has no such part, which differs from an empty one */
     const char *text;
     size_t size;
 } part;
@@ -16,13 +16,13 @@ typedef struct part {
 typedef struct parts {
     part scheme;
     part authority;
-    part path; /* path, which is always there */
+    part path; /* path of the URL, which is always there */
     part query;
     part fragment;
 } parts;
 
-/* Cut the part at `at` out of `text`, up to the first byte that is in `ends`. */
-static part cut_part_of_text(const char *text, size_t size, size_t at, const char *ends)
+/* Cut the part that begins at `at` out of `text`, up to the first byte that is in `ends`. */
+static part cut_part_of_url(const char *text, size_t size, size_t at, const char *ends)
 {
     size_t end = at;
 
@@ -31,8 +31,9 @@ static part cut_part_of_text(const char *text, size_t size, size_t at, const cha
     return (part){text + at, end - at};
 }
 
-/* Returns whether a part is a scheme: a letter, followed by letters, digits, '+', '-' and '.'. */
-static bool is_scheme(part scheme)
+/* Returns whether a part of a URL is a scheme: a letter, followed by letters, digits, '+', '-' and
+ * '.'. */
+static bool is_valid_scheme(part scheme)
 {
     for (size_t i = 0; i < scheme.size; i++) {
         char byte = scheme.text[i];
@@ -44,8 +45,8 @@ static bool is_scheme(part scheme)
     return scheme.size != 0;
 }
 
-/* Split a URL into its parts, as appendix B of the RFC does. Returns 0; -EINVAL; -EMSGSIZE. */
-static int divide_reference(const char *text, size_t size, parts *ret_parts)
+/* Split a URL into its parts, as RFC 3986 does in appendix B. Returns 0; -EINVAL; -EMSGSIZE. */
+static int split_url_into_parts(const char *text, size_t size, parts *ret_parts)
 {
     parts found = {.path = {"", 0}};
     size_t at = 0;
@@ -56,22 +57,22 @@ static int divide_reference(const char *text, size_t size, parts *ret_parts)
         if (!domi_http_is(text[i], DOMI_HTTP_TARGET) && text[i] != '#')
             return -EINVAL;
     }
-    part first = cut_part_of_text(text, size, 0, ":/?#");
+    part first = cut_part_of_url(text, size, 0, ":/?#");
     if (first.size < size && text[first.size] == ':') {
-        if (!is_scheme(first))
+        if (!is_valid_scheme(first))
             return -EINVAL;
         found.scheme = first;
         at = first.size + 1;
     }
     if (size - at >= 2 && text[at] == '/' && text[at + 1] == '/') {
-        found.authority = cut_part_of_text(text, size, at + 2, "/?#");
+        found.authority = cut_part_of_url(text, size, at + 2, "/?#");
         at += 2 + found.authority.size;
     }
     if (size != 0)
-        found.path = cut_part_of_text(text, size, at, "?#");
+        found.path = cut_part_of_url(text, size, at, "?#");
     at += found.path.size;
     if (at < size && text[at] == '?') {
-        found.query = cut_part_of_text(text, size, at + 1, "#");
+        found.query = cut_part_of_url(text, size, at + 1, "#");
         at += 1 + found.query.size;
     }
     if (at < size)
@@ -80,22 +81,22 @@ static int divide_reference(const char *text, size_t size, parts *ret_parts)
     return 0;
 }
 
-static char *put_part(char *to, part from)
+static char *put_part_of_url(char *to, part from)
 {
     if (from.size != 0)
         memcpy(to, from.text, from.size);
     return to + from.size;
 }
 
-/* Remove "." and ".." from the path at `path` (5.2.4), in place, because the result is never
- * longer. Returns its end. */
-static char *remove_dots(char *path, const char *end)
+/* Remove "." and ".." from the path at `path` (RFC 3986 5.2.4), in place, because the result is
+ * never longer. Returns where it ends. */
+static char *remove_dot_segments_of_path(char *path, const char *end)
 {
     const char *from = path;
     char *to = path;
 
     while (from < end) {
-        size_t segment = 0; /* bytes of the segment without the '/' before it */
+        size_t segment = 0; /* bytes of the current segment, without the '/' before it */
         bool has_slash = *from == '/';
         const char *name = from + has_slash;
         while (name + segment < end && name[segment] != '/')
@@ -122,7 +123,7 @@ static char *remove_dots(char *path, const char *end)
     return to;
 }
 
-/* Write the path of `base` up to its last '/', followed by the path of `reference`. */
+/* Write the path of `base` up to its last '/', and behind it the path of `reference`. */
 static char *put_merged_path(char *to, const parts *base, const parts *reference)
 {
     size_t kept = base->path.size;
@@ -131,26 +132,27 @@ static char *put_merged_path(char *to, const parts *base, const parts *reference
         kept--;
     if (base->authority.text != NULL && base->path.size == 0)
         *to++ = '/';
-    to = put_part(to, (part){base->path.text, kept});
-    return put_part(to, reference->path);
+    to = put_part_of_url(to, (part){base->path.text, kept});
+    return put_part_of_url(to, reference->path);
 }
 
-/* Write the path of the target. */
-static char *put_path(char *path, const parts *base, const parts *reference)
+/* Write the path of the resolved URL, made of those of `base` and `reference`. Returns where it
+ * ends. */
+static char *put_path_of_resolved_url(char *path, const parts *base, const parts *reference)
 {
     bool is_own = reference->scheme.text != NULL || reference->authority.text != NULL;
     char *end;
 
     if (!is_own && reference->path.size == 0)
-        return put_part(path, base->path);
+        return put_part_of_url(path, base->path);
     if (is_own || *reference->path.text == '/')
-        end = put_part(path, reference->path);
+        end = put_part_of_url(path, reference->path);
     else
         end = put_merged_path(path, base, reference);
-    return remove_dots(path, end);
+    return remove_dot_segments_of_path(path, end);
 }
 
-static char *put_target(char *to, const parts *base, const parts *reference)
+static char *put_resolved_url(char *to, const parts *base, const parts *reference)
 {
     const parts *of_scheme = reference->scheme.text != NULL ? reference : base;
     bool is_own = reference->scheme.text != NULL || reference->authority.text != NULL;
@@ -158,20 +160,20 @@ static char *put_target(char *to, const parts *base, const parts *reference)
     bool has_base_query = !is_own && reference->path.size == 0 && reference->query.text == NULL;
     part query = has_base_query ? base->query : reference->query;
 
-    to = put_part(to, of_scheme->scheme);
+    to = put_part_of_url(to, of_scheme->scheme);
     *to++ = ':';
     if (of_authority->authority.text != NULL) {
-        to = put_part(to, (part){"//", 2});
-        to = put_part(to, of_authority->authority);
+        to = put_part_of_url(to, (part){"//", 2});
+        to = put_part_of_url(to, of_authority->authority);
     }
-    to = put_path(to, base, reference);
+    to = put_path_of_resolved_url(to, base, reference);
     if (query.text != NULL) {
         *to++ = '?';
-        to = put_part(to, query);
+        to = put_part_of_url(to, query);
     }
     if (reference->fragment.text != NULL) {
         *to++ = '#';
-        to = put_part(to, reference->fragment);
+        to = put_part_of_url(to, reference->fragment);
     }
     return to;
 }
@@ -180,19 +182,20 @@ int domus_http_url_resolve(const char *base, size_t base_size, const char *refer
                            size_t reference_size, domus_appender *to)
 {
     parts of_base, of_reference;
-    int error = divide_reference(base, base_size, &of_base);
+    int error = split_url_into_parts(base, base_size, &of_base);
 
     if (error == 0)
-        error = divide_reference(reference, reference_size, &of_reference);
+        error = split_url_into_parts(reference, reference_size, &of_reference);
     if (error == 0 && of_base.scheme.text == NULL)
         error = -EINVAL;
     if (error != 0)
         return error;
-    /* Each part and each divider comes from one of the two texts; only one '/' may be added. */
+    /* Each part and each divider of the result comes from one of the two URLs; only one '/' may be
+     * added. */
     char *begin = domus_append_room(to, base_size + reference_size + 1);
     if (begin == NULL)
         return to->error;
-    char *end = put_target(begin, &of_base, &of_reference);
+    char *end = put_resolved_url(begin, &of_base, &of_reference);
     domus_append_written(to, (size_t)(end - begin));
     return to->error;
 }

@@ -1,4 +1,4 @@
-/* Finds routes, row by row. */
+/* Finds the route of a request in a table of routes, row by row. */
 #include "protocols/http/router.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/fields.h"
@@ -6,28 +6,29 @@
 
 #include <errno.h>
 
-/* Returns the bytes of the segment at `text`. */
-static size_t count_segment_bytes(const char *text, size_t size)
+/* Returns how many bytes the segment of a path at `text` has. */
+static size_t count_bytes_of_segment(const char *text, size_t size)
 {
     const char *slash = size != 0 ? memchr(text, '/', size) : NULL;
 
     return slash != NULL ? (size_t)(slash - text) : size;
 }
 
-/* Return whether a segment of a route matches any segment, and whether it matches the rest of the
- * path. */
-static bool matches_any_segment(const char *segment, size_t size)
+/* Return whether a segment of a route matches any segment of a path; whether it matches the whole
+ * rest of the path. */
+static bool does_segment_match_any(const char *segment, size_t size)
 {
     return size >= 2 && segment[0] == '{' && segment[size - 1] == '}';
 }
 
-static bool is_rest_segment(const char *segment, size_t size)
+static bool does_segment_match_rest(const char *segment, size_t size)
 {
-    return matches_any_segment(segment, size) && segment[size - 2] == '*';
+    return does_segment_match_any(segment, size) && segment[size - 2] == '*';
 }
 
-/* Compare a path with that of a route segment by segment, and store the values of open segments. */
-static bool matches_by_segments(const char *route, domus_slice path, domus_http_match *match)
+/* Compare a path with that of a route segment by segment, and store the values of the segments in
+ * braces. */
+static bool match_route_by_segments(const char *route, domus_slice path, domus_http_match *match)
 {
     const char *text = domus_slice_data(path);
     size_t route_size = strlen(route);
@@ -35,13 +36,13 @@ static bool matches_by_segments(const char *route, domus_slice path, domus_http_
     size_t at = 0;
 
     for (;;) {
-        size_t wanted = count_segment_bytes(route + in_route, route_size - in_route);
-        size_t size = count_segment_bytes(text + at, path.size - at);
+        size_t wanted = count_bytes_of_segment(route + in_route, route_size - in_route);
+        size_t size = count_bytes_of_segment(text + at, path.size - at);
         const char *segment = route + in_route;
-        if (is_rest_segment(segment, wanted))
+        if (does_segment_match_rest(segment, wanted))
             size = path.size - at;
-        if (matches_any_segment(segment, wanted)) {
-            if ((size == 0 && !is_rest_segment(segment, wanted)) ||
+        if (does_segment_match_any(segment, wanted)) {
+            if ((size == 0 && !does_segment_match_rest(segment, wanted)) ||
                 match->count == DOMUS_HTTP_VALUES_MAX)
                 return false;
             match->values[match->count++] = domi_http_part_of(path, at, size);
@@ -52,25 +53,26 @@ static bool matches_by_segments(const char *route, domus_slice path, domus_http_
         at += size;
         if (in_route == route_size || at == path.size)
             return in_route == route_size && at == path.size;
-        in_route++; /* skip the '/' of both paths */
+        in_route++; /* skip the '/' of the route and of the path */
         at++;
     }
 }
 
-/* Compare a path with that of a route, and store the values of open segments. Up to the first brace
- * both must have the same bytes, which excludes most routes quickly. */
-static bool matches_route(const char *route, domus_slice path, domus_http_match *match)
+/* Compare a path with that of a route, and store the values of the segments in braces. Up to the
+ * first brace both must have the same bytes, which excludes most routes quickly. */
+static bool match_path_with_route(const char *route, domus_slice path, domus_http_match *match)
 {
     const char *text = domus_slice_data(path);
     size_t same = 0;
 
     match->count = 0;
-    if (path.size == 0) /* a URL without a path, such as "http://host" */
+    /* the target is a URL without a path, such as "http://host", so the path is "/" */
+    if (path.size == 0)
         return strcmp(route, "/") == 0;
     while (same < path.size && route[same] == text[same] && route[same] != '{')
         same++;
     if (route[same] == '{')
-        return matches_by_segments(route, path, match);
+        return match_route_by_segments(route, path, match);
     return same == path.size && route[same] == '\0';
 }
 
@@ -80,8 +82,8 @@ domus_http_match domus_http_find_route(const domus_http_route *routes,
     return domi_http_find_route(routes, sizeof *routes, request);
 }
 
-/* Returns the route of the next row. */
-static const domus_http_route *next_route(const domus_http_route *route, size_t row_size)
+/* Returns the route of the next row of the table. */
+static const domus_http_route *route_of_next_row(const domus_http_route *route, size_t row_size)
 {
     return (const domus_http_route *)(const void *)((const char *)route + row_size);
 }
@@ -93,8 +95,8 @@ domus_http_match domi_http_find_route(const domus_http_route *routes, size_t row
     domus_http_match match = {.method = request->method};
     domus_http_match of_get = {.route = NULL};
 
-    for (; routes->path != NULL; routes = next_route(routes, row_size)) {
-        if (!matches_route(routes->path, path, &match))
+    for (; routes->path != NULL; routes = route_of_next_row(routes, row_size)) {
+        if (!match_path_with_route(routes->path, path, &match))
             continue;
         match.allowed |= routes->methods;
         if ((routes->methods >> request->method & 1) != 0) {
@@ -121,9 +123,9 @@ domus_slice domus_http_route_value(const domus_http_match *match, const char *na
     uint32_t i = 0;
 
     while (left != 0) {
-        size_t size = count_segment_bytes(path, left);
-        size_t name_size = is_rest_segment(path, size) ? size - 3 : size - 2;
-        if (matches_any_segment(path, size)) {
+        size_t size = count_bytes_of_segment(path, left);
+        size_t name_size = does_segment_match_rest(path, size) ? size - 3 : size - 2;
+        if (does_segment_match_any(path, size)) {
             if (strlen(name) == name_size && memcmp(path + 1, name, name_size) == 0)
                 return match->values[i];
             i++;

@@ -1,4 +1,4 @@
-/* Finding routes in tables whose rows have more than a route (dispatch.c). Any thread. */
+/* Finds routes in tables whose rows have more than a route (dispatch.c). Any thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_ROUTER_H
 #define DOMI_PROTOCOLS_HTTP_ROUTER_H
 
@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Find a route as domus_http_find_route() does, in rows of `row_size` bytes that begin with
- * one. */
+/* Find a route as domus_http_find_route() does, in a table whose rows have `row_size` bytes and
+ * begin with a route. */
 domus_http_match domi_http_find_route(const domus_http_route *routes, size_t row_size,
                                       const domus_http_request *request);
 

@@ -1,10 +1,10 @@
 /* Serves files (domus/http_files.h).
  *
- * Only its conversation carries a request: the file is loaded at once if the kernel has it in
- * memory, and otherwise after one wait, whose tag leads to the options. The answer is a complete
- * message, or is left to domus_file_answer(). So no state of a request is kept here.
+ * A request for a file has no state but its conversation: the file is loaded at once if the kernel
+ * has it in memory, and otherwise after one wait, whose tag leads to the options. The answer is a
+ * complete message, or is left to domus_file_answer().
  *
- * An answer opens a file, or asks a helper thread, only when it is its turn: otherwise a client
+ * An answer opens its file, or asks a helper thread, only when it is its turn: otherwise a client
  * that sends many requests at once and reads nothing would hold a file for each. If a file turns
  * out to be large before its turn, it is closed, and loaded again in its turn. */
 #include "protocols/http/coding.h"
@@ -20,31 +20,32 @@
 
 #include <sys/stat.h>
 
-#define VALUE_MAX_BYTES 255u /* bytes of a value of Cache-Control, at most */
+/* bytes of the value of a Cache-Control that the options may give, at most */
+#define VALUE_MAX_BYTES 255u
 #define WHOLE_DEFAULT   65536u
 #define RANGES_DEFAULT  16u
 #define NS_OF_SECOND    INT64_C(1000000000)
 
-/* bytes of a tag: three hexadecimal numbers, quotes and dividers */
+/* bytes of the tag of a file, at most: three hexadecimal numbers, quotes and dividers */
 #define ETAG_ROOM  (3 * 16 + 4 + 1)
 #define FIELD_ROOM (512 + VALUE_MAX_BYTES)
 
-/* A file that was found, and the data that its answer shows. */
+/* A file that was found for a request, and the data that its answer shows. */
 typedef struct found {
     const domus_http_files *files;
     const domus_http_request *request;
-    domus_slice path; /* path of the request */
+    domus_slice path; /* path of the request that means the file */
     domus_file_loaded *loaded;
     bool is_packed;
     bool has_turn;
     char etag[ETAG_ROOM];
-    int64_t modified;     /* time of the last change, in s since 1970 */
-    uint32_t range_count; /* ranges that are sent; 0: the whole file */
+    int64_t modified;     /* time of the file's last change, in s since 1970 */
+    uint32_t range_count; /* number of ranges of the file that are sent; 0: the whole file */
     domus_http_range ranges[DOMI_HTTP_RANGES_MOST];
 } found;
 
 /* Returns the negative errno with which a request fails when its file cannot be loaded. */
-static int error_of_request(int error)
+static int error_for_file_not_loaded(int error)
 {
     switch (-error) {
     case ENOENT:
@@ -67,7 +68,7 @@ static int error_of_request(int error)
     case ESHUTDOWN:
         return -EBUSY;
     case EMSGSIZE:
-        return -EINVAL; /* the option `whole_max` exceeds files.readMax */
+        return -EINVAL; /* the option `whole_max` of the files exceeds the key files.readMax */
     case ECANCELED:
     case ETIMEDOUT:
         return error;
@@ -78,7 +79,7 @@ static int error_of_request(int error)
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-static char *put_hex(char *to, uint64_t number)
+static char *put_hexadecimal_number(char *to, uint64_t number)
 {
     static const char digits[] = "0123456789abcdef";
     int shift = 60;
@@ -90,25 +91,25 @@ static char *put_hex(char *to, uint64_t number)
     return to;
 }
 
-static void store_version(found *file)
+static void store_tag_and_time_of_file(found *file)
 {
     const domus_file_status *status = &file->loaded->status;
     char *to = file->etag;
 
     *to++ = '"';
-    to = put_hex(to, (uint64_t)status->modified_ns);
+    to = put_hexadecimal_number(to, (uint64_t)status->modified_ns);
     *to++ = '-';
-    to = put_hex(to, status->size);
+    to = put_hexadecimal_number(to, status->size);
     *to++ = '-';
-    to = put_hex(to, status->inode);
+    to = put_hexadecimal_number(to, status->inode);
     *to++ = '"';
     *to = '\0';
     file->modified = status->modified_ns > 0 ? status->modified_ns / NS_OF_SECOND : 0;
 }
 
 /* Returns whether the client has the compressed answer already. The stage compresses answers for
- * clients that accept gzip, and makes their tags weak (domus/http_gzip.h). */
-static bool is_known_weakly(const found *file)
+ * clients that accept gzip, and makes the tags of such answers weak (domus/http_gzip.h). */
+static bool has_client_compressed_answer(const found *file)
 {
     if (file->is_packed || !domi_http_wants_gzip(file->request->fields))
         return false;
@@ -126,10 +127,10 @@ static char *put_content_range(char *to, const found *file)
     return DOMI_HTTP_PUT(to, "\r\n");
 }
 
-/* Make the fields of an answer. `boundary` divides several ranges; NULL: there are not several.
- * Returns 0; -EINVAL; -ENOMEM. */
-static int make_fields(const found *file, const char *boundary, bool is_weak,
-                       domus_slice *ret_fields)
+/* Make the fields of an answer with a file. `boundary` divides several ranges; NULL: there are not
+ * several. Returns 0; -EINVAL; -ENOMEM. */
+static int make_fields_of_file_answer(const found *file, const char *boundary, bool is_weak,
+                                      domus_slice *ret_fields)
 {
     const char *cache = file->files->cache_control;
     size_t cache_size = cache != NULL ? strlen(cache) : 0;
@@ -163,8 +164,8 @@ static int make_fields(const found *file, const char *boundary, bool is_weak,
     return domus_slice_copy(fields, (size_t)(to - fields), ret_fields);
 }
 
-/* Returns the media type of a file by its name, without ".gz" if that tells its encoding. */
-static const char *choose_media_type(const found *file)
+/* Returns the media type of a file by its name, without ".gz" if that only tells its encoding. */
+static const char *choose_media_type_of_file(const found *file)
 {
     const char *slash = strrchr(file->loaded->path, '/');
     const char *name = slash != NULL ? slash + 1 : file->loaded->path;
@@ -181,8 +182,8 @@ static const char *choose_media_type(const found *file)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Answer with a response, whose slices the library owns if this returns 0. */
-static int reply_with_response(domus_stack *stack, domus_http_response *response)
+/* Answer with a response about a file. The library owns the response's slices if this returns 0. */
+static int reply_with_response_about_file(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -191,25 +192,25 @@ static int reply_with_response(domus_stack *stack, domus_http_response *response
     return error;
 }
 
-static int reply_with_fields(domus_stack *stack, unsigned status, domus_appender *fields)
+static int reply_with_status_and_fields(domus_stack *stack, unsigned status, domus_appender *fields)
 {
     domus_http_response response = {.status = (uint16_t)status};
     int error = domus_append_end(fields, &response.fields);
 
-    return error != 0 ? error : reply_with_response(stack, &response);
+    return error != 0 ? error : reply_with_response_about_file(stack, &response);
 }
 
-static int refuse_method(domus_stack *stack)
+static int refuse_method_of_request(domus_stack *stack)
 {
     domus_appender fields = {0};
 
     (void)domus_http_add(&fields, "Allow", "GET, HEAD");
-    return reply_with_fields(stack, 405, &fields);
+    return reply_with_status_and_fields(stack, 405, &fields);
 }
 
 /* Redirect the client to the same path with a '/' behind it, because the path names a folder. All
- * '/' at its begin but one are removed, because two would name a host. A path that ends with '/'
- * fails, because its index is a folder itself. */
+ * '/' at the begin of the path but one are removed, because two would name a host. A path that ends
+ * with '/' fails, because its index is a folder itself. */
 static int redirect_to_folder(domus_stack *stack, const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
@@ -225,63 +226,63 @@ static int redirect_to_folder(domus_stack *stack, const domus_http_request *requ
     }
     (void)domus_append_text(&fields, "Location: %.*s/%s%.*s\r\n", (int)path.size, text,
                             query.size != 0 ? "?" : "", (int)query.size, domus_slice_data(query));
-    return reply_with_fields(stack, 301, &fields);
+    return reply_with_status_and_fields(stack, 301, &fields);
 }
 
-/* A request that waits until it is the turn of its answer. */
+/* A request for a file that waits until it is the turn of its answer. */
 typedef struct waiting {
     const domus_http_files *files;
     domus_slice path;
 } waiting;
 
-static void release_waiting(void *payload)
+static void release_waiting_request(void *payload)
 {
     domus_slice_free(((waiting *)payload)->path);
 }
 
 static const domus_type waiting_type = {
-    .name = "http file in turn", .size = sizeof(waiting), .release = release_waiting};
+    .name = "http file in turn", .size = sizeof(waiting), .release = release_waiting_request};
 
-static domus_resumed load_in_turn;
+static domus_resumed load_file_in_turn_of_answer;
 
 /* Load the file of a request when it is the turn of its answer. Returns DOMUS_PARKED, or a negative
  * errno. */
-static int await_turn(domus_stack *stack, const domus_http_files *files, domus_slice path)
+static int await_turn_of_answer(domus_stack *stack, const domus_http_files *files, domus_slice path)
 {
     waiting wait = {.files = files};
     int result = domus_slice_keep(path, &wait.path);
 
     if (result != 0)
         return result;
-    result = domus_reply_await_turn(stack, &waiting_type, &wait, load_in_turn);
+    result = domus_reply_await_turn(stack, &waiting_type, &wait, load_file_in_turn_of_answer);
     if (result < 0)
         domus_slice_free(wait.path);
     return result;
 }
 
-/* Returns whether the answer must wait for its turn before it may hold the file open. */
-static bool has_to_wait(domus_stack *stack, const found *file)
+/* Returns whether the answer must wait for its turn before it may hold its file open. */
+static bool must_answer_wait_for_turn(domus_stack *stack, const found *file)
 {
     return file->loaded->file != NULL && file->request->method == DOMUS_HTTP_GET &&
            !file->has_turn && !domus_reply_has_turn(stack);
 }
 
-/* Send `count` bytes of the file from `first` on. */
-static int send_bytes(domus_stack *stack, found *file, domus_http_response *response,
-                      uint64_t first, uint64_t size)
+/* Answer with `count` bytes of the file, from `first` on. */
+static int send_bytes_of_file(domus_stack *stack, found *file, domus_http_response *response,
+                              uint64_t first, uint64_t size)
 {
     domus_file_loaded *loaded = file->loaded;
 
-    response->media = choose_media_type(file);
+    response->media = choose_media_type_of_file(file);
     response->length = size;
     if (file->request->method == DOMUS_HTTP_HEAD)
-        return reply_with_response(stack, response);
+        return reply_with_response_about_file(stack, response);
     if (loaded->file == NULL) {
         response->body = loaded->bytes;
         response->body.offset += (uint32_t)first;
         response->body.size = (uint32_t)size;
         loaded->bytes = (domus_slice){NULL, 0, 0};
-        return reply_with_response(stack, response);
+        return reply_with_response_about_file(stack, response);
     }
     int result =
         domus_file_answer(stack, &domus_http_response_type, response, loaded->file, first, size);
@@ -290,44 +291,45 @@ static int send_bytes(domus_stack *stack, found *file, domus_http_response *resp
     return result;
 }
 
-/* Send several ranges as the parts in `body`. Returns as domus_http_serve(). */
-static int send_parts(domus_stack *stack, const found *file, domi_http_byteranges *body)
+/* Answer with several ranges of the file, as the parts in `body`. Returns as domus_http_serve(). */
+static int send_parts_with_ranges(domus_stack *stack, const found *file, domi_http_byteranges *body)
 {
     const domus_file_loaded *loaded = file->loaded;
     domus_http_response response = {.status = 206, .length = body->size};
-    int result = make_fields(file, body->boundary, false, &response.fields);
+    int result = make_fields_of_file_answer(file, body->boundary, false, &response.fields);
 
     if (result == 0 && loaded->file == NULL) {
         result = domi_http_join_byteranges(body, loaded->bytes, &response.body);
         if (result == 0)
-            return reply_with_response(stack, &response);
+            return reply_with_response_about_file(stack, &response);
     } else if (result == 0) {
         result = domus_file_answer_parts(stack, &domus_http_response_type, &response, loaded->file,
                                          body->parts, body->count);
         if (result >= 0)
-            body->count = 0; /* the answer owns the parts now */
+            body->count = 0; /* the answer owns the parts of the body now */
     }
     if (result < 0)
         domus_http_response_type.release(&response);
     return result;
 }
 
-static int send_ranges(domus_stack *stack, const found *file)
+static int send_ranges_of_file(domus_stack *stack, const found *file)
 {
     domi_http_byteranges body;
-    int result = domi_http_make_byteranges(
-        file->ranges, file->range_count, file->loaded->status.size, choose_media_type(file), &body);
+    int result =
+        domi_http_make_byteranges(file->ranges, file->range_count, file->loaded->status.size,
+                                  choose_media_type_of_file(file), &body);
 
     if (result != 0)
         return result;
-    result = send_parts(stack, file, &body);
+    result = send_parts_with_ranges(stack, file, &body);
     domi_http_free_byteranges(&body);
     return result;
 }
 
-/* Returns 206, with the wanted ranges stored; 416; or 200, which is also used for too many ranges,
- * and for overlapping ones, whose bytes would be sent twice. */
-static unsigned choose_ranges(found *file, const domus_http_version *version)
+/* Choose the ranges of the file to send. Returns 206, with the ranges stored; 416; or 200, which is
+ * also used for too many ranges, and for overlapping ones, whose bytes would be sent twice. */
+static unsigned choose_ranges_to_send(found *file, const domus_http_version *version)
 {
     uint32_t most = file->files->ranges_max != 0 ? file->files->ranges_max : RANGES_DEFAULT;
     domus_slice value;
@@ -340,71 +342,74 @@ static unsigned choose_ranges(found *file, const domus_http_version *version)
     return count > 0 ? 206 : count == -ERANGE ? 416 : 200;
 }
 
-static int answer_unsatisfied(domus_stack *stack, uint64_t size)
+static int answer_unsatisfied_range(domus_stack *stack, uint64_t size)
 {
     domus_appender fields = {0};
 
     (void)domus_http_add_unsatisfied(&fields, size);
-    return reply_with_fields(stack, 416, &fields);
+    return reply_with_status_and_fields(stack, 416, &fields);
 }
 
-static int answer_file(domus_stack *stack, found *file)
+static int answer_by_conditions_and_ranges(domus_stack *stack, found *file)
 {
     const domus_http_range *range = file->ranges;
     domus_http_response response = {.status = 200};
 
-    store_version(file);
+    store_tag_and_time_of_file(file);
     const domus_http_version version = {file->etag, file->modified, true};
     unsigned status = domus_http_check_conditions(file->request, &version);
     if (status == 0)
-        status = choose_ranges(file, &version);
+        status = choose_ranges_to_send(file, &version);
     if (status == 416)
-        return answer_unsatisfied(stack, file->loaded->status.size);
+        return answer_unsatisfied_range(stack, file->loaded->status.size);
     bool has_body = status == 200 || status == 206;
-    if (has_body && has_to_wait(stack, file))
-        return await_turn(stack, file->files, file->path);
+    if (has_body && must_answer_wait_for_turn(stack, file))
+        return await_turn_of_answer(stack, file->files, file->path);
     if (status == 206 && file->range_count > 1)
-        return send_ranges(stack, file);
-    int error = make_fields(file, NULL, status == 304 && is_known_weakly(file), &response.fields);
+        return send_ranges_of_file(stack, file);
+    int error = make_fields_of_file_answer(
+        file, NULL, status == 304 && has_client_compressed_answer(file), &response.fields);
     if (error != 0)
         return error;
     response.status = (uint16_t)status;
     if (status == 206)
-        return send_bytes(stack, file, &response, range->first, range->last - range->first + 1);
-    return status == 200 ? send_bytes(stack, file, &response, 0, file->loaded->status.size)
-                         : reply_with_response(stack, &response);
+        return send_bytes_of_file(stack, file, &response, range->first,
+                                  range->last - range->first + 1);
+    return status == 200 ? send_bytes_of_file(stack, file, &response, 0, file->loaded->status.size)
+                         : reply_with_response_about_file(stack, &response);
 }
 
-/* Answer with the loaded file, which this function consumes. */
-static int answer_loaded(domus_stack *stack, found *file, domus_file_loaded *loaded)
+/* Answer with a file that was loaded, and consume the file. */
+static int answer_with_loaded_file(domus_stack *stack, found *file, domus_file_loaded *loaded)
 {
     file->loaded = loaded;
     file->is_packed = loaded->index == 0 && domi_http_wants_packed(file->files, file->request);
     int result = S_ISDIR(loaded->status.mode) ? redirect_to_folder(stack, file->request)
-                                              : answer_file(stack, file);
+                                              : answer_by_conditions_and_ranges(stack, file);
 
     domus_file_loaded_type.release(loaded);
     file->loaded = NULL;
     return result;
 }
 
-static int answer_after_load(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_when_file_is_loaded(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_files *files = (const domus_http_files *)(uintptr_t)answer->tag;
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
 
     (void)self;
     if (answer->error != 0)
-        return error_of_request(answer->error);
+        return error_for_file_not_loaded(answer->error);
     if (request == NULL)
         return -EINVAL;
     found file = {.files = files, .request = request, .has_turn = true};
     domus_file_loaded loaded = *(const domus_file_loaded *)answer->payload;
     int error = domus_take_answer(stack, answer);
-    return error != 0 ? error : answer_loaded(stack, &file, &loaded);
+    return error != 0 ? error : answer_with_loaded_file(stack, &file, &loaded);
 }
 
-/* Returns how many bytes are read together with the load: 0 if the answer may not need them. */
+/* Returns how many bytes of the file are read together with its load: 0 if the answer may not need
+ * them. */
 static uint32_t bytes_to_read_at_once(const domus_http_files *files,
                                       const domus_http_request *request)
 {
@@ -417,8 +422,9 @@ static uint32_t bytes_to_read_at_once(const domus_http_files *files,
     return files->whole_max != 0 ? files->whole_max : WHOLE_DEFAULT;
 }
 
-/* Load the file, at once or after a wait, and answer with it. Returns as domus_http_serve(). */
-static int load_and_answer(domus_stack *stack, found *file)
+/* Load the file of a request, at once or after a wait, and answer with it. Returns as
+ * domus_http_serve(). */
+static int load_file_and_answer(domus_stack *stack, found *file)
 {
     const domus_http_files *files = file->files;
     domus_file_loaded loaded;
@@ -431,28 +437,28 @@ static int load_and_answer(domus_stack *stack, found *file)
     error = domus_file_load_now(stack, files->root, tried.list,
                                 DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max, &loaded);
     if (error == 0)
-        return answer_loaded(stack, file, &loaded);
+        return answer_with_loaded_file(stack, file, &loaded);
     if (error != -EAGAIN)
-        return error_of_request(error);
+        return error_for_file_not_loaded(error);
     if (!file->has_turn && !domus_reply_has_turn(stack))
-        return await_turn(stack, files, file->path);
+        return await_turn_of_answer(stack, files, file->path);
     int result = domus_file_load(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max,
-                                 (uintptr_t)files, answer_after_load);
-    return result < 0 ? error_of_request(result) : result;
+                                 (uintptr_t)files, answer_when_file_is_loaded);
+    return result < 0 ? error_for_file_not_loaded(result) : result;
 }
 
-static int load_in_turn(domus_stack *stack, void *self, const domus_answer *answer)
+static int load_file_in_turn_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
 
     (void)self;
     if (answer->error != 0)
-        return error_of_request(answer->error);
+        return error_for_file_not_loaded(answer->error);
     if (request == NULL)
         return -EINVAL;
     const waiting *wait = answer->payload;
     found file = {.files = wait->files, .request = request, .path = wait->path, .has_turn = true};
-    return load_and_answer(stack, &file);
+    return load_file_and_answer(stack, &file);
 }
 
 int domus_http_serve(domus_stack *stack, const domus_http_files *files, domus_slice path)
@@ -462,11 +468,11 @@ int domus_http_serve(domus_stack *stack, const domus_http_files *files, domus_sl
     if (request == NULL)
         return -EINVAL;
     if (request->method != DOMUS_HTTP_GET && request->method != DOMUS_HTTP_HEAD)
-        return refuse_method(stack);
+        return refuse_method_of_request(stack);
     if (files->root == NULL)
         return -EBUSY;
     if (files->ranges_max > DOMI_HTTP_RANGES_MOST)
         return -EINVAL;
     found file = {.files = files, .request = request, .path = path};
-    return load_and_answer(stack, &file);
+    return load_file_and_answer(stack, &file);
 }

@@ -1,4 +1,4 @@
-/* Makes requests from the messages that a server has decoded. */
+/* Makes the requests that an HTTP server has decoded. */
 #include "protocols/http/chain.h"
 #include "protocols/http/coding.h"
 #include "protocols/http/http.h"
@@ -22,22 +22,22 @@ int domi_http_admit_request(domi_http_state *state)
     return 1;
 }
 
-/* Returns whether the connection ends with the answer: by default for HTTP/1.0, or because the peer
- * demands it. */
-static bool is_last_request(const domi_http_head *head)
+/* Returns whether the connection ends with the answer to this request: because it is HTTP/1.0
+ * without keep-alive, or because the peer demands it. */
+static bool does_connection_end_with_answer(const domi_http_head *head)
 {
     return (head->flags & DOMI_HTTP_CLOSE) != 0 ||
            (head->minor == 0 && (head->flags & DOMI_HTTP_KEEP_ALIVE) == 0);
 }
 
-static bool wants_upgrade(const domi_http_head *head)
+static bool does_request_want_upgrade(const domi_http_head *head)
 {
     const uint32_t both = DOMI_HTTP_TO_UPGRADE | DOMI_HTTP_HAS_UPGRADE;
 
     return (head->flags & both) == both;
 }
 
-static bool accepts_gzip(const domi_http_state *state, const domi_http_source *from)
+static bool does_client_accept_gzip(const domi_http_state *state, const domi_http_source *from)
 {
     const char *head = from->head != NULL ? from->head : domus_slice_data(from->head_slice);
     const domus_page page = {head + state->head.fields_at};
@@ -56,20 +56,21 @@ static uint64_t make_id_of_request(const domus_wire *wire, const domi_http_state
         id |= DOMI_HTTP_ID_HEAD;
     if (head->minor != 0)
         id |= DOMI_HTTP_ID_NEW;
-    if (is_last_request(head))
+    if (does_connection_end_with_answer(head))
         id |= DOMI_HTTP_ID_CLOSE;
-    if (wants_upgrade(head))
+    if (does_request_want_upgrade(head))
         id |= DOMI_HTTP_ID_UPGRADE;
-    if (state->options.gzip != NULL && accepts_gzip(state, from))
+    if (state->options.gzip != NULL && does_client_accept_gzip(state, from))
         id |= DOMI_HTTP_ID_GZIP;
     if ((head->flags & DOMI_HTTP_TAKES_TRAILERS) != 0 || domus_wire_is_inner(wire))
-        id |= DOMI_HTTP_ID_TRAILERS; /* HTTP/2 sends trailers to every client */
+        id |= DOMI_HTTP_ID_TRAILERS; /* over HTTP/2 trailers are sent to every client */
     return id;
 }
 
-/* Cut the target out of the head, and change its path to the normal form. Returns 0; -ENOMEM. */
-static int cut_target(domus_wire *wire, const domi_http_head *head, const domi_http_source *from,
-                      domus_slice *ret_target)
+/* Cut the target out of a request's head, and change its path to the normal form. Returns 0;
+ * -ENOMEM. */
+static int cut_normal_target_of_request(domus_wire *wire, const domi_http_head *head,
+                                        const domi_http_source *from, domus_slice *ret_target)
 {
     size_t size = head->target_size;
 
@@ -90,7 +91,7 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
 
     if (request == NULL)
         return -ENOMEM;
-    int error = cut_target(wire, head, from, &request->target);
+    int error = cut_normal_target_of_request(wire, head, from, &request->target);
     if (error == 0)
         error = domi_http_cut_head(wire, from, head->fields_at,
                                    state->head_size - 2 - head->fields_at, &request->fields);
@@ -100,8 +101,8 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
     request->minor = head->minor;
     if (state->options.chain != NULL)
         request->exchange = domi_http_exchange_number(state->made);
-    request->close = is_last_request(head);
-    request->upgrade = wants_upgrade(head);
+    request->close = does_connection_end_with_answer(head);
+    request->upgrade = does_request_want_upgrade(head);
     if (in_pieces) {
         request->stream = domus_wire_body(wire);
         request->length = head->length;

@@ -1,4 +1,4 @@
-/* The HTTP stage: its table of functions, and its options. */
+/* The HTTP stage of a channel: its table of functions, and its options. */
 #include "protocols/http/http.h"
 
 #include "protocols/http/chain.h"
@@ -19,23 +19,23 @@
 #define CONTINUE_LEAST UINT64_C(1000000)
 #define CONTINUE_MOST  UINT64_C(60000000000)
 
-/* The state is part of the memory of an idle connection, which is 2 KiB at most
+/* The state of the stage is part of the memory of an idle connection, which is 2 KiB at most
  * (docs/performance.md). */
 static_assert(sizeof(domi_http_state) <= 384, "the memory of an idle connection");
 
-static bool is_valid_gzip(const domus_http_gzip *gzip)
+static bool are_gzip_options_valid(const domus_http_gzip *gzip)
 {
     return gzip == NULL ||
            (gzip->streams_max <= DOMI_HTTP_STREAMS_MOST &&
             gzip->whole_max <= DOMI_HTTP_WHOLE_MOST && gzip->level <= DOMI_HTTP_LEVEL_MOST);
 }
 
-static bool is_valid_time(uint64_t ns)
+static bool is_valid_time_in_options(uint64_t ns)
 {
     return ns == 0 || (ns >= CONTINUE_LEAST && ns <= CONTINUE_MOST);
 }
 
-static int check_http(const void *options_)
+static int check_options_of_http(const void *options_)
 {
     const domus_http_options *options = options_;
 
@@ -51,7 +51,8 @@ static int check_http(const void *options_)
         return -EINVAL;
     if (options->unzip && (options->streams || options->role != DOMUS_ROLE_CLIENT))
         return -EINVAL;
-    if (!is_valid_gzip(options->gzip) || !is_valid_time(options->continue_timeout_ns))
+    if (!are_gzip_options_valid(options->gzip) ||
+        !is_valid_time_in_options(options->continue_timeout_ns))
         return -EINVAL;
     if (!options->streams && options->body_max > DOMUS_SLICE_MAX)
         return -EINVAL;
@@ -60,13 +61,13 @@ static int check_http(const void *options_)
     return options->role == DOMUS_ROLE_SERVER ? domi_http_check_chain(options->chain) : -EINVAL;
 }
 
-/* Returns the limit that the options give, or the default `otherwise`. */
-static uint32_t limit_or_default(uint32_t given, uint32_t otherwise)
+/* Returns the limit that the options give, or the default `otherwise` if they give 0. */
+static uint32_t limit_of_head_or_default(uint32_t given, uint32_t otherwise)
 {
     return given != 0 ? given : otherwise;
 }
 
-static int open_http(domus_wire *wire, void *state_, const void *options)
+static int open_http_stage(domus_wire *wire, void *state_, const void *options)
 {
     domi_http_state *state = state_;
     domus_http_options *own = &state->options;
@@ -74,29 +75,29 @@ static int open_http(domus_wire *wire, void *state_, const void *options)
     (void)wire;
     if (options != NULL)
         *own = *(const domus_http_options *)options;
-    own->target_max = limit_or_default(own->target_max, 8192);
-    own->head_max = limit_or_default(own->head_max, 32768);
-    own->fields_max = limit_or_default(own->fields_max, 100);
-    own->extension_max = limit_or_default(own->extension_max, 4096);
-    own->trailer_max = limit_or_default(own->trailer_max, 8192);
+    own->target_max = limit_of_head_or_default(own->target_max, 8192);
+    own->head_max = limit_of_head_or_default(own->head_max, 32768);
+    own->fields_max = limit_of_head_or_default(own->fields_max, 100);
+    own->extension_max = limit_of_head_or_default(own->extension_max, 4096);
+    own->trailer_max = limit_of_head_or_default(own->trailer_max, 8192);
     if (own->body_max == 0)
         own->body_max = BODY_DEFAULT;
     state->head.kind = domi_http_is_server(state) ? DOMI_HTTP_REQUEST : DOMI_HTTP_RESPONSE;
     return domi_http_is_server(state) ? 0 : domi_http_open_asked(state);
 }
 
-static int decode_http(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_http_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domi_http_decode(wire, state, bytes, size);
 }
 
-static int end_http(domus_wire *wire, void *state, size_t left)
+static int handle_end_of_http_bytes(domus_wire *wire, void *state, size_t left)
 {
     return domi_http_decode_end(wire, state, left);
 }
 
-static int encode_http(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
-                       const void *payload)
+static int encode_http_message(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
+                               const void *payload)
 {
     domi_http_state *state = state_;
 
@@ -104,13 +105,13 @@ static int encode_http(domus_wire *wire, void *state_, uint64_t id, const domus_
                                       : domi_http_encode_ask(wire, state, id, type, payload);
 }
 
-static int fail_http(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
-                     int error)
+static int fail_http_request(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
+                             int error)
 {
     return domi_http_fail(wire, state, id, request, error);
 }
 
-static void close_http(domus_wire *wire, void *state_)
+static void close_http_stage(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
@@ -121,16 +122,16 @@ static void close_http(domus_wire *wire, void *state_)
     domi_http_close_asked(state);
 }
 
-static int send_continue_if_owed(domus_wire *wire, void *state_)
+static int send_100_continue_if_owed(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
     return state->waits_for_100 ? domi_http_send_100(wire, state) : 0;
 }
 
-/* Handle an answer that cannot be completed. An answer to HEAD has no body that could be cut off.
- * Any other one is cut off by a reset of the connection, which the peer sees. */
-static int cut_answer(domus_wire *wire, void *state_, uint64_t id, int error)
+/* Handle an answer whose rest cannot be sent. An answer to HEAD has no body that could be cut off.
+ * Any other answer is cut off by a reset of the connection, which the peer sees. */
+static int cut_answer_of_server(domus_wire *wire, void *state_, uint64_t id, int error)
 {
     domi_http_state *state = state_;
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0 && domi_http_is_server(state);
@@ -143,13 +144,13 @@ static int cut_answer(domus_wire *wire, void *state_, uint64_t id, int error)
     bool is_refused = stream != NULL && *stream == DOMI_HTTP_STREAM_TUNNEL &&
                       state->tunnel == DOMI_HTTP_NO_TUNNEL;
     if (state->wait == DOMI_HTTP_UNWANTED || is_refused)
-        return 0; /* no byte of the body has left, and none follows */
+        return 0; /* no byte of the body has left, and none will follow */
     return is_head ? domi_http_end_answer(wire, state, id) : error;
 }
 
-/* Send the body of a request for which the server has not sent 100 in time; it may not know that
- * status. */
-static int send_body_unasked(domus_wire *wire, void *state, bool owed)
+/* Send the body of a request, because the server has not sent 100 Continue in time; it may not know
+ * that status. */
+static int send_waiting_body_unasked(domus_wire *wire, void *state, bool owed)
 {
     (void)owed;
     return domi_http_let_body_go(wire, state);
@@ -158,15 +159,15 @@ static int send_body_unasked(domus_wire *wire, void *state, bool owed)
 const domus_stage domus_http_stage = {
     .name = "http",
     .state_size = sizeof(domi_http_state),
-    .check = check_http,
-    .open = open_http,
-    .decode = decode_http,
-    .end = end_http,
-    .encode = encode_http,
-    .fail = fail_http,
-    .close = close_http,
+    .check = check_options_of_http,
+    .open = open_http_stage,
+    .decode = decode_http_bytes,
+    .end = handle_end_of_http_bytes,
+    .encode = encode_http_message,
+    .fail = fail_http_request,
+    .close = close_http_stage,
     .has_bodies = true,
-    .wanted = send_continue_if_owed,
-    .cut = cut_answer,
-    .wake = send_body_unasked,
+    .wanted = send_100_continue_if_owed,
+    .cut = cut_answer_of_server,
+    .wake = send_waiting_body_unasked,
 };

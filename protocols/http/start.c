@@ -1,12 +1,12 @@
-/* Reads start lines: METHOD TARGET VERSION of a request, VERSION CODE REASON of a response. Exactly
- * one space divides the parts, and nothing stands before or behind them. */
+/* Reads the start lines of messages: METHOD TARGET VERSION of a request, VERSION CODE REASON of a
+ * response. Exactly one space divides the parts, and nothing stands before or behind them. */
 #include "protocols/http/chars.h"
 #include "protocols/http/heads.h"
 
-#define VERSION_SIZE 8u /* bytes of "HTTP/1.1" */
+#define VERSION_SIZE 8u /* bytes of a version, such as "HTTP/1.1" */
 
-/* Read a version. Returns 0, or a negative errno. */
-static int read_version(domi_http_head *head, const char *text)
+/* Read the version in a start line. Returns 0, or a negative errno. */
+static int read_http_version(domi_http_head *head, const char *text)
 {
     bool is_version = memcmp(text, "HTTP/", 5) == 0 && text[5] >= '0' && text[5] <= '9' &&
                       text[6] == '.' && text[7] >= '0' && text[7] <= '9';
@@ -19,18 +19,18 @@ static int read_version(domi_http_head *head, const char *text)
     return 0;
 }
 
-/* Returns how many bytes the scheme and "://" of a target that is a URL have; 0 for another form of
- * target. */
-static size_t size_of_scheme(const char *target, size_t size)
+/* Returns how many bytes the scheme and "://" of a request's target have, if it is a URL; 0 for
+ * another form of target. */
+static size_t size_of_scheme_in_target(const char *target, size_t size)
 {
     if (size > 7 && domi_http_is_same(target, "http://", 7))
         return 7;
     return size > 8 && domi_http_is_same(target, "https://", 8) ? 8 : 0;
 }
 
-/* Check the form of the target: a path; "*", for OPTIONS only; or a URL of http, whose host becomes
- * the host of the request. */
-static int check_target(domi_http_head *head, const char *bytes)
+/* Check the form of a request's target: a path; "*", for OPTIONS only; or a URL of http, whose host
+ * becomes the host of the request. */
+static int check_target_of_request(domi_http_head *head, const char *bytes)
 {
     const char *target = bytes + head->target_at;
     size_t size = head->target_size;
@@ -39,7 +39,7 @@ static int check_target(domi_http_head *head, const char *bytes)
         return 0;
     if (size == 1 && *target == '*')
         return head->method == DOMUS_HTTP_OPTIONS ? 0 : domi_http_refuse(head, 400);
-    size_t scheme = size_of_scheme(target, size);
+    size_t scheme = size_of_scheme_in_target(target, size);
     if (scheme == 0)
         return domi_http_refuse(head, 400);
     const char *host = target + scheme;
@@ -67,7 +67,7 @@ int domi_http_read_request_line(domi_http_head *head, const domi_http_limits *li
     if (target == 0 || end != method + 1 + target + 1 + VERSION_SIZE ||
         bytes[method + 1 + target] != ' ')
         return domi_http_refuse(head, 400);
-    int error = read_version(head, bytes + end - VERSION_SIZE);
+    int error = read_http_version(head, bytes + end - VERSION_SIZE);
     if (error != 0)
         return error;
     head->method = (uint8_t)domi_http_find_method(bytes, method);
@@ -77,7 +77,7 @@ int domi_http_read_request_line(domi_http_head *head, const domi_http_limits *li
     head->target_size = (uint32_t)target;
     if (memchr(bytes + head->target_at, '%', target) != NULL)
         head->flags |= DOMI_HTTP_ESCAPED;
-    return check_target(head, bytes);
+    return check_target_of_request(head, bytes);
 }
 
 int domi_http_read_status_line(domi_http_head *head, const char *bytes, size_t end)
@@ -86,7 +86,7 @@ int domi_http_read_status_line(domi_http_head *head, const char *bytes, size_t e
 
     if (end < VERSION_SIZE + 4 || bytes[VERSION_SIZE] != ' ')
         return domi_http_refuse(head, 400);
-    int error = read_version(head, bytes);
+    int error = read_http_version(head, bytes);
     if (error != 0)
         return error;
     for (int i = 0; i < 3; i++) {

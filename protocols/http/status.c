@@ -1,4 +1,4 @@
-/* Statuses and their phrases (RFC 9110). */
+/* The statuses of HTTP and their phrases (RFC 9110). */
 #include "protocols/http/write.h"
 
 const char *domus_http_reason(unsigned status)

@@ -1,5 +1,5 @@
-/* Tags answers that handlers make (domus/http_tag.h). The stage has no part in it: it gets an
- * answer with the field ETag, or an answer 304. */
+/* Gives entity tags to answers that handlers make (domus/http_tag.h). The stage has no part in it:
+ * it gets an answer with the field ETag, or an answer 304. */
 #include "protocols/http/coding.h"
 #include "protocols/http/fields.h"
 #include "protocols/http/session/signing.h"
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <nettle/sha2.h>
 
-#define TAG_BYTES 16u  /* bytes of the hash that a tag shows */
+#define TAG_BYTES 16u  /* bytes of the body's hash that a tag shows */
 #define OWN_MAX   256u /* bytes of a tag that the program has made, at most */
 
 static_assert(DOMI_HTTP_64_SIZE(TAG_BYTES) + 2 == DOMUS_HTTP_TAG_SIZE, "its size");
@@ -32,18 +32,18 @@ void domus_http_tag(const void *bytes, size_t size, char *to)
     *to = '\0';
 }
 
-/* An answer with its tag and time of change. */
+/* An answer, with its tag and the time of its last change. */
 typedef struct tagged {
     const domus_http_request *request;
-    domus_http_response response; /* the response; owned */
+    domus_http_response response; /* the response of the handler, which is owned here */
     char tag[OWN_MAX + 1];
-    bool has_own_tag; /* the response's own fields have the tag */
+    bool has_own_tag; /* the fields of the response have a tag already */
     int64_t modified;
 } tagged;
 
-/* Find the tag or make one, and find the time of the last change. Returns 0; -EINVAL for a tag that
- * is too long. */
-static int find_version(tagged *answer)
+/* Find the tag of an answer or make one, and find the time of its last change. Returns 0; -EINVAL
+ * for a tag that is too long. */
+static int find_tag_and_time_of_answer(tagged *answer)
 {
     const domus_http_response *response = &answer->response;
     domus_slice value;
@@ -63,8 +63,9 @@ static int find_version(tagged *answer)
     return 0;
 }
 
-/* Returns whether a field describes the body, so that it must not be in a 304 (RFC 9110 15.4.5). */
-static bool describes_body(domus_slice name)
+/* Returns whether a field describes the body of an answer, so that it must not be in a 304 (RFC
+ * 9110 15.4.5). */
+static bool does_field_describe_body(domus_slice name)
 {
     static const char *const names[] = {"content-type",  "content-encoding", "content-language",
                                         "content-range", "last-modified",    NULL};
@@ -72,8 +73,8 @@ static bool describes_body(domus_slice name)
     return domi_http_slice_is_one_of(name, names);
 }
 
-/* Make the fields of the 200 or 304. Returns 0, or a negative errno. */
-static int make_fields(const tagged *answer, bool is_304, domus_slice *ret_fields)
+/* Make the fields of the answer, a 200 or a 304. Returns 0, or a negative errno. */
+static int make_fields_of_tagged_answer(const tagged *answer, bool is_304, domus_slice *ret_fields)
 {
     domus_slice fields = answer->response.fields;
     bool is_weak = is_304 && answer->tag[0] == '"' &&
@@ -91,14 +92,15 @@ static int make_fields(const tagged *answer, bool is_304, domus_slice *ret_field
         return domus_append_end(&made, ret_fields);
     }
     while (domus_http_next(fields, &at, &line)) {
-        if (!describes_body(line.name) && (keeps_own || !domi_http_slice_is(line.name, "etag")))
+        if (!does_field_describe_body(line.name) &&
+            (keeps_own || !domi_http_slice_is(line.name, "etag")))
             (void)domi_http_add_line(&made, &line);
     }
     return domus_append_end(&made, ret_fields);
 }
 
-/* Send the response, which this function consumes. */
-static int send_response(domus_stack *stack, domus_http_response *response)
+/* Answer with a response, and consume the response. */
+static int reply_with_tagged_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -107,19 +109,19 @@ static int send_response(domus_stack *stack, domus_http_response *response)
     return error;
 }
 
-static int send_304(domus_stack *stack, tagged *answer)
+static int reply_with_304(domus_stack *stack, tagged *answer)
 {
     domus_http_response response = {.status = 304, .close = answer->response.close};
-    int error = make_fields(answer, true, &response.fields);
+    int error = make_fields_of_tagged_answer(answer, true, &response.fields);
 
     domus_http_response_type.release(&answer->response);
-    return error != 0 ? error : send_response(stack, &response);
+    return error != 0 ? error : reply_with_tagged_response(stack, &response);
 }
 
-static int send_200(domus_stack *stack, tagged *answer)
+static int reply_with_200(domus_stack *stack, tagged *answer)
 {
     domus_slice fields;
-    int error = answer->has_own_tag ? 0 : make_fields(answer, false, &fields);
+    int error = answer->has_own_tag ? 0 : make_fields_of_tagged_answer(answer, false, &fields);
 
     if (error != 0) {
         domus_http_response_type.release(&answer->response);
@@ -129,7 +131,7 @@ static int send_200(domus_stack *stack, tagged *answer)
         domus_slice_free(answer->response.fields);
         answer->response.fields = fields;
     }
-    return send_response(stack, &answer->response);
+    return reply_with_tagged_response(stack, &answer->response);
 }
 
 int domus_http_reply_tagged(domus_stack *stack, const domus_http_response *response)
@@ -140,9 +142,9 @@ int domus_http_reply_tagged(domus_stack *stack, const domus_http_response *respo
 
     if (error == 0 && (response->status != 200 ||
                        (request->method != DOMUS_HTTP_GET && request->method != DOMUS_HTTP_HEAD)))
-        return send_response(stack, &answer.response);
+        return reply_with_tagged_response(stack, &answer.response);
     if (error == 0)
-        error = find_version(&answer);
+        error = find_tag_and_time_of_answer(&answer);
     if (error != 0) {
         domus_http_response_type.release(&answer.response);
         return error;
@@ -150,9 +152,9 @@ int domus_http_reply_tagged(domus_stack *stack, const domus_http_response *respo
     const domus_http_version version = {answer.tag, answer.modified, true};
     unsigned status = domus_http_check_conditions(request, &version);
     if (status == 304)
-        return send_304(stack, &answer);
+        return reply_with_304(stack, &answer);
     if (status == 0)
-        return send_200(stack, &answer);
+        return reply_with_200(stack, &answer);
     domus_http_response_type.release(&answer.response);
     return domus_reply(stack, &domus_http_text_type,
                        &(domus_http_text){(uint16_t)status, "text/plain", "Precondition Failed\n"});

@@ -1,5 +1,5 @@
-/* Texts as HTTP has them: numbers, names of parameters, normal paths, and bytes of strangers within
- * JSON. Any thread. */
+/* Texts in the forms that HTTP uses: numbers, names of parameters, normal paths, and bytes of
+ * strangers within JSON. Any thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_TEXTS_H
 #define DOMI_PROTOCOLS_HTTP_TEXTS_H
 
@@ -10,29 +10,31 @@
 
 /* ---- number.c ---------------------------------------------------------------------------------*/
 
-/* Whole numbers as text in forms, queries and paths. */
+/* Whole numbers as text, as forms, queries and paths have them. */
 
-/* bytes of a number with its sign and a zero at its end, at most */
+/* bytes of a whole number as text with its sign and a zero at its end, at most */
 #define DOMI_HTTP_NUMBER_ROOM 21u
 
-/* Read a number: digits, perhaps with a '-' before them, without leading zeros. Returns 0; -EINVAL
- * when the text is no number; -ERANGE when it is below `least` or above `most`. */
+/* Read a whole number: digits, perhaps with a '-' before them, without leading zeros. Returns 0;
+ * -EINVAL when the text is no number; -ERANGE when it is below `least` or above `most`. */
 int domi_http_read_number(const char *text, int64_t least, int64_t most, int64_t *ret_number);
 
 /* ---- query.c ----------------------------------------------------------------------------------*/
 
 /* Compares names of parameters in queries and forms. Any thread. */
 
-/* Returns whether `encoded`, a name from a query or a form, is the given name. */
+/* Returns whether `encoded`, a name in a query or form that may have escapes, is the given name. */
 bool domi_http_is_encoded_name(domus_slice encoded, const char *name);
 
 /* ---- json_text.c ------------------------------------------------------------------------------*/
 
-/* Escapes bytes of strangers to printable ASCII for a string of JSON. Any thread. */
+/* Escapes bytes of strangers, so that they become printable ASCII in a string of JSON. Any
+ * thread. */
 
-/* Write bytes to `to`, which has `room` bytes, without quotes and without a zero: bytes that are
- * not printable ASCII become escapes, and bytes that are no UTF-8 become U+FFFD. A text that does
- * not fit is cut, but never within an escape. Returns the bytes written. */
+/* Write bytes as the text of a JSON string to `to`, which has `room` bytes, without quotes and
+ * without a zero: bytes that are not printable ASCII become escapes, and bytes that are no UTF-8
+ * become U+FFFD. A text that does not fit is cut, but never within an escape. Returns the bytes
+ * written. */
 size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room);
 
 /* ---- normal.c ---------------------------------------------------------------------------------*/
@@ -43,7 +45,7 @@ size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room
  * and the digits of all other escapes are capitals. Segments "." and ".." stay, with no dot
  * escaped, and so does a '%' without two digits behind it. */
 
-/* Change the path of a target, which may be a whole URL, to the normal form in place. The query
+/* Change the path in a target, which may be a whole URL, to the normal form in place. The query
  * stays as it is. Returns the bytes of the new target. Decoding gives the same bytes as before, and
  * a second call changes nothing. */
 size_t domi_http_normalize_target(char *target, size_t size);

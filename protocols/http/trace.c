@@ -1,28 +1,29 @@
-/* Ids of requests: reads, makes and writes traceparent and X-Request-Id. Any thread. */
+/* Ids of requests: reads, makes and writes the fields traceparent and X-Request-Id. Any thread. */
 #include "protocols/http/trace.h"
 #include "protocols/http/fields.h"
 #include "protocols/http/websocket/websocket.h"
 
 #include <errno.h>
 
-#define TRACE_AT 3u /* offset in a traceparent at which its parts begin */
+#define TRACE_AT 3u /* offset in a traceparent at which the id of the trace begins */
 #define SPAN_AT  36u
 #define FLAGS_AT 53u
 
 /* --- traceparent ------------------------------------------------------------------------------ */
 
-/* Returns the value of a small hexadecimal digit; -1 for any other byte, including capitals. */
-static int digit_of(char byte)
+/* Returns the value of a hexadecimal digit in small letters; -1 for any other byte, including
+ * capitals. */
+static int value_of_small_hex_digit(char byte)
 {
     return byte >= 'A' && byte <= 'F' ? -1 : domi_http_hex(byte);
 }
 
-/* Read `count` bytes of two digits each. Returns false at any other character. */
-static bool read_bytes(const char *text, uint8_t *to, size_t count)
+/* Read `count` bytes, each from two hexadecimal digits. Returns false at any other character. */
+static bool read_bytes_from_hex(const char *text, uint8_t *to, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        int high = digit_of(text[2 * i]);
-        int low = digit_of(text[2 * i + 1]);
+        int high = value_of_small_hex_digit(text[2 * i]);
+        int low = value_of_small_hex_digit(text[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         to[i] = (uint8_t)(high << 4 | low);
@@ -30,7 +31,7 @@ static bool read_bytes(const char *text, uint8_t *to, size_t count)
     return true;
 }
 
-static char *write_bytes(char *to, const uint8_t *bytes, size_t count)
+static char *write_bytes_as_hex(char *to, const uint8_t *bytes, size_t count)
 {
     static const char digits[] = "0123456789abcdef";
 
@@ -41,7 +42,7 @@ static char *write_bytes(char *to, const uint8_t *bytes, size_t count)
     return to;
 }
 
-static bool is_zero(const uint8_t *bytes, size_t count)
+static bool are_all_bytes_zero(const uint8_t *bytes, size_t count)
 {
     while (count != 0 && bytes[count - 1] == 0)
         count--;
@@ -53,22 +54,25 @@ int domus_http_traceparent_read(const char *value, size_t size, domus_http_trace
     domus_http_trace trace = {.flags = 0};
     uint8_t version;
 
-    if (size < DOMUS_HTTP_TRACEPARENT_SIZE || !read_bytes(value, &version, 1) || version == 0xff)
+    if (size < DOMUS_HTTP_TRACEPARENT_SIZE || !read_bytes_from_hex(value, &version, 1) ||
+        version == 0xff)
         return -EINVAL;
     if (value[2] != '-' || value[SPAN_AT - 1] != '-' || value[FLAGS_AT - 1] != '-')
         return -EINVAL;
     if (size > DOMUS_HTTP_TRACEPARENT_SIZE &&
         (version == 0 || value[DOMUS_HTTP_TRACEPARENT_SIZE] != '-'))
         return -EINVAL;
-    if (!read_bytes(value + TRACE_AT, trace.trace, sizeof trace.trace) ||
-        !read_bytes(value + SPAN_AT, trace.span, sizeof trace.span) ||
-        !read_bytes(value + FLAGS_AT, &trace.flags, 1))
+    if (!read_bytes_from_hex(value + TRACE_AT, trace.trace, sizeof trace.trace) ||
+        !read_bytes_from_hex(value + SPAN_AT, trace.span, sizeof trace.span) ||
+        !read_bytes_from_hex(value + FLAGS_AT, &trace.flags, 1))
         return -EINVAL;
-    if (is_zero(trace.trace, sizeof trace.trace) || is_zero(trace.span, sizeof trace.span))
+    if (are_all_bytes_zero(trace.trace, sizeof trace.trace) ||
+        are_all_bytes_zero(trace.span, sizeof trace.span))
         return -EINVAL;
     memcpy(ret_trace->trace, trace.trace, sizeof trace.trace);
     memcpy(ret_trace->span, trace.span, sizeof trace.span);
-    ret_trace->flags = trace.flags & 1; /* only the lowest flag has a meaning in version 00 */
+    /* version 00 of traceparent gives only the lowest flag a meaning */
+    ret_trace->flags = trace.flags & 1;
     return 0;
 }
 
@@ -80,11 +84,11 @@ void domus_http_traceparent_write(const domus_http_trace *trace,
     *to++ = '0';
     *to++ = '0';
     *to++ = '-';
-    to = write_bytes(to, trace->trace, sizeof trace->trace);
+    to = write_bytes_as_hex(to, trace->trace, sizeof trace->trace);
     *to++ = '-';
-    to = write_bytes(to, trace->span, sizeof trace->span);
+    to = write_bytes_as_hex(to, trace->span, sizeof trace->span);
     *to++ = '-';
-    to = write_bytes(to, &trace->flags, 1);
+    to = write_bytes_as_hex(to, &trace->flags, 1);
     *to = '\0';
 }
 
@@ -104,14 +108,15 @@ bool domi_http_is_request_id(const char *id, size_t size)
 
 void domi_http_name_by_trace(domus_http_trace *trace)
 {
-    *write_bytes(trace->id, trace->trace, sizeof trace->trace) = '\0';
+    *write_bytes_as_hex(trace->id, trace->trace, sizeof trace->trace) = '\0';
 }
 
 /* --- ids in fields ---------------------------------------------------------------------------- */
 
-/* Store the value of a field, and count how often it was found, because only a single one
- * counts. */
-static void note_single_field(domus_slice *value, unsigned *count, const domus_http_line *line)
+/* Store the value of a field with an id, and count how often the field was found, because only a
+ * single one counts. */
+static void store_value_and_count_field(domus_slice *value, unsigned *count,
+                                        const domus_http_line *line)
 {
     *value = line->value;
     ++*count;
@@ -125,9 +130,9 @@ void domi_http_find_names(domus_slice fields, domi_http_names_found *ret_found)
     *ret_found = (domi_http_names_found){.parents = 0};
     while (domus_http_next(fields, &at, &line)) {
         if (domi_http_slice_is(line.name, "traceparent"))
-            note_single_field(&ret_found->parent, &ret_found->parents, &line);
+            store_value_and_count_field(&ret_found->parent, &ret_found->parents, &line);
         else if (domi_http_slice_is(line.name, "x-request-id"))
-            note_single_field(&ret_found->id, &ret_found->ids, &line);
+            store_value_and_count_field(&ret_found->id, &ret_found->ids, &line);
         else if (domi_http_slice_is(line.name, "tracestate"))
             ret_found->states++;
     }
@@ -169,8 +174,8 @@ int domus_http_trace_begin(const domus_http_trace *parent, domus_http_trace *ret
         error = domi_websocket_draw(trace.span, sizeof trace.span);
     if (error != 0)
         return error;
-    trace.span[0] |= is_zero(trace.span, sizeof trace.span);
-    trace.trace[0] |= is_zero(trace.trace, sizeof trace.trace);
+    trace.span[0] |= are_all_bytes_zero(trace.span, sizeof trace.span);
+    trace.trace[0] |= are_all_bytes_zero(trace.trace, sizeof trace.trace);
     *ret_trace = trace;
     return 0;
 }
@@ -179,7 +184,7 @@ int domus_http_trace_add(domus_appender *fields, const domus_http_trace *trace)
 {
     char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
 
-    if (!is_zero(trace->trace, sizeof trace->trace)) {
+    if (!are_all_bytes_zero(trace->trace, sizeof trace->trace)) {
         domus_http_traceparent_write(trace, text);
         (void)domus_http_add(fields, "traceparent", text);
     }

@@ -1,4 +1,5 @@
-/* Opens tunnels on the side of the server (proxy_parts.h). Owner thread of the channel. */
+/* Opens tunnels to other protocols on connections that a server has accepted (proxy_parts.h). Owner
+ * thread of the channel. */
 #include "protocols/http/proxy_parts.h"
 
 #include "protocols/http/fields.h"
@@ -6,18 +7,18 @@
 
 #include <errno.h>
 
-/* Returns whether the protocol is HTTP/2, whose requests would pass a tunnel unchecked. */
-static bool is_http2(const char *protocol)
+/* Returns whether the protocol is HTTP/2, whose requests would pass through a tunnel unchecked. */
+static bool is_protocol_http2(const char *protocol)
 {
     return domi_http_is_word(protocol, strlen(protocol), "h2c") ||
            domi_http_is_word(protocol, strlen(protocol), "h2");
 }
 
-static bool may_upgrade_to(const domus_http_request *request, const char *protocol)
+static bool may_request_upgrade_to(const domus_http_request *request, const char *protocol)
 {
     bool is_websocket = strcmp(protocol, "websocket") == 0;
 
-    return !is_http2(protocol) && (request->method == DOMUS_HTTP_GET || !is_websocket) &&
+    return !is_protocol_http2(protocol) && (request->method == DOMUS_HTTP_GET || !is_websocket) &&
            domi_http_lists(request->fields, "upgrade", protocol);
 }
 
@@ -28,20 +29,20 @@ const char *domi_http_find_upgrade(const char *const *protocols, const domus_htt
     if (!request->upgrade || request->stream.number != 0 || request->body.size != 0)
         return NULL;
     for (protocols = protocols != NULL ? protocols : websocket; *protocols != NULL; protocols++) {
-        if (may_upgrade_to(request, *protocols))
+        if (may_request_upgrade_to(request, *protocols))
             return *protocols;
     }
     return NULL;
 }
 
-static domi_http_state *find_stage_state(domus_stack *stack, domus_channel *channel)
+static domi_http_state *http_state_of_channel(domus_stack *stack, domus_channel *channel)
 {
     return channel != NULL ? domus_channel_stage_state(stack, channel, &domus_http_stage) : NULL;
 }
 
 int domi_http_await_tunnel(domus_stack *stack, domus_channel *channel)
 {
-    domi_http_state *state = find_stage_state(stack, channel);
+    domi_http_state *state = http_state_of_channel(stack, channel);
     int error = state != NULL ? domus_channel_open_rest(stack, channel, NULL) : -EPERM;
 
     if (error == 0)
@@ -51,7 +52,7 @@ int domi_http_await_tunnel(domus_stack *stack, domus_channel *channel)
 
 int domi_http_open_tunnel(domus_stack *stack, domus_channel *channel, domus_body *ret_body)
 {
-    domi_http_state *state = find_stage_state(stack, channel);
+    domi_http_state *state = http_state_of_channel(stack, channel);
     int error = state != NULL ? domus_channel_open_rest(stack, channel, ret_body) : -EPERM;
 
     if (error != 0)

@@ -1,14 +1,14 @@
-/* Decompresses bodies by zlib. A gzip body consists of parts, each with its own checksum, and
- * nothing else: bytes behind the last part that begin no further one are an error. */
+/* Decompresses bodies by zlib. A gzip body consists of members, each with its own checksum, and
+ * nothing else: bytes behind the last member that begin no further one are an error. */
 #include "protocols/http/coding.h"
 
 #include <errno.h>
 
 #define ROOM 16384u
 
-/* Decompress until the input, its current part, or the output room ends. Returns 0, or a negative
- * errno; `ret_more` tells whether there may be more. */
-static int inflate_step(domi_http_state *state, bool *ret_more)
+/* Decompress until the input, its current member, or the room for output ends. Returns 0, or a
+ * negative errno; `ret_more` tells whether there may be more output. */
+static int decompress_step_of_body(domi_http_state *state, bool *ret_more)
 {
     struct domi_http_inflater *inflater = state->inflater;
     z_stream *zlib = &inflater->zlib;
@@ -39,6 +39,6 @@ int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size)
     inflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
     inflater->zlib.avail_in = (uInt)size;
     while (has_more && error == 0)
-        error = inflate_step(state, &has_more);
+        error = decompress_step_of_body(state, &has_more);
     return error;
 }

@@ -9,8 +9,9 @@
 
 #define PORT_DIGITS_MAX 5u
 
-/* Read a scheme with its "://". Returns its bytes; 0 if there is no known one. */
-static size_t read_scheme(const char *text, size_t size, bool *ret_secure)
+/* Read the scheme of a URL with its "://". Returns how many bytes it has; 0 if it is neither http
+ * nor https. */
+static size_t read_scheme_of_url(const char *text, size_t size, bool *ret_secure)
 {
     if (size >= 7 && domi_http_is_same(text, "http://", 7)) {
         *ret_secure = false;
@@ -21,7 +22,7 @@ static size_t read_scheme(const char *text, size_t size, bool *ret_secure)
 }
 
 /* Returns whether a text begins with a scheme other than http and https. */
-static bool has_other_scheme(const char *text, size_t size)
+static bool has_text_other_scheme(const char *text, size_t size)
 {
     const char *end = size != 0 ? memchr(text, ':', size) : NULL;
     size_t scheme = end != NULL ? (size_t)(end - text) : 0;
@@ -30,8 +31,8 @@ static bool has_other_scheme(const char *text, size_t size)
            !(scheme == 5 && domi_http_is_same(text, "https", 5));
 }
 
-/* Returns whether the `size` bytes are an address of this family as text. */
-static bool is_address(int family, const char *text, size_t size)
+/* Returns whether the `size` bytes are an address of this family (IPv4 or IPv6) as text. */
+static bool is_address_of_family(int family, const char *text, size_t size)
 {
     char copy[INET6_ADDRSTRLEN];
     unsigned char bytes[16];
@@ -45,7 +46,7 @@ static bool is_address(int family, const char *text, size_t size)
 
 /* Returns whether a resolver could read the last label of a name as a number: such a host is an
  * IPv4 address, perhaps in an unusual notation. */
-static bool ends_with_number(const char *host, size_t size)
+static bool does_host_end_with_number(const char *host, size_t size)
 {
     size_t at = size;
 
@@ -62,12 +63,12 @@ static bool ends_with_number(const char *host, size_t size)
     return rest != 0;
 }
 
-/* Read a host. Returns its bytes; 0 if there is none, or it is invalid. */
-static size_t read_host(const char *text, size_t size)
+/* Read the host of a URL. Returns how many bytes it has; 0 if there is none, or it is invalid. */
+static size_t read_host_of_url(const char *text, size_t size)
 {
     if (size != 0 && *text == '[') {
         const char *end = memchr(text, ']', size);
-        if (end == NULL || !is_address(AF_INET6, text + 1, (size_t)(end - text) - 1))
+        if (end == NULL || !is_address_of_family(AF_INET6, text + 1, (size_t)(end - text) - 1))
             return 0;
         return (size_t)(end - text) + 1;
     }
@@ -75,11 +76,13 @@ static size_t read_host(const char *text, size_t size)
     if (host == 0 || *text == '.')
         return 0;
     size_t name = host - (text[host - 1] == '.');
-    return ends_with_number(text, name) && !is_address(AF_INET, text, host) ? 0 : host;
+    return does_host_end_with_number(text, name) && !is_address_of_family(AF_INET, text, host)
+               ? 0
+               : host;
 }
 
-/* Read a port such as ":1234". Returns its bytes; 0 if it is invalid. */
-static size_t read_port(const char *text, size_t size, uint16_t *ret_port)
+/* Read the port of a URL, such as ":1234". Returns how many bytes it has; 0 if it is invalid. */
+static size_t read_port_of_url(const char *text, size_t size, uint16_t *ret_port)
 {
     uint32_t port = 0;
     size_t at = 1;
@@ -92,8 +95,8 @@ static size_t read_port(const char *text, size_t size, uint16_t *ret_port)
     return at;
 }
 
-/* Read the path and the query, and check the fragment. Returns 0; -EINVAL. */
-static int read_target(const char *text, size_t size, domus_http_url *url)
+/* Read the path and the query of a URL, and check its fragment. Returns 0; -EINVAL. */
+static int read_path_and_query_of_url(const char *text, size_t size, domus_http_url *url)
 {
     size_t target = domi_http_run(text, size, DOMI_HTTP_TARGET);
 
@@ -113,13 +116,13 @@ static int read_target(const char *text, size_t size, domus_http_url *url)
 int domus_http_url_parse(const char *text, size_t size, domus_http_url *ret_url)
 {
     domus_http_url url = {0};
-    size_t at = read_scheme(text, size, &url.secure);
+    size_t at = read_scheme_of_url(text, size, &url.secure);
 
     if (size > DOMUS_HTTP_URL_MAX)
         return -EMSGSIZE;
     if (at == 0)
-        return has_other_scheme(text, size) ? -EPROTONOSUPPORT : -EINVAL;
-    size_t host = read_host(text + at, size - at);
+        return has_text_other_scheme(text, size) ? -EPROTONOSUPPORT : -EINVAL;
+    size_t host = read_host_of_url(text + at, size - at);
     if (host == 0)
         return -EINVAL;
     if (host > DOMUS_HTTP_HOST_MAX)
@@ -129,12 +132,12 @@ int domus_http_url_parse(const char *text, size_t size, domus_http_url *ret_url)
     url.port = url.secure ? 443 : 80;
     at += host;
     if (at < size && text[at] == ':') {
-        size_t port = read_port(text + at, size - at, &url.port);
+        size_t port = read_port_of_url(text + at, size - at, &url.port);
         if (port == 0)
             return -EINVAL;
         at += port;
     }
-    int error = read_target(text + at, size - at, &url);
+    int error = read_path_and_query_of_url(text + at, size - at, &url);
     if (error == 0)
         *ret_url = url;
     return error;

@@ -28,8 +28,8 @@ int domi_http_append_waiting(domus_wire *wire, const domi_http_state *state)
                                   : domus_wire_append_slice(wire, state->waiting);
 }
 
-/* End the wait of a body that has left, or never will. */
-static void end_wait_with(domus_wire *wire, domi_http_state *state, domi_http_wait wait)
+/* End the waiting of a body for 100 Continue: the body has left, or never will. */
+static void end_wait_of_body(domus_wire *wire, domi_http_state *state, domi_http_wait wait)
 {
     domus_slice_free(state->waiting);
     state->waiting = (domus_slice){NULL, 0, 0};
@@ -41,7 +41,7 @@ static void end_wait_with(domus_wire *wire, domi_http_state *state, domi_http_wa
 void domi_http_end_wait(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS)
-        end_wait_with(wire, state, DOMI_HTTP_GOES);
+        end_wait_of_body(wire, state, DOMI_HTTP_GOES);
 }
 
 int domi_http_let_body_go(domus_wire *wire, domi_http_state *state)
@@ -56,11 +56,11 @@ int domi_http_let_body_go(domus_wire *wire, domi_http_state *state)
 void domi_http_note_unwanted(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS && state->asked.count == 1)
-        end_wait_with(wire, state, DOMI_HTTP_UNWANTED);
+        end_wait_of_body(wire, state, DOMI_HTTP_UNWANTED);
 }
 
-/* Keep the first piece of a body. Returns 0, or a negative errno. */
-static int keep_piece(domi_http_state *state, uint64_t *stream, domus_slice bytes)
+/* Keep the first piece of a body, which waits for 100 Continue. Returns 0, or a negative errno. */
+static int keep_first_piece_of_body(domi_http_state *state, uint64_t *stream, domus_slice bytes)
 {
     if (!state->waits_in_chunks && bytes.size > (*stream & DOMI_HTTP_LENGTH_MAX))
         return -EMSGSIZE;
@@ -79,7 +79,7 @@ int domi_http_encode_waiting(domus_wire *wire, domi_http_state *state, const dom
     if (state->wait == DOMI_HTTP_UNWANTED)
         return 0;
     if (!is_last && state->waiting.size == 0)
-        return keep_piece(state, stream, piece->bytes);
+        return keep_first_piece_of_body(state, stream, piece->bytes);
     int error = domi_http_append_waiting(wire, state);
     if (error == 0)
         error = piece != NULL ? domi_http_encode_piece(wire, stream, piece)

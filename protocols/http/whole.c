@@ -5,10 +5,12 @@
 
 #include <errno.h>
 
-#define ROOM_LEAST 256u /* bytes that an appender allocates at first, if the limit allows */
+/* bytes that an appender of a body allocates at first, if the limit allows */
+#define ROOM_LEAST 256u
 
-/* Append a piece, if the budget has room for the memory: an appender doubles what it has. */
-static int append_piece(domi_http_whole *whole, domus_slice bytes)
+/* Append a piece to the gathered body, if the budget has room for the memory: an appender doubles
+ * what it has. */
+static int append_piece_to_gathered_body(domi_http_whole *whole, domus_slice bytes)
 {
     uint64_t size = (uint64_t)whole->bytes.size + bytes.size;
     uint64_t room = 2 * size > ROOM_LEAST ? 2 * size : ROOM_LEAST;
@@ -19,10 +21,11 @@ static int append_piece(domi_http_whole *whole, domus_slice bytes)
     return error != 0 ? error : domus_append(&whole->bytes, domus_slice_data(bytes), bytes.size);
 }
 
-/* End the body: the request gets it as if it had come whole. */
-static int end_body(domi_http_exchange *exchange, const domus_http_request *asked)
+/* End a gathered body: the request gets it as if it had come whole. */
+static int end_gathered_body(domi_http_exchange *exchange, const domus_http_request *asked)
 {
-    /* received requests are memory of the library, constant only for handlers */
+    /* const is cast away: received requests are memory of the library, constant only for
+     * handlers */
     domus_http_request *request = (domus_http_request *)(uintptr_t)asked;
     int error = domus_append_end(&exchange->whole.bytes, &request->body);
 
@@ -35,12 +38,13 @@ static int end_body(domi_http_exchange *exchange, const domus_http_request *aske
     return 0;
 }
 
-static int handle_piece(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_piece_of_gathered_body(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     const domi_http_state *state;
     domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
-    /* the answer is the trailers, which mean nothing here */
+    /* an answer that is no piece is the trailers of the body, which a handler of a whole body does
+     * not get */
     bool is_last = answer->type != &domus_piece_type;
     int error = answer->error;
 
@@ -51,12 +55,12 @@ static int handle_piece(domus_stack *stack, void *self, const domus_answer *answ
     if (!is_last) {
         const domus_piece *piece = answer->payload;
         is_last = piece->last;
-        error = append_piece(&exchange->whole, piece->bytes);
+        error = append_piece_to_gathered_body(&exchange->whole, piece->bytes);
     }
     if (error == 0 && !is_last)
-        return domus_body_read(stack, request->stream, handle_piece);
+        return domus_body_read(stack, request->stream, handle_piece_of_gathered_body);
     if (error == 0)
-        error = end_body(exchange, request);
+        error = end_gathered_body(exchange, request);
     return error != 0 ? error : domus_http_go_on(stack, self);
 }
 
@@ -75,7 +79,7 @@ int domus_http_gather(domus_stack *stack, const domus_http_request *request, uin
         size_max = DOMUS_SLICE_MAX;
     if (size_max == 0 || request->length > size_max)
         return -EMSGSIZE;
-    int result = domus_body_read(stack, request->stream, handle_piece);
+    int result = domus_body_read(stack, request->stream, handle_piece_of_gathered_body);
     if (result >= 0) {
         exchange->whole.bytes.size_max = size_max;
         exchange->whole.budget = state->options.budget;

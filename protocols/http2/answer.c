@@ -1,17 +1,17 @@
-/* Reads the answers of inner channels, which are those of HTTP/1.1, and submits them as answers of
- * their streams. */
+/* Reads the answers of a server's inner channels, which are those of HTTP/1.1, and submits them to
+ * nghttp2 as answers of their streams. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define HEAD_MAX 65536u /* bytes of the head of an answer, at most */
+#define HEAD_MAX 65536u /* bytes of the head of an inner channel's answer, at most */
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-/* Returns how the end of an answer's body is found, as its head tells. */
-static domi_h2_phase choose_phase(const domi_h2_lane *lane, unsigned status,
-                                  const domi_h2_fields *fields)
+/* Returns how the end of an answer's body is found, as the answer's head tells. */
+static domi_h2_phase phase_of_body_behind_head(const domi_h2_lane *lane, unsigned status,
+                                               const domi_h2_fields *fields)
 {
     if (lane->is_head || status == 204 || status == 304)
         return DOMI_H2_DONE;
@@ -22,14 +22,14 @@ static domi_h2_phase choose_phase(const domi_h2_lane *lane, unsigned status,
     return fields->length != 0 ? DOMI_H2_COUNTED : DOMI_H2_DONE;
 }
 
-static int errno_of_result(int result)
+static int errno_of_nghttp2_result(int result)
 {
     return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : result < 0 ? -EPROTO : 0;
 }
 
-/* Handle the answer 101: the stream is a WebSocket from now on, if the peer has asked for that; a
+/* Handle the answer 101: if the peer has asked for a WebSocket, the stream is one from now on; a
  * stream cannot change to another protocol. Returns 0; a negative errno. */
-static int become_tunnel(domi_h2_lane *lane, domi_h2_fields *fields)
+static int answer_websocket_request(domi_h2_lane *lane, domi_h2_fields *fields)
 {
     const nghttp2_data_provider bytes = {.read_callback = domi_h2_read_body};
     size_t count = 1;
@@ -42,35 +42,38 @@ static int become_tunnel(domi_h2_lane *lane, domi_h2_fields *fields)
             fields->fields[count++] = fields->fields[i];
     }
     lane->phase = DOMI_H2_REST;
-    int error = errno_of_result(
+    int error = errno_of_nghttp2_result(
         nghttp2_submit_response(lane->of->session, lane->id, fields->fields, count, &bytes));
     return error != 0 ? error : domi_h2_open_tunnel(lane);
 }
 
-/* Submit the head of an answer to nghttp2. Returns 0; a negative errno. */
-static int submit_answer(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
+/* Submit the head of an answer to nghttp2, as the answer of the lane's stream. Returns 0; a
+ * negative errno. */
+static int submit_head_of_answer(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
 {
     nghttp2_session *session = lane->of->session;
     const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
 
     if (status < 200) {
         if (status == 101)
-            return become_tunnel(lane, fields);
+            return answer_websocket_request(lane, fields);
         int32_t result = nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, lane->id, NULL,
                                                 fields->fields, fields->count, NULL);
-        return errno_of_result(result < 0 ? (int)result : 0);
+        return errno_of_nghttp2_result(result < 0 ? (int)result : 0);
     }
     if (lane->tunnels)
         domi_h2_refuse_tunnel(lane);
-    lane->phase = (uint8_t)choose_phase(lane, status, fields);
+    lane->phase = (uint8_t)phase_of_body_behind_head(lane, status, fields);
     lane->left = fields->length;
     lane->closes = fields->closes || lane->phase == DOMI_H2_REST;
-    return errno_of_result(nghttp2_submit_response(session, lane->id, fields->fields, fields->count,
-                                                   lane->phase != DOMI_H2_DONE ? &body : NULL));
+    return errno_of_nghttp2_result(
+        nghttp2_submit_response(session, lane->id, fields->fields, fields->count,
+                                lane->phase != DOMI_H2_DONE ? &body : NULL));
 }
 
-/* Read the head of an answer with its empty line. Returns 0; a negative errno. */
-static int read_head(domi_h2_lane *lane, const char *head, size_t size)
+/* Read the head of an inner channel's answer, with its empty line, and submit it. Returns 0; a
+ * negative errno. */
+static int read_head_of_answer(domi_h2_lane *lane, const char *head, size_t size)
 {
     static const char version[] = "HTTP/1.1 ";
     const size_t at = sizeof version - 1;
@@ -95,12 +98,12 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
                                     .valuelen = 3};
     size_t first = (size_t)(end - head) + 2;
     int error = domi_h2_read_fields(head + first, size - first - 2, &fields);
-    return error != 0 ? error : submit_answer(lane, status, &fields);
+    return error != 0 ? error : submit_head_of_answer(lane, status, &fields);
 }
 
 /* Returns how many bytes a head has, with its empty line; 0 if its end has not come. The first
- * `seen` bytes were searched before and have no end. */
-static size_t find_head_size(const char *bytes, size_t size, size_t seen)
+ * `seen` bytes were searched before, and the end is not in them. */
+static size_t size_of_head_in_bytes(const char *bytes, size_t size, size_t seen)
 {
     size_t from = seen > 3 ? seen - 3 : 0;
     const char *end = memmem(bytes + from, size - from, "\r\n\r\n", 4);
@@ -108,9 +111,10 @@ static size_t find_head_size(const char *bytes, size_t size, size_t seen)
     return end != NULL ? (size_t)(end - bytes) + 4 : 0;
 }
 
-/* Gather a head that does not lie in one piece. Returns 1 if a head was read, or if the next piece
- * may have come already; a negative errno. */
-static int gather_head(domi_h2_lane *lane, domi_h2_read_head *read, const char *bytes, size_t size)
+/* Gather a head that does not lie in one piece in the inner channel. Returns 1 if a head was read,
+ * or if the next piece may have come already; a negative errno. */
+static int gather_head_from_inner_channel(domi_h2_lane *lane, domi_h2_read_head *read,
+                                          const char *bytes, size_t size)
 {
     domi_h2_text *lines = &lane->lines;
     size_t before = lines->size;
@@ -120,7 +124,7 @@ static int gather_head(domi_h2_lane *lane, domi_h2_read_head *read, const char *
     int error = domi_h2_put(lines, bytes, size);
     if (error != 0)
         return error;
-    size_t head = find_head_size(lines->bytes, lines->size, before);
+    size_t head = size_of_head_in_bytes(lines->bytes, lines->size, before);
     domus_inner_took(lane->inner, head != 0 ? head - before : size);
     if (head == 0)
         return lines->size > HEAD_MAX ? -EMSGSIZE : 1;
@@ -136,9 +140,9 @@ int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
 
     if (size == 0)
         return 0;
-    size_t head = lane->lines.size == 0 ? find_head_size(bytes, size, 0) : 0;
+    size_t head = lane->lines.size == 0 ? size_of_head_in_bytes(bytes, size, 0) : 0;
     if (head == 0 || head > HEAD_MAX)
-        return gather_head(lane, read, bytes, size);
+        return gather_head_from_inner_channel(lane, read, bytes, size);
     int error = read(lane, bytes, head);
     domus_inner_took(lane->inner, head);
     return error != 0 ? error : 1;
@@ -146,15 +150,16 @@ int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
 
 /* --- events of inner channels ----------------------------------------------------------------- */
 
-/* Handle the end of an inner channel: unless the answer ends with it, the stream is reset. */
-static void handle_inner_end(domi_h2_lane *lane)
+/* Handle the end of an inner channel: the stream is reset, unless the answer ends with the
+ * channel. */
+static void handle_end_of_inner_channel(domi_h2_lane *lane)
 {
     int error;
 
     if (domus_inner_look(lane->inner, &error) != DOMUS_INNER_CLOSED ||
         lane->phase == DOMI_H2_DONE || (lane->phase == DOMI_H2_REST && error == 0))
         return;
-    /* CANCEL tells the client of an open tunnel that its TCP connection is lost */
+    /* CANCEL tells the client of an open tunnel that its TCP connection is lost (RFC 8441) */
     bool is_reset = error == -ETIMEDOUT || lane->is_open;
     domi_h2_cut(lane, is_reset ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
 }
@@ -167,7 +172,7 @@ int domi_h2_go_on(domi_h2_lane *lane)
     if (lane->is_cut)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
-        result = domi_h2_next_head(lane, read_head);
+        result = domi_h2_next_head(lane, read_head_of_answer);
     if (result == -EOPNOTSUPP)
         domi_h2_cut(lane, NGHTTP2_HTTP_1_1_REQUIRED);
     else if (result < 0 && result != -ENOMEM)
@@ -176,6 +181,6 @@ int domi_h2_go_on(domi_h2_lane *lane)
         return result == -ENOMEM ? result : 0;
     if (lane->phase != DOMI_H2_HEAD)
         (void)nghttp2_session_resume_data(lane->of->session, lane->id);
-    handle_inner_end(lane);
+    handle_end_of_inner_channel(lane);
     return 0;
 }

@@ -1,20 +1,21 @@
-/* Sends the bodies of answers as DATA frames. A frame shows bytes that lie in one piece in the
- * inner channel, and takes them when it is sent, so they are copied once. */
+/* Sends the bodies of answers and requests, which inner channels have made, as DATA frames. A frame
+ * is announced for bytes that lie in one piece in the inner channel, and takes them when it is
+ * sent, so they are copied once. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define FRAME_HEAD  9u
-#define TRAILER_MAX 65536u /* bytes of the trailers of an answer, at most */
+#define TRAILER_MAX 65536u /* bytes of the trailers of an inner channel's answer, at most */
 
-/* The bytes behind the last piece of a body in chunks that has no trailers. */
+/* The bytes behind the last piece of a body in chunks, if it has no trailers. */
 static const char chunks_end[] = "\r\n0\r\n\r\n";
 #define CHUNKS_END (sizeof chunks_end - 1)
 
-/* Read the line of a chunk's size up to its LF. Returns how many bytes it has; 0 if the line is
+/* Read the line of a chunk's size, up to its LF. Returns how many bytes it has; 0 if the line is
  * incomplete. */
-static size_t read_size(domi_h2_lane *lane, const char *bytes, size_t size)
+static size_t read_line_of_chunk_size(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     const char *end = memchr(bytes, '\n', size);
     size_t line = end != NULL ? (size_t)(end - bytes) + 1 : size;
@@ -29,9 +30,9 @@ static size_t read_size(domi_h2_lane *lane, const char *bytes, size_t size)
     return line;
 }
 
-/* Gather the lines behind the last chunk, and set the phase at their end. Returns how many bytes
- * were used; or a negative errno. */
-static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
+/* Gather the lines behind the last chunk of a body, and set the phase at their end. Returns how
+ * many bytes were used; or a negative errno. */
+static int read_trailers_of_body(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     domi_h2_text *lines = &lane->lines;
     size_t before = lines->size;
@@ -41,7 +42,7 @@ static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
     int error = domi_h2_put(lines, bytes, size);
     if (error != 0)
         return error;
-    /* an empty line stands at the begin, or behind the last line */
+    /* the empty line at the end stands at the begin of the lines, or behind the last one */
     const char *end = memmem(lines->bytes, lines->size, "\r\n\r\n", 4);
     size_t whole = end != NULL ? (size_t)(end - lines->bytes) + 4 : 0;
     if (lines->size >= 2 && memcmp(lines->bytes, "\r\n", 2) == 0)
@@ -53,15 +54,16 @@ static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
     return (int)(whole - before);
 }
 
-/* Read the lines around chunks. Returns whether bytes were used; or a negative errno. */
-static int read_chunk_framing(domi_h2_lane *lane, const char *bytes, size_t size)
+/* Read the lines around the chunks of a body. Returns whether bytes were used; or a negative
+ * errno. */
+static int read_framing_around_chunks(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     size_t used = 0;
     int result;
 
     switch ((domi_h2_phase)lane->phase) {
     case DOMI_H2_SIZE:
-        used = read_size(lane, bytes, size);
+        used = read_line_of_chunk_size(lane, bytes, size);
         break;
     case DOMI_H2_AFTER:
         for (used = 1; bytes[used - 1] != '\n' && used < size;)
@@ -69,8 +71,8 @@ static int read_chunk_framing(domi_h2_lane *lane, const char *bytes, size_t size
         if (bytes[used - 1] == '\n')
             lane->phase = DOMI_H2_SIZE;
         break;
-    default: /* phase DOMI_H2_TRAILERS */
-        result = read_trailers(lane, bytes, size);
+    default: /* the phase DOMI_H2_TRAILERS */
+        result = read_trailers_of_body(lane, bytes, size);
         if (result < 0)
             return result;
         used = (size_t)result;
@@ -80,15 +82,15 @@ static int read_chunk_framing(domi_h2_lane *lane, const char *bytes, size_t size
     return 1;
 }
 
-static bool is_in_chunk_framing(const domi_h2_lane *lane)
+static bool is_lane_between_chunk_bytes(const domi_h2_lane *lane)
 {
     return lane->phase == DOMI_H2_SIZE || lane->phase == DOMI_H2_AFTER ||
            lane->phase == DOMI_H2_TRAILERS;
 }
 
-/* Read up to the next bytes of the body. Returns 1 when there are some; 0 if they have not come, or
+/* Read up to the next bytes of a body. Returns 1 when there are some; 0 if they have not come, or
  * the body has ended; a negative errno. */
-static int find_body_bytes(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_size)
+static int find_next_bytes_of_body(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_size)
 {
     int result = 1;
 
@@ -96,17 +98,17 @@ static int find_body_bytes(domi_h2_lane *lane, const char **ret_bytes, size_t *r
         *ret_bytes = domus_inner_bytes(lane->inner, ret_size);
         if (*ret_size == 0)
             return 0;
-        if (!is_in_chunk_framing(lane))
+        if (!is_lane_between_chunk_bytes(lane))
             return 1;
-        result = read_chunk_framing(lane, *ret_bytes, *ret_size);
+        result = read_framing_around_chunks(lane, *ret_bytes, *ret_size);
     }
     return result < 0 ? result : 0;
 }
 
-/* Submit the trailers of a body, if it has some. Returns 1 if it has; 0; an error of nghttp2. If
- * they cannot be sent, the stream must fail, because without them the message would look
- * complete. */
-static int submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
+/* Submit the trailers of a body to nghttp2, if it has some. Returns 1 if it has; 0; an error of
+ * nghttp2. If they cannot be sent, the stream must fail, because without them the message would
+ * look complete. */
+static int submit_trailers_of_body(domi_h2 *h2, domi_h2_lane *lane)
 {
     domi_h2_fields fields = {.count = 0};
 
@@ -120,9 +122,9 @@ static int submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
                                          : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
-/* Return what nghttp2 expects when there are no bytes of the body now: either it has ended, or it
- * has to wait. */
-static ssize_t end_or_defer_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
+/* Return what nghttp2 expects when there are no bytes of a body to send now: that the body has
+ * ended, that its stream has to wait, or that it fails. */
+static ssize_t end_body_or_let_stream_wait(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
 {
     int error;
     domus_inner_state state = domus_inner_look(lane->inner, &error);
@@ -132,15 +134,17 @@ static ssize_t end_or_defer_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flag
     if (lane->phase != DOMI_H2_DONE)
         return state == DOMUS_INNER_CLOSED ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
                                            : NGHTTP2_ERR_DEFERRED;
-    int result = submit_trailers(h2, lane);
+    int result = submit_trailers_of_body(h2, lane);
     if (result < 0)
         return result;
     *flags |= NGHTTP2_DATA_FLAG_EOF | (result != 0 ? NGHTTP2_DATA_FLAG_NO_END_STREAM : 0u);
     return 0;
 }
 
-/* Returns whether the body ends behind its next `part` bytes. */
-static bool ends_body_behind(domi_h2_lane *lane, const char *bytes, size_t size, size_t part)
+/* Returns whether the body ends behind its next `part` bytes, so that their frame may end the
+ * stream. */
+static bool does_body_end_behind_part(domi_h2_lane *lane, const char *bytes, size_t size,
+                                      size_t part)
 {
     if (lane->phase == DOMI_H2_COUNTED)
         return part == lane->left;
@@ -164,17 +168,17 @@ ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, siz
         return NGHTTP2_ERR_DEFERRED;
     if (lane == NULL || lane->is_cut)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    int result = find_body_bytes(lane, &bytes, &here);
+    int result = find_next_bytes_of_body(lane, &bytes, &here);
     if (result < 0)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (result == 0)
-        return end_or_defer_body(h2, lane, flags);
+        return end_body_or_let_stream_wait(h2, lane, flags);
     size_t part = here < size ? here : size;
     if (lane->phase != DOMI_H2_REST && part > lane->left)
         part = (size_t)lane->left;
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
     lane->skipped = 0;
-    if (ends_body_behind(lane, bytes, here, part))
+    if (does_body_end_behind_part(lane, bytes, here, part))
         *flags |= NGHTTP2_DATA_FLAG_EOF;
     return (ssize_t)part;
 }
@@ -188,7 +192,8 @@ int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint
 
     (void)session, (void)source;
     const char *bytes = lane != NULL ? domus_inner_bytes(lane->inner, &here) : NULL;
-    if (lane == NULL || here < size) /* the inner channel has ended since the frame was made */
+    /* the inner channel has ended since this frame was announced to nghttp2 */
+    if (lane == NULL || here < size)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (domus_wire_append(h2->wire, head, FRAME_HEAD) != 0 ||
         domus_wire_append(h2->wire, bytes, size) != 0)
@@ -211,7 +216,7 @@ int domi_h2_skip_body(domi_h2_lane *lane)
     size_t here;
     int result;
 
-    while ((result = find_body_bytes(lane, &bytes, &here)) == 1) {
+    while ((result = find_next_bytes_of_body(lane, &bytes, &here)) == 1) {
         size_t part = here < lane->left ? here : (size_t)lane->left;
         lane->left -= part;
         if (lane->left == 0)

@@ -23,53 +23,57 @@ extern const domi_h2_side domi_h2_client;
 
 /* --- client_session.c ------------------------------------------------------------------------- */
 
-/* Handle that the server accepts no further request. */
+/* Handle that the server accepts no further request on the connection (GOAWAY). */
 void domi_h2_client_go_away(domi_h2 *h2);
 
 /* --- client_ask.c ----------------------------------------------------------------------------- */
 
-/* Continue the request of a busy lane whose inner channel has new bytes or has ended. Returns 0;
+/* Continue the request of a busy lane whose inner channel has new bytes, or has ended. Returns 0;
  * -ENOMEM. */
 int domi_h2_client_go_on(domi_h2_lane *lane);
 
 /* --- client_silence.c ------------------------------------------------------------------------- */
 
-/* Record that bytes of the server have come. */
+/* Record that bytes of the server have come, so it responds. */
 void domi_h2_client_hear(domi_h2 *h2);
 
-/* Handle a stream that ends without an answer: if no byte has come since it began, send the server
- * a PING. */
+/* Handle a stream that ends without an answer: if no byte has come since it began, the server is
+ * sent a PING. */
 void domi_h2_client_doubt(const domi_h2_lane *lane);
 
-/* Returns whether the server was sent such a PING, and has been silent for too long. */
+/* Returns whether the server was sent a PING because it was in doubt, and has been silent for too
+ * long since. */
 bool domi_h2_client_is_lost(const domi_h2 *h2);
 
 /* --- client_answer.c -------------------------------------------------------------------------- */
 
-/* Begin a block of fields of a stream, take a field, and end the block. Return 0; -ENOMEM. */
+/* Begin a block of fields that comes on a stream; take a field of it; end the block. Return 0;
+ * -ENOMEM. */
 void domi_h2_client_begin_block(domi_h2 *h2, int32_t id);
 int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
 int domi_h2_client_end_block(domi_h2 *h2, int32_t id, bool is_last);
 
-/* Pass a part of an answer's body to its lane. Returns 0; -ENOMEM. */
+/* Pass a part of an answer's body to the lane of its stream. Returns 0; -ENOMEM. */
 int domi_h2_client_take_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
 
 /* --- client_lane.c ---------------------------------------------------------------------------- */
 
-/* End the stream of a busy lane, with this error code, even if it never began. An answer that has
- * come completely is kept. */
+/* End the stream of a busy lane with this error code of HTTP/2, even if it never began. An answer
+ * that has come completely is kept. */
 void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code);
 
-/* Fail the ask of a busy lane whose request cannot be sent, with this error. */
+/* Fail the ask of a busy lane whose request cannot be sent, with this errno. */
 void domi_h2_client_fail(domi_h2_lane *lane, int error);
 
 /* Free a busy lane whose ask has failed before it had a stream. */
 void domi_h2_client_take_back(domi_h2_lane *lane);
 
-/* Handle events of the inner channel of a lane that is not busy. */
+/* Handle events of the inner channel of a lane that is not busy: its answer is used up, or it
+ * ends. */
 void domi_h2_client_settle(domi_h2_lane *lane);
 
-/* End all busy lanes, because no answer comes any more. Nothing is sent after this. */
+/* End all busy lanes, because no answer of the server comes any more. Nothing is sent after
+ * this. */
 void domi_h2_client_end(domi_h2 *h2);
 
 #endif

@@ -18,8 +18,9 @@ void domi_h2_client_begin_block(domi_h2 *h2, int32_t id)
     domi_h2_begin_block(h2, lane != NULL && lane->is_answered);
 }
 
-/* Read a status of three digits, which nghttp2 has checked, too. Returns 0 if it is invalid. */
-static uint16_t read_status(nghttp2_vec value)
+/* Read the status of an answer, three digits, which nghttp2 has checked, too. Returns 0 if it is
+ * invalid. */
+static uint16_t read_status_of_answer(nghttp2_vec value)
 {
     unsigned status = 0;
 
@@ -36,9 +37,9 @@ int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *
 
     if (block->status != 0 || block->is_malformed || !domi_h2_has_room(h2, name, value))
         return 0;
-    /* the name is :status, because nghttp2 accepts no other one with a colon */
+    /* a name with a colon is :status, because nghttp2 accepts no other one in an answer */
     if (name.len != 0 && *name.base == ':') {
-        block->code = read_status(value);
+        block->code = read_status_of_answer(value);
         return 0;
     }
     if (!domi_h2_is_name(name) || !domi_h2_is_value(value) || domi_h2_is_of_connection(name)) {
@@ -49,16 +50,16 @@ int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *
     return domi_h2_put_field(&block->text, name, value);
 }
 
-/* Pass text to the inner channel. If that accepts none any more, its event tells so later. */
-static int pass_text_on(domi_h2_lane *lane, const void *bytes, size_t size)
+/* Pass text of an answer to the inner channel. If that accepts no more, an event tells so later. */
+static int pass_text_to_inner_channel(domi_h2_lane *lane, const void *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
     return error == -EPIPE ? 0 : error;
 }
 
-/* Pass the head of a final answer. Returns 0; -ENOMEM. */
-static int pass_head(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
+/* Pass the head of a final answer to the inner channel. Returns 0; -ENOMEM. */
+static int pass_head_of_answer(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
 {
     const domi_h2_block *block = &h2->block;
     bool has_body = !lane->is_head && block->code != 204 && block->code != 304;
@@ -78,35 +79,36 @@ static int pass_head(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
         error = DOMI_H2_PUT(&head, "content-length: 0\r\n");
     if (error == 0)
         error = DOMI_H2_PUT(&head, "\r\n");
-    if (error == 0) /* append once, so that slices of the head need no copy */
-        error = pass_text_on(lane, head.bytes, head.size);
+    if (error == 0) /* appended at once, so that slices of the head need no copy */
+        error = pass_text_to_inner_channel(lane, head.bytes, head.size);
     domi_h2_clear(&head);
     return error;
 }
 
-/* Handle an interim answer. Only 100 means something to the asker; all others are ignored. */
-static int pass_interim(domi_h2 *h2, domi_h2_lane *lane)
+/* Handle an interim answer (1xx). Only 100 means something to the asker; all others are ignored. */
+static int pass_interim_answer(domi_h2 *h2, domi_h2_lane *lane)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
     domi_h2_count_control(h2);
-    return h2->block.code == 100 ? pass_text_on(lane, go_on, sizeof go_on - 1) : 0;
+    return h2->block.code == 100 ? pass_text_to_inner_channel(lane, go_on, sizeof go_on - 1) : 0;
 }
 
-static int pass_trailers(const domi_h2 *h2, domi_h2_lane *lane)
+static int pass_trailers_of_answer(const domi_h2 *h2, domi_h2_lane *lane)
 {
     if (lane->is_passed)
         return 0;
     lane->is_passed = true;
-    if (!lane->in_chunks) /* HTTP/1.1 has no place for trailers behind a body of known length */
+    /* the trailers are dropped: HTTP/1.1 has no place for them behind a body of known length */
+    if (!lane->in_chunks)
         return 0;
-    int error = pass_text_on(lane, "0\r\n", 3);
+    int error = pass_text_to_inner_channel(lane, "0\r\n", 3);
     if (error == 0)
-        error = pass_text_on(lane, h2->block.text.bytes, h2->block.text.size);
-    return error != 0 ? error : pass_text_on(lane, "\r\n", 2);
+        error = pass_text_to_inner_channel(lane, h2->block.text.bytes, h2->block.text.size);
+    return error != 0 ? error : pass_text_to_inner_channel(lane, "\r\n", 2);
 }
 
-static int use_block(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
+static int use_block_of_answer(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
 {
     const domi_h2_block *block = &h2->block;
     bool is_interim = block->code < 200;
@@ -115,14 +117,15 @@ static int use_block(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
         domi_h2_cut(lane, NGHTTP2_PROTOCOL_ERROR);
         return 0;
     }
-    /* the head or the trailers have more bytes than this side has announced, or too many fields */
+    /* the head or the trailers of the answer have more bytes than this side has announced, or too
+     * many fields */
     if (block->status != 0) {
         domi_h2_cut(lane, NGHTTP2_ENHANCE_YOUR_CALM);
         return 0;
     }
     if (block->is_trailers)
-        return pass_trailers(h2, lane);
-    return is_interim ? pass_interim(h2, lane) : pass_head(h2, lane, is_last);
+        return pass_trailers_of_answer(h2, lane);
+    return is_interim ? pass_interim_answer(h2, lane) : pass_head_of_answer(h2, lane, is_last);
 }
 
 int domi_h2_client_end_block(domi_h2 *h2, int32_t id, bool is_last)
@@ -133,7 +136,7 @@ int domi_h2_client_end_block(domi_h2 *h2, int32_t id, bool is_last)
     if (lane == NULL)
         domi_h2_count_control(h2);
     else if (!lane->is_cut)
-        error = use_block(h2, lane, is_last);
+        error = use_block_of_answer(h2, lane, is_last);
     domi_h2_drop_block(h2);
     return error;
 }

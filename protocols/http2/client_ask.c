@@ -1,19 +1,19 @@
-/* Reads the requests of inner channels, which are those of HTTP/1.1, and begins streams for them.
- * Their bodies are sent as those of answers are (body.c). */
+/* Reads the requests of a client's inner channels, which are those of HTTP/1.1, and begins a stream
+ * for each. Their bodies are sent as those of answers are (body.c). */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define FIRST 4u /* pseudo-header fields, which stand before all others */
+#define FIRST 4u /* number of pseudo-header fields of a request, which stand before all others */
 
-/* The parts of a request's start line. */
+/* The parts of the start line of an inner channel's request. */
 typedef struct start {
     const char *method, *scheme, *authority, *path;
     size_t method_size, scheme_size, authority_size, path_size;
 } start;
 
-static nghttp2_nv make_field(const char *name, const char *value, size_t size)
+static nghttp2_nv make_nghttp2_field(const char *name, const char *value, size_t size)
 {
     return (nghttp2_nv){.name = (uint8_t *)(uintptr_t)name,
                         .value = (uint8_t *)(uintptr_t)value,
@@ -21,13 +21,13 @@ static nghttp2_nv make_field(const char *name, const char *value, size_t size)
                         .valuelen = size};
 }
 
-static bool begins_with(const char *text, size_t size, const char *with)
+static bool does_text_begin_with(const char *text, size_t size, const char *with)
 {
     return size >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
-/* Split a target that is a whole URL into scheme, authority and path. */
-static void split_target(start *line, const char *scheme)
+/* Split the target of a request, if it is a whole URL, into scheme, authority and path. */
+static void split_target_of_request(start *line, const char *scheme)
 {
     size_t skipped = strlen(scheme) + 3;
 
@@ -43,8 +43,10 @@ static void split_target(start *line, const char *scheme)
     line->path_size -= line->authority_size;
 }
 
-/* Read the start line "METHOD target HTTP/1.1", without its line end. Returns 0; -EPROTO. */
-static int read_start(const domi_h2 *h2, const char *text, size_t size, start *ret_line)
+/* Read the start line of a request, "METHOD target HTTP/1.1", without its line end. Returns 0;
+ * -EPROTO. */
+static int read_start_line_of_request(const domi_h2 *h2, const char *text, size_t size,
+                                      start *ret_line)
 {
     static const char version[] = " HTTP/1.1";
     const size_t behind = sizeof version - 1;
@@ -54,7 +56,7 @@ static int read_start(const domi_h2 *h2, const char *text, size_t size, start *r
     if (space == NULL || size < behind || memcmp(text + size - behind, version, behind) != 0)
         return -EPROTO;
     size_t method_size = (size_t)(space - text);
-    if (method_size + 1 + behind >= size) /* the line has no target */
+    if (method_size + 1 + behind >= size) /* the start line has no target */
         return -EPROTO;
     bool is_secure = domus_wire_agreed(h2->wire, &agreed) != NULL;
     *ret_line = (start){.method = text,
@@ -63,30 +65,31 @@ static int read_start(const domi_h2 *h2, const char *text, size_t size, start *r
                         .scheme_size = is_secure ? 5 : 4,
                         .path = space + 1,
                         .path_size = size - behind - method_size - 1};
-    if (begins_with(ret_line->path, ret_line->path_size, "http://"))
-        split_target(ret_line, "http");
-    else if (begins_with(ret_line->path, ret_line->path_size, "https://"))
-        split_target(ret_line, "https");
+    if (does_text_begin_with(ret_line->path, ret_line->path_size, "http://"))
+        split_target_of_request(ret_line, "http");
+    else if (does_text_begin_with(ret_line->path, ret_line->path_size, "https://"))
+        split_target_of_request(ret_line, "https");
     return 0;
 }
 
-static bool is_field(const nghttp2_nv *field, const char *name)
+static bool has_field_this_name(const nghttp2_nv *field, const char *name)
 {
     return field->namelen == strlen(name) && memcmp(field->name, name, field->namelen) == 0;
 }
 
-/* Use the field Host as :authority, and leave the field TE out unless HTTP/2 allows its value. */
-static void handle_special_fields(domi_h2_fields *fields, const start *line)
+/* Use the value of the field Host as :authority, and leave out the field TE unless HTTP/2 allows
+ * its value. */
+static void turn_host_into_authority(domi_h2_fields *fields, const start *line)
 {
-    nghttp2_nv authority = make_field(":authority", line->authority, line->authority_size);
+    nghttp2_nv authority = make_nghttp2_field(":authority", line->authority, line->authority_size);
     size_t kept = FIRST;
 
     for (size_t i = FIRST; i < fields->count; i++) {
         const nghttp2_nv field = fields->fields[i];
-        bool is_te = is_field(&field, "te") &&
+        bool is_te = has_field_this_name(&field, "te") &&
                      (field.valuelen != 8 || memcmp(field.value, "trailers", 8) != 0);
-        if (is_field(&field, "host"))
-            authority = make_field(":authority", (const char *)field.value, field.valuelen);
+        if (has_field_this_name(&field, "host"))
+            authority = make_nghttp2_field(":authority", (const char *)field.value, field.valuelen);
         else if (!is_te)
             fields->fields[kept++] = field;
     }
@@ -94,8 +97,9 @@ static void handle_special_fields(domi_h2_fields *fields, const start *line)
     fields->fields[FIRST - 1] = authority;
 }
 
-/* Submit a request, which begins its stream. Returns 0; a negative errno. */
-static int submit_request(domi_h2_lane *lane, const domi_h2_fields *fields)
+/* Submit the head of a request to nghttp2, which begins the lane's stream. Returns 0; a negative
+ * errno. */
+static int submit_head_of_request(domi_h2_lane *lane, const domi_h2_fields *fields)
 {
     domi_h2 *h2 = lane->of;
     const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
@@ -115,14 +119,16 @@ static int submit_request(domi_h2_lane *lane, const domi_h2_fields *fields)
     return id > 0 ? 0 : id == NGHTTP2_ERR_NOMEM ? -ENOMEM : -ESHUTDOWN;
 }
 
-/* Read the head of a request with its empty line, and begin its stream. Returns 0; a negative
- * errno. */
-static int read_head(domi_h2_lane *lane, const char *head, size_t size)
+/* Read the head of a request with its empty line, and begin the stream for it. Returns 0; a
+ * negative errno. */
+static int read_head_of_request(domi_h2_lane *lane, const char *head, size_t size)
 {
     const char *end = memchr(head, '\r', size);
     domi_h2_fields fields;
     start line;
-    int error = end != NULL ? read_start(lane->of, head, (size_t)(end - head), &line) : -EPROTO;
+    int error = end != NULL
+                    ? read_start_line_of_request(lane->of, head, (size_t)(end - head), &line)
+                    : -EPROTO;
 
     if (error != 0)
         return error;
@@ -134,20 +140,20 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
     fields.names_size = 0;
     fields.in_chunks = fields.has_length = fields.closes = false;
     fields.length = 0;
-    fields.fields[0] = make_field(":method", line.method, line.method_size);
-    fields.fields[1] = make_field(":scheme", line.scheme, line.scheme_size);
-    fields.fields[2] = make_field(":path", line.path, line.path_size);
+    fields.fields[0] = make_nghttp2_field(":method", line.method, line.method_size);
+    fields.fields[1] = make_nghttp2_field(":scheme", line.scheme, line.scheme_size);
+    fields.fields[2] = make_nghttp2_field(":path", line.path, line.path_size);
     size_t first = (size_t)(end - head) + 2;
     error = domi_h2_read_fields(head + first, size - first - 2, &fields);
     if (error != 0)
         return error;
-    handle_special_fields(&fields, &line);
-    return submit_request(lane, &fields);
+    turn_host_into_authority(&fields, &line);
+    return submit_head_of_request(lane, &fields);
 }
 
-/* Give up a request that the server has allowed no stream for until its time was over. nghttp2
- * keeps its head until there is one, so if the server allows no streams at all, the connection is
- * given up, too. */
+/* Give up a request for which the server has allowed no stream before its time was over. nghttp2
+ * keeps the request's head until there is a stream, so if the server allows no streams at all, the
+ * connection is given up, too. */
 static void give_up_waiting_request(domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
@@ -160,9 +166,9 @@ static void give_up_waiting_request(domi_h2_lane *lane)
         domi_h2_client_go_away(h2);
 }
 
-/* Handle an inner channel that has ended before its stream: its time is over, nobody wants the
- * answer, or the request was cut off. */
-static void handle_early_end(domi_h2_lane *lane)
+/* Handle that an inner channel has ended before its stream began: its time is over, nobody wants
+ * the answer, or the request was cut off. */
+static void handle_end_before_stream(domi_h2_lane *lane)
 {
     if (lane->id == 0) {
         domi_h2_client_leave(lane, NGHTTP2_CANCEL);
@@ -174,16 +180,16 @@ static void handle_early_end(domi_h2_lane *lane)
     }
 }
 
-/* Returns whether the inner channel has ended and sends nothing any more. */
-static bool has_ended(const domi_h2_lane *lane)
+/* Returns whether a lane's inner channel has ended and sends nothing any more. */
+static bool has_inner_channel_ended(const domi_h2_lane *lane)
 {
     return domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED ||
            domus_inner_is_broken(lane->inner);
 }
 
-/* End an ask that has failed before its stream began, or was answered while the server has not
- * ended the stream yet. */
-static void end_ask(domi_h2_lane *lane)
+/* End the ask of a lane: it has failed before its stream began, or was answered while the server
+ * has not ended the stream yet. */
+static void end_ask_without_answer(domi_h2_lane *lane)
 {
     if (lane->id == 0)
         domi_h2_client_take_back(lane);
@@ -200,7 +206,7 @@ int domi_h2_client_go_on(domi_h2_lane *lane)
     if (lane->is_cut)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
-        result = domi_h2_next_head(lane, read_head);
+        result = domi_h2_next_head(lane, read_head_of_request);
     if (result == -ESHUTDOWN && lane->id == 0) {
         domi_h2_client_leave(lane, NGHTTP2_REFUSED_STREAM);
         return 0;
@@ -211,9 +217,9 @@ int domi_h2_client_go_on(domi_h2_lane *lane)
     }
     if (lane->id != 0 && lane->phase != DOMI_H2_HEAD)
         (void)nghttp2_session_resume_data(lane->of->session, lane->id);
-    if (has_ended(lane))
-        handle_early_end(lane);
+    if (has_inner_channel_ended(lane))
+        handle_end_before_stream(lane);
     else if (!domus_inner_has_ask(lane->inner))
-        end_ask(lane);
+        end_ask_without_answer(lane);
     return 0;
 }

@@ -1,13 +1,13 @@
 /* The states of a client's lanes (client.h). A lane whose stream is over may have an answer that
- * was not used yet, because its reader is slow. Until it is used, the lane is not lent, or the next
+ * was not used yet, because its reader is slow. Until then the lane is not lent again, or the next
  * request would wait behind that reader. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
 
-/* Give the peer credit for the bytes of an answer that were used, or, with `all`, also for those
- * that nobody will use. */
-static void credit_connection(domi_h2_lane *lane, bool all)
+/* Give the peer credit on the connection's window for the bytes of an answer that were used, or,
+ * with `all`, also for those that nobody will use. */
+static void credit_connection_for_answer(domi_h2_lane *lane, bool all)
 {
     uint64_t unused = all ? 0 : domus_inner_unused(lane->inner);
     uint64_t used = unused < lane->data ? lane->data - unused : 0;
@@ -18,19 +18,20 @@ static void credit_connection(domi_h2_lane *lane, bool all)
     lane->credited = used;
 }
 
-/* Remove a lane, whose stream is over, from the list of busy lanes or from that of lanes in state
- * `read`. */
+/* Remove a lane, whose stream is over, from the list of busy lanes, or from the list of lanes in
+ * state `read`. */
 static void take_lane_out_of_list(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
 
-    credit_connection(lane, true);
+    credit_connection_for_answer(lane, true);
     domi_h2_unlink(list, lane);
     domus_wire_set_carried(h2->wire, --h2->streams);
 }
 
-/* Remove a lane from its list, and free it. Returns its inner channel, which the caller ends. */
-static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
+/* Remove a lane from its list, and free it. Returns the lane's inner channel, which the caller
+ * ends. */
+static domus_inner *take_inner_channel_of_lane(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domus_inner *inner = lane->inner;
 
@@ -41,7 +42,7 @@ static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
 
 /* Make a lane idle, so that it may be lent again. If it is not lent for a while, its inner channel
  * ends. */
-static void make_idle(domi_h2_lane **list, domi_h2_lane *lane)
+static void make_lane_idle(domi_h2_lane **list, domi_h2_lane *lane)
 {
     take_lane_out_of_list(list, lane);
     lane->is_busy = lane->is_answered = false;
@@ -49,21 +50,21 @@ static void make_idle(domi_h2_lane **list, domi_h2_lane *lane)
     domus_inner_rest(lane->inner);
 }
 
-/* Continue a lane whose answer has come: bytes of the request that still come are discarded. It
- * becomes idle when its answer was used and its request has ended. */
-static void settle_read(domi_h2_lane *lane)
+/* Continue a lane whose answer has come: bytes of its request that still come are discarded. The
+ * lane becomes idle when its answer was used and its request has ended. */
+static void settle_lane_with_answer(domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
     bool is_wrong = domus_inner_is_broken(lane->inner) ||
                     (lane->phase != DOMI_H2_DONE && domi_h2_skip_body(lane) < 0);
 
     if (is_wrong || domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED) {
-        domus_inner_drop(take_inner(&h2->read, lane), is_wrong ? -EPIPE : 0);
+        domus_inner_drop(take_inner_channel_of_lane(&h2->read, lane), is_wrong ? -EPIPE : 0);
         return;
     }
-    credit_connection(lane, false);
+    credit_connection_for_answer(lane, false);
     if (domus_inner_unused(lane->inner) == 0 && lane->phase == DOMI_H2_DONE && !lane->closes)
-        make_idle(&h2->read, lane);
+        make_lane_idle(&h2->read, lane);
 }
 
 void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
@@ -77,22 +78,22 @@ void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
         domi_h2_unlink(&h2->busy, lane);
         domi_h2_link(&h2->read, lane);
         lane->is_answered = true;
-        settle_read(lane);
+        settle_lane_with_answer(lane);
     } else if (is_refused) {
-        domus_inner_refuse(take_inner(&h2->busy, lane));
+        domus_inner_refuse(take_inner_channel_of_lane(&h2->busy, lane));
     } else {
-        domus_inner_drop(take_inner(&h2->busy, lane), -ECONNRESET);
+        domus_inner_drop(take_inner_channel_of_lane(&h2->busy, lane), -ECONNRESET);
     }
 }
 
 void domi_h2_client_fail(domi_h2_lane *lane, int error)
 {
-    domus_inner_fail(take_inner(&lane->of->busy, lane), error);
+    domus_inner_fail(take_inner_channel_of_lane(&lane->of->busy, lane), error);
 }
 
 void domi_h2_client_take_back(domi_h2_lane *lane)
 {
-    make_idle(&lane->of->busy, lane);
+    make_lane_idle(&lane->of->busy, lane);
 }
 
 void domi_h2_client_settle(domi_h2_lane *lane)
@@ -100,7 +101,7 @@ void domi_h2_client_settle(domi_h2_lane *lane)
     size_t size;
 
     if (lane->is_answered)
-        settle_read(lane);
+        settle_lane_with_answer(lane);
     else if (domus_inner_bytes(lane->inner, &size) != NULL ||
              domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN)
         domi_h2_end_idle(lane);

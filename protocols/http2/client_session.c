@@ -1,17 +1,18 @@
-/* The nghttp2 callbacks of a client's connection, and its SETTINGS. Frames that a server may send,
- * but not often, are counted by guard.c. */
+/* The callbacks by which nghttp2 tells of frames on a client's connection, and the client's
+ * SETTINGS. Frames that a server may send, but not often, are counted by guard.c. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
 
-static int result_of(int error)
+static int nghttp2_result_of_errno(int error)
 {
     return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* Check a frame that begins. nghttp2 ignores frames on streams that it has forgotten, and PRIORITY,
- * which RFC 9113 has removed. RST_STREAM is counted by handle_control(). */
-static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2)
+/* Check a frame that begins, and count it if nghttp2 will ignore it: frames on streams that nghttp2
+ * has forgotten, and PRIORITY, which RFC 9113 has removed. RST_STREAM is counted by
+ * count_control_frame(). */
+static int count_frame_that_begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2)
 {
     bool is_control = head->type == NGHTTP2_HEADERS || head->type == NGHTTP2_WINDOW_UPDATE;
 
@@ -21,9 +22,9 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
     return 0;
 }
 
-/* Count frames for which nghttp2 calls no callback: kinds that it does not know, and empty DATA on
- * forgotten streams. Other DATA there was mostly under way, and the window bounds it. */
-static void count_silent_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
+/* Count frames for which nghttp2 calls no callback: those of unknown kinds, and empty DATA on
+ * forgotten streams. Other DATA on such streams was mostly under way, and the window bounds it. */
+static void count_frame_without_callback(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     bool is_empty = head->length == 0 || (head->flags & NGHTTP2_FLAG_PADDED) != 0;
 
@@ -31,7 +32,7 @@ static void count_silent_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
         domi_h2_count_control(h2);
 }
 
-static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
+static int begin_block_of_answer(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
 {
     (void)session;
     if (frame->hd.type == NGHTTP2_HEADERS)
@@ -39,23 +40,23 @@ static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, v
     return 0;
 }
 
-static int take_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
-                       nghttp2_rcbuf *value, uint8_t flags, void *h2)
+static int take_field_of_answer(nghttp2_session *session, const nghttp2_frame *frame,
+                                nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *h2)
 {
     (void)session, (void)frame, (void)flags;
-    return result_of(domi_h2_client_take_field(h2, name, value));
+    return nghttp2_result_of_errno(domi_h2_client_take_field(h2, name, value));
 }
 
-static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
-                     size_t size, void *h2)
+static int take_part_of_answer_body(nghttp2_session *session, uint8_t flags, int32_t id,
+                                    const uint8_t *bytes, size_t size, void *h2)
 {
     (void)session, (void)flags;
-    return result_of(domi_h2_client_take_data(h2, id, bytes, size));
+    return nghttp2_result_of_errno(domi_h2_client_take_data(h2, id, bytes, size));
 }
 
-/* Store how many streams the server allows at once. If it allows none at present, one request may
- * wait in the session until its deadline. */
-static void store_stream_limit(domi_h2 *h2)
+/* Store how many streams the server allows at once. If it allows none now, one request may wait in
+ * the session until its deadline. */
+static void store_limit_of_streams(domi_h2 *h2)
 {
     uint32_t most =
         nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
@@ -74,8 +75,8 @@ void domi_h2_client_go_away(domi_h2 *h2)
     h2->is_away = true;
 }
 
-/* Count a frame that is neither HEADERS nor DATA. */
-static void handle_control(domi_h2 *h2, const nghttp2_frame *frame)
+/* Count a frame of the server that is neither HEADERS nor DATA. */
+static void count_control_frame(domi_h2 *h2, const nghttp2_frame *frame)
 {
     bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
 
@@ -84,15 +85,16 @@ static void handle_control(domi_h2 *h2, const nghttp2_frame *frame)
         return;
     }
     if (frame->hd.type == NGHTTP2_SETTINGS && !is_ack)
-        store_stream_limit(h2);
+        store_limit_of_streams(h2);
     if (frame->hd.type == NGHTTP2_GOAWAY)
         domi_h2_client_go_away(h2);
-    /* RST_STREAM on a stream with a lane ends a request of this side, so it is not counted */
+    /* an RST_STREAM on a stream that has a lane ends a request of this side, so it is not
+     * counted */
     if (frame->hd.type != NGHTTP2_RST_STREAM || domi_h2_lane_of(h2, frame->hd.stream_id) == NULL)
         domi_h2_count_control(h2);
 }
 
-static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int handle_frame_of_server(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domi_h2 *h2 = h2_;
     bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
@@ -101,20 +103,20 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     if (h2->is_over)
         return 0;
     if (frame->hd.type == NGHTTP2_HEADERS)
-        return result_of(domi_h2_client_end_block(h2, frame->hd.stream_id, is_last));
+        return nghttp2_result_of_errno(domi_h2_client_end_block(h2, frame->hd.stream_id, is_last));
     if (frame->hd.type != NGHTTP2_DATA) {
-        handle_control(h2, frame);
+        count_control_frame(h2, frame);
         return 0;
     }
     if (is_last)
-        return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
-    /* only the byte that tells the size of the padding is in the frame */
+        return nghttp2_result_of_errno(domi_h2_pass_end(h2, frame->hd.stream_id));
+    /* the frame has no bytes but padding: only the byte with the padding's size is left */
     if (frame->hd.length == frame->data.padlen)
         domi_h2_count_control(h2);
     return 0;
 }
 
-/* Handle a frame that nghttp2 has refused, and whose stream it resets. */
+/* Handle a frame of the server that nghttp2 has refused, and whose stream it resets. */
 static int handle_refused_frame(nghttp2_session *session, const nghttp2_frame *frame, int code,
                                 void *h2)
 {
@@ -124,8 +126,8 @@ static int handle_refused_frame(nghttp2_session *session, const nghttp2_frame *f
     return 0;
 }
 
-/* Mark a request as sent before its frame is appended. nghttp2 reports only with the next frame
- * that it was, and that one may have to wait: the request would count as not sent although its
+/* Mark a request as sent before its frame is appended. nghttp2 reports a sent frame only when the
+ * next one is sent, and that may have to wait: the request would count as not sent although its
  * bytes have left. */
 static int mark_request_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
 {
@@ -137,7 +139,7 @@ static int mark_request_sent(nghttp2_session *session, const nghttp2_frame *fram
     return 0;
 }
 
-static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domi_h2 *h2 = h2_;
 
@@ -149,7 +151,7 @@ static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void 
     return 0;
 }
 
-static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
+static int note_closed_stream(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
 {
     domi_h2_lane *lane = domi_h2_lane_of(h2, id);
 
@@ -159,33 +161,35 @@ static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void
     return 0;
 }
 
-static void set_callbacks(nghttp2_session_callbacks *callbacks)
+static void set_callbacks_of_client(nghttp2_session_callbacks *callbacks)
 {
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begin_frame);
-    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_headers);
-    nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, count_frame_that_begins);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_block_of_answer);
+    nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_field_of_answer);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_part_of_answer_body);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, handle_frame_of_server);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, handle_refused_frame);
     nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, mark_request_sent);
-    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed_stream);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
 }
 
-static int submit_settings(domi_h2 *h2)
+static int submit_settings_of_client(domi_h2 *h2)
 {
     const domus_http2_options *options = &h2->options;
     const nghttp2_settings_entry entries[] = {
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0}, /* the server may not push */
+        /* a server must not push (RFC 9113 8.4), so it is allowed no streams of its own */
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options->stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options->head_max},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
     };
     const size_t count = sizeof entries / sizeof *entries;
 
-    h2->has_announced = true; /* nghttp2 checks against the limits that were sent */
+    /* nghttp2 checks the server's frames against the limits that were sent */
+    h2->has_announced = true;
     if (nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count) != 0 ||
         nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
                                               (int32_t)options->window) != 0)
@@ -194,8 +198,8 @@ static int submit_settings(domi_h2 *h2)
 }
 
 const domi_h2_side domi_h2_client = {
-    .look = count_silent_frame,
+    .look = count_frame_without_callback,
     .make = nghttp2_session_client_new3,
-    .set_callbacks = set_callbacks,
-    .submit_settings = submit_settings,
+    .set_callbacks = set_callbacks_of_client,
+    .submit_settings = submit_settings_of_client,
 };

@@ -23,7 +23,8 @@ void domi_h2_client_doubt(const domi_h2_lane *lane)
     h2->is_pinged = nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL) == 0;
 }
 
-/* While the wire is full, this side may not read either, and channel.sendTimeout bounds that. */
+/* While the wire is full, this side may not read, either, so silence means nothing;
+ * channel.sendTimeout bounds that time. */
 bool domi_h2_client_is_lost(const domi_h2 *h2)
 {
     return h2->pinged_ns != 0 && !h2->is_dead && !domus_wire_is_full(h2->wire) &&

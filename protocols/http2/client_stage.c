@@ -1,5 +1,5 @@
-/* The stage of a client: finds out which protocol the server speaks, feeds the session, and lends
- * lanes to asks. */
+/* The HTTP/2 stage of a client: finds out which protocol the server speaks, feeds the session, and
+ * lends lanes to asks. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
@@ -14,37 +14,39 @@
 #define WINDOW_MOST  16777216u
 #define COUNT_MOST   100000u
 
-/* bytes that one call uses at most, so that other channels have their turns */
+/* bytes that one call of the stage uses at most, so that other channels have their turns */
 #define STEP_BYTES 16384u
 
 typedef struct stage_state {
     const domus_http2_client_options *options;
-    domi_h2 *h2; /* the session; NULL: HTTP/1.1 is spoken, or the protocol is not known yet */
+    /* the connection of HTTP/2; NULL: HTTP/1.1 is spoken, or the protocol is not known yet */
+    domi_h2 *h2;
 } stage_state;
 
-static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
+static bool is_option_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
 {
     return value == 0 || (value >= least && value <= most);
 }
 
-static int check_options(const void *options_)
+static int check_options_of_http2_client(const void *options_)
 {
     const domus_http2_client_options *options = options_;
 
     if (options == NULL)
         return 0;
-    return is_zero_or_within(options->streams_max, 1, STREAMS_MOST) &&
-                   is_zero_or_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
-                   is_zero_or_within(options->fields_max, 1, FIELDS_MOST) &&
-                   is_zero_or_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
-                   is_zero_or_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
-                   is_zero_or_within(options->controls_max, 1, COUNT_MOST)
+    return is_option_zero_or_within(options->streams_max, 1, STREAMS_MOST) &&
+                   is_option_zero_or_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
+                   is_option_zero_or_within(options->fields_max, 1, FIELDS_MOST) &&
+                   is_option_zero_or_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
+                   is_option_zero_or_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
+                   is_option_zero_or_within(options->controls_max, 1, COUNT_MOST)
                ? 0
                : -EINVAL;
 }
 
-/* Make the session, and send the preface. Returns 0; -ENOMEM, and then there is no session. */
-static int begin_session(domus_wire *wire, stage_state *state)
+/* Make the connection's session, and send the preface. Returns 0; -ENOMEM, and then there is no
+ * session. */
+static int begin_session_of_client(domus_wire *wire, stage_state *state)
 {
     const domus_http2_client_options none = {0};
     const domus_http2_client_options *from = state->options != NULL ? state->options : &none;
@@ -62,25 +64,26 @@ static int begin_session(domus_wire *wire, stage_state *state)
         return error;
     domus_wire_expect_head(wire); /* no ask is sent until the SETTINGS of the server have come */
     error = domi_h2_send(state->h2);
-    if (error != 0) { /* `close` is not called after an `open` that has failed */
+    /* free it here, because `close` is not called after an `open` that has failed */
+    if (error != 0) {
         domi_h2_free(state->h2);
         state->h2 = NULL;
     }
     return error;
 }
 
-static int open_stage(domus_wire *wire, void *state_, const void *options)
+static int open_http2_client_stage(domus_wire *wire, void *state_, const void *options)
 {
     stage_state *state = state_;
 
     state->options = options;
     if (state->options == NULL || !state->options->prior_knowledge)
         return 0;
-    return begin_session(wire, state);
+    return begin_session_of_client(wire, state);
 }
 
-/* Returns whether both sides have agreed on HTTP/2 by ALPN. */
-static bool is_agreed(const domus_wire *wire)
+/* Returns whether both sides have agreed on HTTP/2 by ALPN, in the handshake of TLS. */
+static bool is_http2_agreed_by_alpn(const domus_wire *wire)
 {
     size_t size;
     const char *agreed = domus_wire_agreed(wire, &size);
@@ -88,23 +91,23 @@ static bool is_agreed(const domus_wire *wire)
     return size == 2 && memcmp(agreed, "h2", 2) == 0;
 }
 
-/* End the connection after GOAWAY or the end of its session: it ends when the answers that have
+/* End the connection after a GOAWAY or the end of its session: it ends when the answers that have
  * come are used. If the server has never sent HTTP/2, that is an error. Returns 0; -EPROTO. */
-static int end_session(domi_h2 *h2)
+static int end_session_of_client(domi_h2 *h2)
 {
     domi_h2_client_end(h2);
     return h2->heard_settings ? 0 : -EPROTO;
 }
 
-static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_frames_of_server(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stage_state *state = state_;
 
-    if (state->h2 == NULL && !is_agreed(wire)) {
+    if (state->h2 == NULL && !is_http2_agreed_by_alpn(wire)) {
         domus_wire_leave(wire);
         return 0;
     }
-    int error = state->h2 == NULL ? begin_session(wire, state) : 0;
+    int error = state->h2 == NULL ? begin_session_of_client(wire, state) : 0;
     domi_h2 *h2 = state->h2;
     if (error != 0)
         return error;
@@ -118,7 +121,7 @@ static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size
     if (error == 0)
         error = domi_h2_send(h2);
     if (error == 0 && (h2->is_over || !nghttp2_session_want_read(h2->session)))
-        error = end_session(h2);
+        error = end_session_of_client(h2);
     if (error != 0)
         return error;
     if (!h2->heard_settings || h2->block.open)
@@ -126,8 +129,8 @@ static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size
     return (int)size;
 }
 
-/* Handle the end of the server's bytes: no answer comes any more. */
-static int end_stage(domus_wire *wire, void *state_, size_t left)
+/* Handle that the server's bytes have ended: no further answer comes. */
+static int handle_end_of_server_bytes(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;
 
@@ -139,14 +142,15 @@ static int end_stage(domus_wire *wire, void *state_, size_t left)
 }
 
 /* Refuse the bytes of the message stage: on a connection of HTTP/2 asks go to inner channels. */
-static int refuse_own_messages(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int refuse_messages_of_outer_channel(domus_wire *wire, void *state_, const char *bytes,
+                                            size_t size)
 {
     const stage_state *state = state_;
 
     return state->h2 == NULL ? domus_wire_append(wire, bytes, size) : 0;
 }
 
-static int finish_session(domus_wire *wire, void *state_)
+static int finish_session_of_client(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -158,7 +162,7 @@ static int finish_session(domus_wire *wire, void *state_)
     return domi_h2_send(state->h2);
 }
 
-static void close_stage(domus_wire *wire, void *state_)
+static void close_http2_client_stage(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -169,7 +173,7 @@ static void close_stage(domus_wire *wire, void *state_)
     domi_h2_free(state->h2);
 }
 
-static int handle_inner_events(domus_wire *wire)
+static int handle_events_of_inner_channels(domus_wire *wire)
 {
     int error = 0;
 
@@ -184,22 +188,23 @@ static int handle_inner_events(domus_wire *wire)
     return error;
 }
 
-static int carry_inner_bytes(domus_wire *wire, void *state_)
+static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
     if (state->h2 == NULL)
         return 0;
     state->h2->wire = wire;
-    if (domi_h2_client_is_lost(state->h2)) { /* answers that have come completely are still read */
+    /* the connection is lost, but answers that have come completely are still read */
+    if (domi_h2_client_is_lost(state->h2)) {
         domi_h2_client_end(state->h2);
         return state->h2->read == NULL ? -ETIMEDOUT : 0;
     }
-    int error = handle_inner_events(wire);
+    int error = handle_events_of_inner_channels(wire);
     return error != 0 ? error : domi_h2_send(state->h2);
 }
 
-static int lend_inner_channel(domus_wire *wire, void *state_, domus_inner **ret_inner)
+static int lend_inner_channel_to_ask(domus_wire *wire, void *state_, domus_inner **ret_inner)
 {
     stage_state *state = state_;
     domi_h2_lane *lane;
@@ -218,13 +223,13 @@ static int lend_inner_channel(domus_wire *wire, void *state_, domus_inner **ret_
 const domus_stage domus_http2_client_stage = {
     .name = "http2 client",
     .state_size = sizeof(stage_state),
-    .check = check_options,
-    .open = open_stage,
-    .decode = decode_frames,
-    .end = end_stage,
-    .wrap = refuse_own_messages,
-    .finish = finish_session,
-    .close = close_stage,
-    .carry = carry_inner_bytes,
-    .lend = lend_inner_channel,
+    .check = check_options_of_http2_client,
+    .open = open_http2_client_stage,
+    .decode = decode_frames_of_server,
+    .end = handle_end_of_server_bytes,
+    .wrap = refuse_messages_of_outer_channel,
+    .finish = finish_session_of_client,
+    .close = close_http2_client_stage,
+    .carry = carry_bytes_of_inner_channels,
+    .lend = lend_inner_channel_to_ask,
 };

@@ -1,19 +1,19 @@
-/* Counts what a peer may do only rarely, because it costs this side more than the peer. The counts
- * begin again each second. */
+/* Counts what a peer of HTTP/2 may do only rarely, because it costs this side more than the peer.
+ * The counts begin again each second. */
 #include "protocols/http2/http2.h"
 
 #define SPAN_NS UINT64_C(1000000000)
 
-#define CONTINUATIONS 8u /* CONTINUATION frames of one block of fields, at most */
+#define CONTINUATIONS 8u /* CONTINUATION frames that one block of fields may have, at most */
 
-/* WINDOW_UPDATE frames that are allowed: so many for each frame of a body that was sent, and one
- * more for so many bytes. Some clients send two for each piece that they read. */
+/* WINDOW_UPDATE frames that a peer may send: so many for each frame of a body that was sent to it,
+ * and one more for each so many bytes. Some clients send two for each piece that they read. */
 #define UPDATES_LEAST 2u
 #define UPDATE_BYTES  512u
 #define UPDATES_MOST  (1u << 20)
 
-/* Reset the counts if their second is over, and return them. */
-static domi_h2_guard *guard_of_second(domi_h2 *h2)
+/* Reset the counts of a peer if their second is over, and return them. */
+static domi_h2_guard *counts_of_current_second(domi_h2 *h2)
 {
     uint64_t now_ns = domus_wire_now_ns(h2->wire);
 
@@ -31,13 +31,13 @@ void domi_h2_end(domi_h2 *h2, uint32_t code)
 
 void domi_h2_count_reset(domi_h2 *h2)
 {
-    if (++guard_of_second(h2)->resets > h2->options.resets_max)
+    if (++counts_of_current_second(h2)->resets > h2->options.resets_max)
         domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 void domi_h2_count_control(domi_h2 *h2)
 {
-    if (++guard_of_second(h2)->controls > h2->options.controls_max)
+    if (++counts_of_current_second(h2)->controls > h2->options.controls_max)
         domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 

@@ -1,4 +1,5 @@
-/* Lanes: the inner channels of a connection, each of which serves one stream at a time. */
+/* Lanes of HTTP/2: the inner channels of a connection, each of which serves one stream at a
+ * time. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ void domi_h2_free_lane(domi_h2_lane *lane)
     free(lane);
 }
 
-static int open_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
+static int open_lane_with_inner_channel(domi_h2 *h2, domi_h2_lane **ret_lane)
 {
     domi_h2_lane *lane = calloc(1, sizeof *lane);
 
@@ -64,7 +65,7 @@ int domi_h2_reserve_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
             lane = NULL;
         }
     }
-    int error = lane == NULL ? open_lane(h2, &lane) : 0;
+    int error = lane == NULL ? open_lane_with_inner_channel(h2, &lane) : 0;
     if (error != 0)
         return error;
     *lane = (domi_h2_lane){.of = h2, .inner = lane->inner, .lines = lane->lines};

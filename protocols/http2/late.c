@@ -1,10 +1,10 @@
-/* Finds frames of the peer that nghttp2 ignores. HEADERS on closed streams are found by its
- * callback; DATA there, and frames of unknown kinds, for which it calls no callback, by reading the
- * heads of frames as they come. */
+/* Finds the frames of the peer that nghttp2 ignores. HEADERS on closed streams are found by
+ * nghttp2's callback; DATA on such streams, and frames of unknown kinds, for which it calls no
+ * callback, are found by reading the heads of all frames as they come. */
 #include "protocols/http2/http2.h"
 
 #define HEAD_SIZE 9u
-/* Time in ns for which frames may come to a stream after this side has reset it. */
+/* Time in ns for which frames of the peer may come to a stream after this side has reset it. */
 #define LATE_NS UINT64_C(10000000000)
 
 bool domi_h2_is_forgotten(nghttp2_session *session, const nghttp2_frame_hd *head)
@@ -12,8 +12,8 @@ bool domi_h2_is_forgotten(nghttp2_session *session, const nghttp2_frame_hd *head
     return head->stream_id != 0 && nghttp2_session_find_stream(session, head->stream_id) == NULL;
 }
 
-/* Returns whether a stream was opened once, and is closed. */
-static bool is_closed(nghttp2_session *session, int32_t id)
+/* Returns whether a stream of the connection was opened once, and is closed now. */
+static bool was_stream_opened_and_closed(nghttp2_session *session, int32_t id)
 {
     return id % 2 == 1 && id <= nghttp2_session_get_last_proc_stream_id(session) &&
            nghttp2_session_find_stream(session, id) == NULL;
@@ -23,7 +23,7 @@ bool domi_h2_judge_late(domi_h2 *h2, int32_t id)
 {
     uint64_t now_ns = domus_wire_now_ns(h2->wire);
 
-    if (h2->is_over || !is_closed(h2->session, id))
+    if (h2->is_over || !was_stream_opened_and_closed(h2->session, id))
         return false;
     if (h2->reset_ns != 0 && now_ns - h2->reset_ns < LATE_NS)
         domi_h2_count_control(h2);
@@ -32,7 +32,7 @@ bool domi_h2_judge_late(domi_h2 *h2, int32_t id)
     return true;
 }
 
-static uint32_t number_of(const uint8_t *bytes, uint32_t count)
+static uint32_t big_endian_number(const uint8_t *bytes, uint32_t count)
 {
     uint32_t number = 0;
 
@@ -57,14 +57,14 @@ size_t domi_h2_before_look(domi_h2_frames *frames, const char *bytes, size_t siz
             continue;
         }
         frames->have = 0;
-        /* counted together with the last byte of the head */
-        frames->left = number_of(frames->head, 3) + 1;
+        /* the frame's bytes are counted together with the last byte of its head */
+        frames->left = big_endian_number(frames->head, 3) + 1;
         if (frames->head[3] == NGHTTP2_DATA || frames->head[3] > NGHTTP2_CONTINUATION) {
             *ret_head = (nghttp2_frame_hd){
                 .length = frames->left - 1,
                 .type = frames->head[3],
                 .flags = frames->head[4],
-                .stream_id = (int32_t)(number_of(frames->head + 5, 4) & INT32_MAX)};
+                .stream_id = (int32_t)(big_endian_number(frames->head + 5, 4) & INT32_MAX)};
             return at;
         }
     }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIELD_COST 32u /* bytes that a field counts besides its name and value (RFC 9113 6.5.2) */
+#define FIELD_COST 32u /* bytes that a field counts beside its name and value (RFC 9113 6.5.2) */
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
@@ -18,7 +18,8 @@ bool domi_h2_is_named(nghttp2_vec name, const char *text)
     return name.len == strlen(text) && memcmp(name.base, text, name.len) == 0;
 }
 
-/* Returns whether a name is valid: visible bytes without capital letters and colons. */
+/* Returns whether the name of a field is valid: visible bytes without capital letters and
+ * colons. */
 bool domi_h2_is_name(nghttp2_vec name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -29,7 +30,7 @@ bool domi_h2_is_name(nghttp2_vec name)
     return name.len != 0;
 }
 
-/* Returns whether a value is valid: no control characters but tabs. */
+/* Returns whether the value of a field is valid: no control characters but tabs. */
 bool domi_h2_is_value(nghttp2_vec value)
 {
     for (size_t i = 0; i < value.len; i++) {
@@ -39,8 +40,8 @@ bool domi_h2_is_value(nghttp2_vec value)
     return true;
 }
 
-/* Returns whether a part of the start line is valid: visible bytes only. */
-static bool is_valid_part(nghttp2_vec part)
+/* Returns whether a part of a request's start line is valid: visible bytes only. */
+static bool is_valid_part_of_start_line(nghttp2_vec part)
 {
     for (size_t i = 0; i < part.len; i++) {
         if (part.base[i] <= ' ' || part.base[i] == 0x7f)
@@ -49,7 +50,7 @@ static bool is_valid_part(nghttp2_vec part)
     return part.len != 0;
 }
 
-/* Returns whether a field belongs to a connection of HTTP/1.1; a request that has one is
+/* Returns whether a field belongs to a connection of HTTP/1.1; a request that has such a field is
  * malformed. */
 bool domi_h2_is_of_connection(nghttp2_vec name)
 {
@@ -71,43 +72,45 @@ static void keep_field_buffer(nghttp2_rcbuf **to, nghttp2_rcbuf *from)
     *to = from;
 }
 
-static int put_vec(domi_h2_text *text, nghttp2_vec bytes)
+static int put_bytes_of_field(domi_h2_text *text, nghttp2_vec bytes)
 {
     return domi_h2_put(text, bytes.base, bytes.len);
 }
 
 int domi_h2_put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value)
 {
-    int error = put_vec(text, name);
+    int error = put_bytes_of_field(text, name);
 
     if (error == 0)
         error = DOMI_H2_PUT(text, ": ");
     if (error == 0)
-        error = put_vec(text, value);
+        error = put_bytes_of_field(text, value);
     return error != 0 ? error : DOMI_H2_PUT(text, "\r\n");
 }
 
-/* Append a Cookie field to the others, which are joined to one (RFC 9113 8.2.3). */
-static int put_cookie(domi_h2_block *block, nghttp2_vec value)
+/* Append the value of a Cookie field to the others, which are joined to one field (RFC 9113
+ * 8.2.3). */
+static int put_cookie_behind_others(domi_h2_block *block, nghttp2_vec value)
 {
     int error = block->cookie.size != 0 ? DOMI_H2_PUT(&block->cookie, "; ") : 0;
 
-    return error != 0 ? error : put_vec(&block->cookie, value);
+    return error != 0 ? error : put_bytes_of_field(&block->cookie, value);
 }
 
-/* Handle :protocol, which makes the CONNECT one of RFC 8441; nghttp2 accepts it only if this side
- * has announced it. */
-static void handle_protocol(domi_h2_block *block, nghttp2_vec value)
+/* Handle the field :protocol, which makes a CONNECT one of RFC 8441; nghttp2 accepts it only if
+ * this side has announced it. */
+static void handle_pseudo_field_protocol(domi_h2_block *block, nghttp2_vec value)
 {
     block->is_tunnel = domi_h2_is_named(value, "websocket");
     if (!block->is_tunnel)
         block->status = 501;
 }
 
-/* Handle a field whose name begins with a colon; nghttp2 has checked the names and their order. */
+/* Handle a field of a request whose name begins with a colon; nghttp2 has checked these names and
+ * their order. */
 static void handle_pseudo_field(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *value)
 {
-    if (!is_valid_part(nghttp2_rcbuf_get_buf(value)))
+    if (!is_valid_part_of_start_line(nghttp2_rcbuf_get_buf(value)))
         block->is_malformed = true;
     else if (domi_h2_is_named(name, ":method"))
         keep_field_buffer(&block->method, value);
@@ -116,10 +119,10 @@ static void handle_pseudo_field(domi_h2_block *block, nghttp2_vec name, nghttp2_
     else if (domi_h2_is_named(name, ":authority"))
         keep_field_buffer(&block->authority, value);
     else if (domi_h2_is_named(name, ":protocol"))
-        handle_protocol(block, nghttp2_rcbuf_get_buf(value));
+        handle_pseudo_field_protocol(block, nghttp2_rcbuf_get_buf(value));
 }
 
-/* Count a field of the block. Returns whether it is within the limits. */
+/* Count a field of the received block. Returns whether the block is within its limits. */
 bool domi_h2_has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
 {
     domi_h2_block *block = &h2->block;
@@ -152,13 +155,15 @@ int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
         return 0;
     }
     if (domi_h2_is_named(name, "te"))
-        return 0; /* the field concerns the connection; trailers are accepted anyway */
+        /* the field concerns the connection of HTTP/1.1, so it is dropped; trailers are accepted
+         * anyway */
+        return 0;
     if (block->is_trailers)
         return domi_h2_put_field(&block->text, name, value);
     if (domi_h2_is_named(name, "cookie"))
-        return put_cookie(block, value);
+        return put_cookie_behind_others(block, value);
     if (domi_h2_is_named(name, "host")) {
-        block->is_malformed = block->host != NULL || !is_valid_part(value);
+        block->is_malformed = block->host != NULL || !is_valid_part_of_start_line(value);
         keep_field_buffer(&block->host, value_);
         return 0;
     }
@@ -197,8 +202,8 @@ void domi_h2_drop_block(domi_h2 *h2)
     h2->block.open = false;
 }
 
-/* Returns whether the field Host, if it is there, is equal to :authority. */
-static bool is_host_consistent(const domi_h2_block *block)
+/* Returns whether the request's field Host, if there is one, is equal to its :authority. */
+static bool is_host_equal_to_authority(const domi_h2_block *block)
 {
     if (block->host == NULL || block->authority == NULL)
         return true;
@@ -207,16 +212,16 @@ static bool is_host_consistent(const domi_h2_block *block)
     return host.len == authority.len && memcmp(host.base, authority.base, host.len) == 0;
 }
 
-/* Check the parts of the start line. */
-static void check_parts(domi_h2_block *block)
+/* Check the parts of a request's start line, and set the status of a refusal. */
+static void check_parts_of_start_line(domi_h2_block *block)
 {
-    if (block->method == NULL || !is_host_consistent(block)) {
+    if (block->method == NULL || !is_host_equal_to_authority(block)) {
         block->is_malformed = true;
         return;
     }
     bool is_connect = domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT");
     if (is_connect && !block->is_tunnel) {
-        block->status = 501; /* tunnels by CONNECT are not supported */
+        block->status = 501; /* refused, because tunnels by CONNECT are not supported */
         return;
     }
     if (block->is_tunnel && !is_connect)
@@ -229,18 +234,18 @@ static void check_parts(domi_h2_block *block)
         block->is_malformed = true;
 }
 
-/* Write the start line and the fields that stand first. Returns 0; -ENOMEM. */
-static int put_start(const domi_h2_block *block, domi_h2_text *text)
+/* Write the request's start line, and the fields that stand first. Returns 0; -ENOMEM. */
+static int put_start_line_and_first_fields(const domi_h2_block *block, domi_h2_text *text)
 {
     const nghttp2_rcbuf *host = block->authority != NULL ? block->authority : block->host;
     nghttp2_vec name = {(uint8_t *)(uintptr_t) "host", 4};
     int error = block->is_tunnel ? DOMI_H2_PUT(text, "GET")
-                                 : put_vec(text, nghttp2_rcbuf_get_buf(block->method));
+                                 : put_bytes_of_field(text, nghttp2_rcbuf_get_buf(block->method));
 
     if (error == 0)
         error = DOMI_H2_PUT(text, " ");
     if (error == 0)
-        error = put_vec(text, nghttp2_rcbuf_get_buf(block->path));
+        error = put_bytes_of_field(text, nghttp2_rcbuf_get_buf(block->path));
     if (error == 0)
         error = DOMI_H2_PUT(text, " HTTP/1.1\r\n");
     if (error == 0 && host != NULL)
@@ -249,8 +254,8 @@ static int put_start(const domi_h2_block *block, domi_h2_text *text)
     return error;
 }
 
-/* Write the fields that stand behind the others. Returns 0; -ENOMEM. */
-static int put_trailing_fields(domi_h2_block *block, bool in_chunks)
+/* Write the request's fields that stand behind the others. Returns 0; -ENOMEM. */
+static int put_fields_behind_others(domi_h2_block *block, bool in_chunks)
 {
     const nghttp2_vec name = {(uint8_t *)(uintptr_t) "cookie", 6};
     const nghttp2_vec cookie = {(uint8_t *)block->cookie.bytes, block->cookie.size};
@@ -265,9 +270,10 @@ static int put_trailing_fields(domi_h2_block *block, bool in_chunks)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Answer a request without a handler. If more of the request comes, pass_data() resets its stream;
- * a reset that is queued now would take the place of the answer. */
-static int refuse_request(domi_h2 *h2, int32_t id, unsigned status)
+/* Answer a request by a status, without a handler. If more of the request comes,
+ * domi_h2_pass_data() resets its stream; a reset that is queued now would take the place of the
+ * answer. */
+static int answer_request_without_handler(domi_h2 *h2, int32_t id, unsigned status)
 {
     char text[4];
     snprintf(text, sizeof text, "%03u", status % 1000u);
@@ -281,15 +287,16 @@ static int refuse_request(domi_h2 *h2, int32_t id, unsigned status)
     return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : 0;
 }
 
-static int pass_text(domi_h2_lane *lane, const char *bytes, size_t size)
+static int pass_text_to_inner_channel(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
-    /* the handler has closed its channel, so the peer learns it by the answer, or by its lack */
+    /* -EPIPE: the handler has closed its channel, so the peer learns it by the answer, or by its
+     * lack */
     return error == -EPIPE ? 0 : error;
 }
 
-static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
+static int begin_request_of_stream(domi_h2 *h2, int32_t id, bool is_last)
 {
     domi_h2_block *block = &h2->block;
     bool in_chunks = !is_last && !block->has_length && !block->is_tunnel;
@@ -299,7 +306,8 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
     bool is_beyond = h2->streams >= h2->options.streams_max || h2->drain == 2;
     int error = is_beyond ? -ENOBUFS : domi_h2_take_lane(h2, id, &lane);
 
-    if (error != 0) { /* nothing of the request was done, so the peer may try again */
+    /* nothing of the request was done, so REFUSED_STREAM lets the peer try it again */
+    if (error != 0) {
         (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
         return error == -ENOMEM ? error : 0;
     }
@@ -307,18 +315,18 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
     lane->in_chunks = in_chunks;
     lane->tunnels = block->is_tunnel;
     lane->is_passed = is_last;
-    error = put_start(block, &start);
+    error = put_start_line_and_first_fields(block, &start);
     if (error == 0)
-        error = put_trailing_fields(block, in_chunks);
-    if (error == 0) /* append once, so that slices of the head need no copy */
+        error = put_fields_behind_others(block, in_chunks);
+    if (error == 0) /* appended at once, so that slices of the head need no copy */
         error = domi_h2_put(&start, block->text.bytes, block->text.size);
     if (error == 0)
-        error = pass_text(lane, start.bytes, start.size);
+        error = pass_text_to_inner_channel(lane, start.bytes, start.size);
     domi_h2_clear(&start);
     return error;
 }
 
-static int end_trailers(domi_h2 *h2, int32_t id)
+static int end_request_with_trailers(domi_h2 *h2, int32_t id)
 {
     domi_h2_lane *lane = domi_h2_lane_of(h2, id);
     int error = 0;
@@ -326,15 +334,16 @@ static int end_trailers(domi_h2 *h2, int32_t id)
     if (lane == NULL || lane->is_passed)
         return 0;
     lane->is_passed = true;
-    if (!lane->in_chunks) /* HTTP/1.1 has no place for trailers behind a body of known length */
+    /* the trailers are dropped: HTTP/1.1 has no place for them behind a body of known length */
+    if (!lane->in_chunks)
         return 0;
-    error = pass_text(lane, "0\r\n", 3);
+    error = pass_text_to_inner_channel(lane, "0\r\n", 3);
     if (error == 0)
-        error = pass_text(lane, h2->block.text.bytes, h2->block.text.size);
-    return error != 0 ? error : pass_text(lane, "\r\n", 2);
+        error = pass_text_to_inner_channel(lane, h2->block.text.bytes, h2->block.text.size);
+    return error != 0 ? error : pass_text_to_inner_channel(lane, "\r\n", 2);
 }
 
-static int use_block(domi_h2 *h2, int32_t id, bool is_last)
+static int use_block_of_request(domi_h2 *h2, int32_t id, bool is_last)
 {
     const domi_h2_block *block = &h2->block;
 
@@ -343,16 +352,16 @@ static int use_block(domi_h2 *h2, int32_t id, bool is_last)
         return 0;
     }
     if (block->is_trailers)
-        return end_trailers(h2, id);
-    return block->status != 0 ? refuse_request(h2, id, block->status)
-                              : begin_request(h2, id, is_last);
+        return end_request_with_trailers(h2, id);
+    return block->status != 0 ? answer_request_without_handler(h2, id, block->status)
+                              : begin_request_of_stream(h2, id, is_last);
 }
 
 int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last)
 {
     if (!h2->block.is_trailers && h2->block.status == 0)
-        check_parts(&h2->block);
-    int error = use_block(h2, id, is_last);
+        check_parts_of_start_line(&h2->block);
+    int error = use_block_of_request(h2, id, is_last);
     domi_h2_drop_block(h2);
     return error;
 }
@@ -365,7 +374,8 @@ int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size
     char line[24];
     int error = 0;
 
-    if (lane == NULL || lane->is_passed || domi_h2_is_spent(lane)) { /* nobody wants these bytes */
+    /* nobody wants these bytes of a body, so the peer gets credit for them, and a reset */
+    if (lane == NULL || lane->is_passed || domi_h2_is_spent(lane)) {
         (void)nghttp2_session_consume(h2->session, id, size);
         if (lane != NULL)
             domi_h2_cut(lane, NGHTTP2_NO_ERROR);
@@ -378,12 +388,12 @@ int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size
         return domi_h2_pass_tunnel(lane, bytes, size);
     if (lane->in_chunks) {
         int length = snprintf(line, sizeof line, "%zx\r\n", size);
-        error = pass_text(lane, line, (size_t)length);
+        error = pass_text_to_inner_channel(lane, line, (size_t)length);
     }
     if (error == 0)
-        error = pass_text(lane, (const char *)bytes, size);
+        error = pass_text_to_inner_channel(lane, (const char *)bytes, size);
     if (error == 0 && lane->in_chunks)
-        error = pass_text(lane, "\r\n", 2);
+        error = pass_text_to_inner_channel(lane, "\r\n", 2);
     return error;
 }
 
@@ -396,5 +406,5 @@ int domi_h2_pass_end(domi_h2 *h2, int32_t id)
     lane->is_passed = true;
     if (lane->tunnels)
         domi_h2_end_tunnel(lane);
-    return lane->in_chunks ? pass_text(lane, "0\r\n\r\n", 5) : 0;
+    return lane->in_chunks ? pass_text_to_inner_channel(lane, "0\r\n\r\n", 5) : 0;
 }

@@ -1,4 +1,4 @@
-/* The session of nghttp2 for one connection: its options, its memory and its callbacks. */
+/* The session of nghttp2 for one connection: its options, its memory and a server's callbacks. */
 #include "protocols/http2/http2.h"
 
 #include <domus/memory.h>
@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* acknowledgements of SETTINGS and PING that wait to be sent, at most */
+/* acknowledgements of SETTINGS and PING that may wait to be sent, at most */
 #define ACKS_MAX         200u
-#define SETTINGS_ENTRIES 32u /* entries of one SETTINGS frame, at most */
+#define SETTINGS_ENTRIES 32u /* entries that one SETTINGS frame of the peer may have, at most */
 
-/* The error NGHTTP2_ERR_TOO_MANY_CONTINUATIONS of newer versions, which bound CONTINUATION frames
- * themselves. */
+/* The error NGHTTP2_ERR_TOO_MANY_CONTINUATIONS of newer versions of nghttp2, which bound
+ * CONTINUATION frames themselves. */
 #define TOO_MANY_CONTINUATIONS (-905)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void *allocate_counted(size_t size, void *h2_)
+static void *allocate_and_count(size_t size, void *h2_)
 {
     domi_h2 *h2 = h2_;
     void *memory = malloc(size);
@@ -27,7 +27,7 @@ static void *allocate_counted(size_t size, void *h2_)
     return memory;
 }
 
-static void free_counted(void *memory, void *h2_)
+static void free_and_count(void *memory, void *h2_)
 {
     domi_h2 *h2 = h2_;
 
@@ -35,7 +35,7 @@ static void free_counted(void *memory, void *h2_)
     free(memory);
 }
 
-static void *allocate_zeroed(size_t count, size_t size, void *h2_)
+static void *allocate_zeroed_and_count(size_t count, size_t size, void *h2_)
 {
     domi_h2 *h2 = h2_;
     void *memory = calloc(count, size);
@@ -44,7 +44,7 @@ static void *allocate_zeroed(size_t count, size_t size, void *h2_)
     return memory;
 }
 
-static void *reallocate_counted(void *memory, size_t size, void *h2_)
+static void *reallocate_and_count(void *memory, size_t size, void *h2_)
 {
     domi_h2 *h2 = h2_;
     size_t before = malloc_usable_size(memory);
@@ -55,23 +55,25 @@ static void *reallocate_counted(void *memory, size_t size, void *h2_)
     return grown;
 }
 
-/* Count the memory that the session has allocated as memory of the library. Returns 0; -ENOMEM. */
-static int count_memory(domi_h2 *h2)
+/* Count the memory that nghttp2 has allocated for the session as memory of the library. Returns 0;
+ * -ENOMEM. */
+static int count_memory_of_session(domi_h2 *h2)
 {
     return h2->memory != h2->counted ? domus_memory_count(&h2->counted, h2->memory) : 0;
 }
 
 /* --- callbacks -------------------------------------------------------------------------------- */
 
-/* Returns the result by which a callback reports an error to nghttp2. */
-static int result_of(int error)
+/* Returns the result by which a callback reports an errno to nghttp2. */
+static int nghttp2_result_of_errno(int error)
 {
     return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* Check a frame that begins. nghttp2 ignores PRIORITY, which RFC 9113 has removed, and frames on
- * streams that it has forgotten, so they are counted here. */
-static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2_)
+/* Check a frame that begins, and count it if nghttp2 will ignore it: PRIORITY, which RFC 9113 has
+ * removed, and frames on streams that nghttp2 has forgotten. */
+static int count_frame_that_begins(nghttp2_session *session, const nghttp2_frame_hd *head,
+                                   void *h2_)
 {
     domi_h2 *h2 = h2_;
 
@@ -87,7 +89,7 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
     return 0;
 }
 
-static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int begin_block_of_request(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     (void)session;
     if (frame->hd.type == NGHTTP2_HEADERS)
@@ -95,21 +97,21 @@ static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, v
     return 0;
 }
 
-static int take_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
-                       nghttp2_rcbuf *value, uint8_t flags, void *h2)
+static int take_field_of_request(nghttp2_session *session, const nghttp2_frame *frame,
+                                 nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *h2)
 {
     (void)session, (void)frame, (void)flags;
-    return result_of(domi_h2_take_field(h2, name, value));
+    return nghttp2_result_of_errno(domi_h2_take_field(h2, name, value));
 }
 
-static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
-                     size_t size, void *h2)
+static int take_part_of_request_body(nghttp2_session *session, uint8_t flags, int32_t id,
+                                     const uint8_t *bytes, size_t size, void *h2)
 {
     (void)session, (void)flags;
-    return result_of(domi_h2_pass_data(h2, id, bytes, size));
+    return nghttp2_result_of_errno(domi_h2_pass_data(h2, id, bytes, size));
 }
 
-static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int handle_frame_of_client(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domi_h2 *h2 = h2_;
     bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
@@ -119,11 +121,11 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
         return 0;
     switch (frame->hd.type) {
     case NGHTTP2_HEADERS:
-        return result_of(domi_h2_end_block(h2, frame->hd.stream_id, is_last));
+        return nghttp2_result_of_errno(domi_h2_end_block(h2, frame->hd.stream_id, is_last));
     case NGHTTP2_DATA:
         if (is_last)
-            return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
-        /* only the byte that tells the size of the padding is in the frame */
+            return nghttp2_result_of_errno(domi_h2_pass_end(h2, frame->hd.stream_id));
+        /* the frame has no bytes but padding: only the byte with the padding's size is left */
         if (frame->hd.length == frame->data.padlen)
             domi_h2_count_control(h2);
         return 0;
@@ -144,8 +146,9 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
 }
 
 /* Handle a frame that nghttp2 has refused. If it was a block of fields, no other callback reports
- * the end of the block. */
-static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *h2_)
+ * the block's end. */
+static int drop_block_of_refused_frame(nghttp2_session *session, const nghttp2_frame *frame,
+                                       int code, void *h2_)
 {
     (void)session, (void)code;
     if (frame->hd.type == NGHTTP2_HEADERS)
@@ -153,14 +156,14 @@ static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, in
     return 0;
 }
 
-/* Returns whether the error code of a reset blames the peer. */
-static bool is_fault_of_peer(uint32_t code)
+/* Returns whether the error code of a stream's reset blames the peer. */
+static bool does_reset_blame_peer(uint32_t code)
 {
     return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR && code != NGHTTP2_CANCEL &&
            code != NGHTTP2_HTTP_1_1_REQUIRED && code != NGHTTP2_REFUSED_STREAM;
 }
 
-static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domi_h2 *h2 = h2_;
 
@@ -169,14 +172,14 @@ static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void 
         domi_h2_count_sent(h2, frame->hd.length);
     if (frame->hd.type == NGHTTP2_RST_STREAM)
         h2->reset_ns = domus_wire_now_ns(h2->wire);
-    if (frame->hd.type == NGHTTP2_RST_STREAM && is_fault_of_peer(frame->rst_stream.error_code))
+    if (frame->hd.type == NGHTTP2_RST_STREAM && does_reset_blame_peer(frame->rst_stream.error_code))
         domi_h2_count_reset(h2);
     return 0;
 }
 
 /* Handle the end of a stream. In a drain, the peer is told now which stream is the last: it has had
  * time to learn of the drain. */
-static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2_)
+static int note_closed_stream(nghttp2_session *session, int32_t id, uint32_t code, void *h2_)
 {
     domi_h2 *h2 = h2_;
     domi_h2_lane *lane = nghttp2_session_get_stream_user_data(session, id);
@@ -186,48 +189,50 @@ static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void
     if (h2->drain == 1 && nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
                                                 nghttp2_session_get_last_proc_stream_id(session),
                                                 NGHTTP2_NO_ERROR, NULL, 0) == 0)
-        h2->drain = 2; /* streams after the last one are refused from now on (request.c) */
+        /* streams that begin after the last one are refused from now on (request.c) */
+        h2->drain = 2;
     return 0;
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-static uint32_t limit_or_default(uint32_t given, uint32_t otherwise)
+static uint32_t limit_of_options_or_default(uint32_t given, uint32_t otherwise)
 {
     return given != 0 ? given : otherwise;
 }
 
-static void fill_options(domi_h2 *h2, const domus_http2_options *options)
+static void fill_in_options_of_connection(domi_h2 *h2, const domus_http2_options *options)
 {
     const domus_http2_options none = {0};
     const domus_http2_options *from = options != NULL ? options : &none;
 
     h2->options = (domus_http2_options){
-        .streams_max = limit_or_default(from->streams_max, 100),
-        .head_max = limit_or_default(from->head_max, 32768),
-        .fields_max = limit_or_default(from->fields_max, 100),
-        .stream_window = limit_or_default(from->stream_window, 65535),
-        .window = limit_or_default(from->window, 1u << 20),
-        .resets_max = limit_or_default(from->resets_max, 200),
-        .controls_max = limit_or_default(from->controls_max, 1000),
+        .streams_max = limit_of_options_or_default(from->streams_max, 100),
+        .head_max = limit_of_options_or_default(from->head_max, 32768),
+        .fields_max = limit_of_options_or_default(from->fields_max, 100),
+        .stream_window = limit_of_options_or_default(from->stream_window, 65535),
+        .window = limit_of_options_or_default(from->window, 1u << 20),
+        .resets_max = limit_of_options_or_default(from->resets_max, 200),
+        .controls_max = limit_of_options_or_default(from->controls_max, 1000),
         .websockets = from->websockets,
     };
 }
 
-static void set_callbacks(nghttp2_session_callbacks *callbacks)
+static void set_callbacks_of_server(nghttp2_session_callbacks *callbacks)
 {
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begin_frame);
-    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_headers);
-    nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, note_invalid);
-    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, count_frame_that_begins);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_block_of_request);
+    nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_field_of_request);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_part_of_request_body);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, handle_frame_of_client);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks,
+                                                                 drop_block_of_refused_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed_stream);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
 }
 
-static int make_options(nghttp2_option **ret_option)
+static int make_nghttp2_options(nghttp2_option **ret_option)
 {
     nghttp2_option *option;
 
@@ -241,16 +246,17 @@ static int make_options(nghttp2_option **ret_option)
     return 0;
 }
 
-static int make_session(domi_h2 *h2)
+static int make_nghttp2_session(domi_h2 *h2)
 {
-    nghttp2_mem memory = {h2, allocate_counted, free_counted, allocate_zeroed, reallocate_counted};
+    nghttp2_mem memory = {h2, allocate_and_count, free_and_count, allocate_zeroed_and_count,
+                          reallocate_and_count};
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
 
     if (nghttp2_session_callbacks_new(&callbacks) != 0)
         return -ENOMEM;
     h2->side->set_callbacks(callbacks);
-    int error = make_options(&option);
+    int error = make_nghttp2_options(&option);
     if (error == 0) {
         error = h2->side->make(&h2->session, callbacks, h2, option, &memory) != 0 ? -ENOMEM : 0;
         nghttp2_option_del(option);
@@ -259,14 +265,15 @@ static int make_session(domi_h2 *h2)
     return error;
 }
 
-/* The settings of this side. The limit of streams stands first, at a fixed place of the frame.
- * nghttp2 would end the connection of a peer that exceeds a limit it knows, but such streams are to
- * be refused while the others continue (RFC 9113 5.1.2). So nghttp2 gets a larger limit, within
- * which refusals can wait to be sent, and the peer is told the right one (append_settings()). */
+/* The settings of a server. The limit of streams stands first, at a fixed place of the frame.
+ * nghttp2 would end the connection of a peer that exceeds a limit which nghttp2 knows, but such
+ * streams are to be refused while the others continue (RFC 9113 5.1.2). So nghttp2 gets a larger
+ * limit, within which refusals can wait to be sent, and the peer is told the right one
+ * (append_settings_with_right_limit()). */
 #define LIMIT_AT 11u
 #define REFUSALS 1000u
 
-static int submit_settings(domi_h2 *h2)
+static int submit_settings_of_server(domi_h2 *h2)
 {
     const domus_http2_options *options = &h2->options;
     const nghttp2_settings_entry entries[] = {
@@ -274,7 +281,7 @@ static int submit_settings(domi_h2 *h2)
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options->stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options->head_max},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
-        /* the last entry, because it may be left out */
+        /* this entry stands last, because it may be left out */
         {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
     };
     const size_t count = sizeof entries / sizeof *entries - (options->websockets ? 0 : 1);
@@ -286,9 +293,9 @@ static int submit_settings(domi_h2 *h2)
     return 0;
 }
 
-/* Count a frame of a kind that nghttp2 does not know, which asks for nothing. nghttp2 knows
- * PRIORITY_UPDATE. */
-static void count_unknown_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
+/* Count a frame of a kind that nghttp2 does not know, as one that asks for nothing. PRIORITY_UPDATE
+ * is a kind that nghttp2 knows. */
+static void count_frame_of_unknown_kind(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type == NGHTTP2_DATA)
         (void)domi_h2_judge_late(h2, head->stream_id);
@@ -297,10 +304,10 @@ static void count_unknown_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
 }
 
 const domi_h2_side domi_h2_server = {
-    .look = count_unknown_frame,
+    .look = count_frame_of_unknown_kind,
     .make = nghttp2_session_server_new3,
-    .set_callbacks = set_callbacks,
-    .submit_settings = submit_settings,
+    .set_callbacks = set_callbacks_of_server,
+    .submit_settings = submit_settings_of_server,
     .preface_size = NGHTTP2_CLIENT_MAGIC_LEN,
 };
 
@@ -315,12 +322,12 @@ int domi_h2_new(domus_wire *wire, const domi_h2_side *side, const domus_http2_op
     h2->side = side;
     h2->guard.begun_ns = domus_wire_now_ns(wire);
     h2->frames.left = side->preface_size;
-    fill_options(h2, options);
-    int error = make_session(h2);
+    fill_in_options_of_connection(h2, options);
+    int error = make_nghttp2_session(h2);
     if (error == 0)
         error = side->submit_settings(h2);
     if (error == 0)
-        error = count_memory(h2);
+        error = count_memory_of_session(h2);
     if (error != 0) {
         domi_h2_free(h2);
         return error;
@@ -344,8 +351,8 @@ void domi_h2_free(domi_h2 *h2)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* Pass bytes to nghttp2. Returns 0, or a negative errno. */
-static int feed_bytes(domi_h2 *h2, const char *bytes, size_t size)
+/* Pass bytes of the peer to nghttp2. Returns 0, or a negative errno. */
+static int feed_bytes_to_nghttp2(domi_h2 *h2, const char *bytes, size_t size)
 {
     ssize_t used = h2->is_over || size == 0
                        ? (ssize_t)size
@@ -369,18 +376,18 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
         nghttp2_frame_hd head;
         size_t part = domi_h2_before_look(&h2->frames, bytes, size, &head);
 
-        error = feed_bytes(h2, bytes, part);
+        error = feed_bytes_to_nghttp2(h2, bytes, part);
         if (error == 0 && part < size)
             h2->side->look(h2, &head);
         bytes += part;
         size -= part;
     }
-    return error != 0 ? error : count_memory(h2);
+    return error != 0 ? error : count_memory_of_session(h2);
 }
 
-/* Write the limit of streams into the SETTINGS frame, which is the first frame, and append it.
- * Returns 0; -ENOMEM. */
-static int append_settings(domi_h2 *h2, const uint8_t *frame, size_t size)
+/* Write the limit of streams into the SETTINGS frame, the first frame that is sent, and append the
+ * frame. Returns 0; -ENOMEM. */
+static int append_settings_with_right_limit(domi_h2 *h2, const uint8_t *frame, size_t size)
 {
     const uint32_t limit = h2->options.streams_max;
     const uint8_t number[4] = {(uint8_t)(limit >> 24), (uint8_t)(limit >> 16),
@@ -405,9 +412,9 @@ int domi_h2_send(domi_h2 *h2)
             break;
         int error = size < 0            ? -ENOMEM
                     : h2->has_announced ? domus_wire_append(h2->wire, frame, (size_t)size)
-                                        : append_settings(h2, frame, (size_t)size);
+                                        : append_settings_with_right_limit(h2, frame, (size_t)size);
         if (error != 0)
             return -ENOMEM;
     }
-    return count_memory(h2);
+    return count_memory_of_session(h2);
 }

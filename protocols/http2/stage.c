@@ -1,4 +1,4 @@
-/* The stage of a server: finds out whether a connection begins with HTTP/2, and feeds the
+/* The HTTP/2 stage of a server: finds out whether a connection begins with HTTP/2, and feeds its
  * session. */
 #include "protocols/http2/http2.h"
 
@@ -14,7 +14,7 @@
 #define WINDOW_MOST  16777216u
 #define COUNT_MOST   100000u
 
-/* bytes that one call uses at most, so that other channels have their turns */
+/* bytes that one call of the stage uses at most, so that other channels have their turns */
 #define STEP_BYTES 16384u
 
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -22,32 +22,32 @@ static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 typedef struct stage_state {
     const domus_http2_options *options;
-    domi_h2 *h2; /* the session; NULL: the preface has not come */
+    domi_h2 *h2; /* the connection of HTTP/2; NULL: the preface has not come yet */
 } stage_state;
 
-static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
+static bool is_option_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
 {
     return value == 0 || (value >= least && value <= most);
 }
 
-static int check_options(const void *options_)
+static int check_options_of_http2_server(const void *options_)
 {
     const domus_http2_options *options = options_;
 
     if (options == NULL)
         return 0;
-    return is_zero_or_within(options->streams_max, 1, STREAMS_MOST) &&
-                   is_zero_or_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
-                   is_zero_or_within(options->fields_max, 1, FIELDS_MOST) &&
-                   is_zero_or_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
-                   is_zero_or_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
-                   is_zero_or_within(options->resets_max, 1, COUNT_MOST) &&
-                   is_zero_or_within(options->controls_max, 1, COUNT_MOST)
+    return is_option_zero_or_within(options->streams_max, 1, STREAMS_MOST) &&
+                   is_option_zero_or_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
+                   is_option_zero_or_within(options->fields_max, 1, FIELDS_MOST) &&
+                   is_option_zero_or_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
+                   is_option_zero_or_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
+                   is_option_zero_or_within(options->resets_max, 1, COUNT_MOST) &&
+                   is_option_zero_or_within(options->controls_max, 1, COUNT_MOST)
                ? 0
                : -EINVAL;
 }
 
-static int open_stage(domus_wire *wire, void *state_, const void *options)
+static int open_http2_server_stage(domus_wire *wire, void *state_, const void *options)
 {
     stage_state *state = state_;
 
@@ -56,9 +56,10 @@ static int open_stage(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-/* Check the first bytes. Returns 1 if they are the preface of HTTP/2, and the session was made; 0
- * if more are needed, or if the stage has removed itself; a negative errno. */
-static int check_preface(domus_wire *wire, stage_state *state, const char *bytes, size_t size)
+/* Check the first bytes of a connection. Returns 1 if they are the preface of HTTP/2, and the
+ * session was made; 0 if more are needed, or if the stage has removed itself; a negative errno. */
+static int check_preface_of_client(domus_wire *wire, stage_state *state, const char *bytes,
+                                   size_t size)
 {
     size_t part = size < PREFACE_SIZE ? size : PREFACE_SIZE;
 
@@ -74,10 +75,10 @@ static int check_preface(domus_wire *wire, stage_state *state, const char *bytes
     return error != 0 ? error : 1;
 }
 
-static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_frames_of_client(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stage_state *state = state_;
-    int result = state->h2 == NULL ? check_preface(wire, state, bytes, size) : 1;
+    int result = state->h2 == NULL ? check_preface_of_client(wire, state, bytes, size) : 1;
     domi_h2 *h2 = state->h2;
 
     if (result != 1)
@@ -97,9 +98,9 @@ static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size
     return (int)size;
 }
 
-/* Handle the end of the peer's bytes. Its streams are still answered, and the inner channels handle
- * the end as all channels do. */
-static int end_stage(domus_wire *wire, void *state_, size_t left)
+/* Handle that the peer's bytes have ended. Its streams are still answered, and the inner channels
+ * handle the end as all channels do. */
+static int handle_end_of_client_bytes(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;
 
@@ -113,14 +114,15 @@ static int end_stage(domus_wire *wire, void *state_, size_t left)
 
 /* Refuse the bytes of the message stage: on a connection of HTTP/2 answers come from inner
  * channels. */
-static int refuse_own_messages(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int refuse_messages_of_outer_channel(domus_wire *wire, void *state_, const char *bytes,
+                                            size_t size)
 {
     const stage_state *state = state_;
 
     return state->h2 == NULL ? domus_wire_append(wire, bytes, size) : 0;
 }
 
-static int finish_session(domus_wire *wire, void *state_)
+static int finish_session_of_server(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -128,14 +130,14 @@ static int finish_session(domus_wire *wire, void *state_)
         return 0;
     state->h2->wire = wire;
     state->h2->is_finishing = true;
-    /* otherwise the peer was told before, and no stream has begun since */
+    /* with `drain` 2 the peer was told of the end before, and no stream has begun since */
     if (state->h2->drain != 2)
         domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
     state->h2->is_over = true;
     return domi_h2_send(state->h2);
 }
 
-static void close_stage(domus_wire *wire, void *state_)
+static void close_http2_server_stage(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -144,9 +146,9 @@ static void close_stage(domus_wire *wire, void *state_)
     domi_h2_free(state->h2);
 }
 
-/* Handle the inner channels that have events. A channel whose stream is over should send nothing;
- * if it does, it ends, because its bytes could be taken for the next answer. Returns 0; -ENOMEM. */
-static int handle_inner_events(domus_wire *wire)
+/* Handle the events of inner channels. A channel whose stream is over should send nothing; if it
+ * does, it ends, because its bytes could be taken for the next answer. Returns 0; -ENOMEM. */
+static int handle_events_of_inner_channels(domus_wire *wire)
 {
     int error = 0;
 
@@ -163,7 +165,7 @@ static int handle_inner_events(domus_wire *wire)
     return error;
 }
 
-static int carry_inner_bytes(domus_wire *wire, void *state_)
+static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
     domi_h2 *h2 = state->h2;
@@ -171,11 +173,12 @@ static int carry_inner_bytes(domus_wire *wire, void *state_)
     if (h2 == NULL)
         return 0;
     h2->wire = wire;
-    if (h2->drain == 0 && domus_wire_is_draining(wire)) { /* the peer is told of the drain first */
+    /* the peer is told of the drain before anything else is sent */
+    if (h2->drain == 0 && domus_wire_is_draining(wire)) {
         h2->drain = 1;
         (void)nghttp2_submit_shutdown_notice(h2->session);
     }
-    int error = handle_inner_events(wire);
+    int error = handle_events_of_inner_channels(wire);
     if (h2->drain != 0 || h2->is_deserted)
         domi_h2_cut_spent(h2);
     return error != 0 ? error : domi_h2_send(h2);
@@ -184,12 +187,12 @@ static int carry_inner_bytes(domus_wire *wire, void *state_)
 const domus_stage domus_http2_stage = {
     .name = "http2",
     .state_size = sizeof(stage_state),
-    .check = check_options,
-    .open = open_stage,
-    .decode = decode_frames,
-    .end = end_stage,
-    .wrap = refuse_own_messages,
-    .finish = finish_session,
-    .close = close_stage,
-    .carry = carry_inner_bytes,
+    .check = check_options_of_http2_server,
+    .open = open_http2_server_stage,
+    .decode = decode_frames_of_client,
+    .end = handle_end_of_client_bytes,
+    .wrap = refuse_messages_of_outer_channel,
+    .finish = finish_session_of_server,
+    .close = close_http2_server_stage,
+    .carry = carry_bytes_of_inner_channels,
 };

@@ -1,11 +1,12 @@
-/* A buffer of bytes that grows. */
+/* A buffer of bytes that grows, for the texts and fields of HTTP/2. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_LEAST 512u /* bytes of the first block; each further one is twice as large */
+/* bytes that a buffer allocates at first; each further allocation is twice as large */
+#define ROOM_LEAST 512u
 
 int domi_h2_put(domi_h2_text *text, const void *bytes, size_t size)
 {

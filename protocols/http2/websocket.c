@@ -1,6 +1,6 @@
-/* WebSockets in streams (RFC 8441). A CONNECT whose :protocol is "websocket" becomes the HTTP/1.1
- * request that a client of RFC 6455 sends, and the answer 101 becomes 200; from then on the bytes
- * of both sides are passed unchanged.
+/* WebSockets in streams of HTTP/2 (RFC 8441). A CONNECT whose :protocol is "websocket" becomes the
+ * HTTP/1.1 request that a client of RFC 6455 sends, and the answer 101 becomes 200; from then on
+ * the bytes of both sides are passed unchanged.
  *
  * Bytes of the peer that come before that answer are kept here, because the inner channel would
  * take them for another request. The window of the stream bounds them. */
@@ -12,7 +12,7 @@
 static const char *const names_of_handshake[] = {"sec-websocket-key", "sec-websocket-accept",
                                                  "content-length"};
 
-static bool is_handshake_field(const uint8_t *name, size_t size)
+static bool is_field_of_websocket_handshake(const uint8_t *name, size_t size)
 {
     for (size_t i = 0; i < sizeof names_of_handshake / sizeof *names_of_handshake; i++) {
         if (size == strlen(names_of_handshake[i]) && memcmp(name, names_of_handshake[i], size) == 0)
@@ -23,16 +23,16 @@ static bool is_handshake_field(const uint8_t *name, size_t size)
 
 bool domi_h2_is_wish(nghttp2_vec name)
 {
-    return !is_handshake_field(name.base, name.len);
+    return !is_field_of_websocket_handshake(name.base, name.len);
 }
 
 bool domi_h2_is_of_handshake(const nghttp2_nv *field)
 {
-    return is_handshake_field(field->name, field->namelen);
+    return is_field_of_websocket_handshake(field->name, field->namelen);
 }
 
-/* The key proves that a server has understood the handshake. Here that is certain, so any key of 16
- * bytes will do. */
+/* The key of a handshake proves that the server has understood it. In a stream of HTTP/2 that is
+ * certain, so any key of 16 bytes will do. */
 int domi_h2_put_wish(domi_h2_text *text)
 {
     return DOMI_H2_PUT(text, "connection: upgrade\r\n"
@@ -40,17 +40,18 @@ int domi_h2_put_wish(domi_h2_text *text)
                              "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n");
 }
 
-static int pass_text_on(domi_h2_lane *lane, const void *bytes, size_t size)
+static int pass_text_to_inner_channel(domi_h2_lane *lane, const void *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
-    /* the handler has closed its channel, and the end of the stream tells the peer */
+    /* -EPIPE: the handler has closed its channel, and the end of the stream tells the peer */
     return error == -EPIPE ? 0 : error;
 }
 
 int domi_h2_pass_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size)
 {
-    return lane->is_open ? pass_text_on(lane, bytes, size) : domi_h2_put(&lane->early, bytes, size);
+    return lane->is_open ? pass_text_to_inner_channel(lane, bytes, size)
+                         : domi_h2_put(&lane->early, bytes, size);
 }
 
 void domi_h2_end_tunnel(domi_h2_lane *lane)
@@ -61,7 +62,7 @@ void domi_h2_end_tunnel(domi_h2_lane *lane)
 
 int domi_h2_open_tunnel(domi_h2_lane *lane)
 {
-    int error = pass_text_on(lane, lane->early.bytes, lane->early.size);
+    int error = pass_text_to_inner_channel(lane, lane->early.bytes, lane->early.size);
 
     lane->is_open = true;
     domi_h2_clear(&lane->early);

@@ -146,7 +146,7 @@ static void send_envelope(const domi_wire_envelope *envelope)
     char subject[64];
     domus_slice batch;
 
-    ck_assert_int_eq(domi_link_add(&world.link, envelope), 0);
+    ck_assert_int_eq(domi_link_add_envelope(&world.link, envelope), 0);
     ck_assert_int_eq(domi_link_flush(&world.link, 1, false, &batch), 1);
     snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",
              (unsigned long long)domus_cluster_here(world.cluster).id);

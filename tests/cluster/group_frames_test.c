@@ -240,7 +240,7 @@ static void tear_down(void)
 
 static void send_envelope(const domi_wire_envelope *envelope)
 {
-    ck_assert_int_eq(domi_link_add(&world.link, envelope), 0);
+    ck_assert_int_eq(domi_link_add_envelope(&world.link, envelope), 0);
     advance(100 * DOMT_MS);
 }
 

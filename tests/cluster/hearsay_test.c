@@ -170,7 +170,7 @@ static void send_hellos_of(uint64_t first, uint32_t count)
             .rest = (const unsigned char *)domus_slice_data(world.hello),
             .rest_size = world.hello.size,
         };
-        ck_assert_int_eq(domi_link_add(&world.link, &envelope), 0);
+        ck_assert_int_eq(domi_link_add_envelope(&world.link, &envelope), 0);
     }
     ck_assert_int_eq(domi_link_flush(&world.link, 1, false, &batch), 1);
     snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",

@@ -112,7 +112,7 @@ static const domus_behaviour using = {
 
 void domt_holder_queue_envelope(const domi_wire_envelope *envelope)
 {
-    ck_assert_int_eq(domi_link_add(&domt_holder.link, envelope), 0);
+    ck_assert_int_eq(domi_link_add_envelope(&domt_holder.link, envelope), 0);
 }
 
 void domt_holder_give_back(const domi_wire_envelope *envelope)

@@ -105,7 +105,7 @@ static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
                                    .rest_size = (uint32_t)draw_below(sizeof rest)};
 
     ck_assert_uint_lt(of->sent, MESSAGES_MAX);
-    int error = domi_link_add(&of->link, &envelope);
+    int error = domi_link_add_envelope(&of->link, &envelope);
     if (error == -EHOSTDOWN)
         return false;
     ck_assert_int_eq(error, 0);
@@ -406,7 +406,7 @@ static int add_notice(domi_link *link)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_NOTICE};
 
-    return domi_link_add(link, &envelope);
+    return domi_link_add_envelope(link, &envelope);
 }
 
 /* When memory for a batch is missing, the link refuses everything until it is given up, and then

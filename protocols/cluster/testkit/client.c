@@ -20,8 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKEN_MAX 64u /* packets that the actor handles in a turn, at most */
-/* messages that the mailbox may hold: the largest bound, because the buffer bounds a client */
+#define TAKEN_MAX 64u /* packets that a simulated client's actor handles in one turn, at most */
+/* messages that the mailbox of a simulated client's actor may hold: the largest bound, because the
+ * bound of its buffer is the one that counts */
 #define MAILBOX_MAX 65535u
 
 const domus_type domi_sim_wake_type = {.name = "simulated nats wakes"};
@@ -38,8 +39,8 @@ void domi_sim_wake_clients(domi_sim_node *node)
     }
 }
 
-/* Count everything that waits on either side as lost. */
-static void lose_waiting_packets(domi_sim_client *client)
+/* Count the messages that wait at a client, to be sent or to be handled, as lost. */
+static void lose_waiting_packets_of_client(domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
     uint32_t node = client->node->index;
@@ -59,7 +60,7 @@ void domi_sim_client_end(domi_sim_client *client, bool silent)
         domi_sim_client_close(client->connection, true, silent);
     client->connection = NULL;
     client->state = DOMI_SIM_ALONE;
-    lose_waiting_packets(client);
+    lose_waiting_packets_of_client(client);
     domi_sim_end_subscriptions(client, false);
 }
 
@@ -73,8 +74,8 @@ void domi_sim_client_free(domi_sim_client *client)
 
 /* --- packets from the server ------------------------------------------------------------------ */
 
-static void handle_packet(domus_stack *stack, domi_sim_client *client,
-                          const domi_sim_packet *packet)
+static void handle_packet_from_server(domus_stack *stack, domi_sim_client *client,
+                                      const domi_sim_packet *packet)
 {
     switch (packet->kind) {
     case DOMI_SIM_WELCOME:
@@ -91,11 +92,11 @@ static void handle_packet(domus_stack *stack, domi_sim_client *client,
         domi_sim_lost_connection(stack, client, packet->error != 0 ? packet->error : -ECONNRESET);
         return;
     default:
-        return; /* servers send no other kinds */
+        return; /* servers send packets of no other kinds */
     }
 }
 
-static int on_wake(domus_stack *stack, void *self, const void *payload)
+static int on_wake_handle_packets(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
 
@@ -103,10 +104,11 @@ static int on_wake(domus_stack *stack, void *self, const void *payload)
     client->is_woken = false;
     for (uint32_t i = 0; i < TAKEN_MAX && client->came.head != NULL; i++) {
         domi_sim_packet *packet = domi_sim_pop(&client->came);
-        handle_packet(stack, client, packet);
+        handle_packet_from_server(stack, client, packet);
         domi_sim_packet_free(packet);
     }
-    /* If there is no room for this notice, the cluster wakes the actor when the kit is idle. */
+    /* If there is no room for this notice to itself, the cluster wakes the actor again when the kit
+     * is idle. */
     if (client->came.head != NULL)
         client->is_woken = domus_notice(stack, client->self, &domi_sim_wake_type, NULL) == 0;
     domi_sim_check_drain(stack, client);
@@ -114,7 +116,7 @@ static int on_wake(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_timer(domus_stack *stack, void *self, const void *payload)
+static int on_timer_pass_time_of_client(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
 
@@ -127,7 +129,7 @@ static int on_timer(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_look(domus_stack *stack, void *self, const void *payload)
+static int on_look_reply_with_status(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     domus_nats_status status = client->counted;
@@ -152,7 +154,7 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_client(domus_stack *stack, void *self)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
 
@@ -162,7 +164,7 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_client(domus_stack *stack, void *self)
 {
     (void)stack;
     domi_sim_client_end(((domi_sim_actor *)self)->client, false);
@@ -175,9 +177,9 @@ static const domus_on rows[] = {
     {.type = &domus_nats_unsubscribe_type, .handle = domi_sim_on_unsubscribe},
     {.type = &domus_nats_flush_type, .handle = domi_sim_on_flush},
     {.type = &domus_nats_drain_type, .handle = domi_sim_on_drain},
-    {.type = &domus_nats_look_type, .handle = on_look},
-    {.type = &domi_sim_wake_type, .handle = on_wake},
-    {.type = &domi_sim_timer_type, .handle = on_timer},
+    {.type = &domus_nats_look_type, .handle = on_look_reply_with_status},
+    {.type = &domi_sim_wake_type, .handle = on_wake_handle_packets},
+    {.type = &domi_sim_timer_type, .handle = on_timer_pass_time_of_client},
     {.type = &domi_sim_mark_type, .handle = domi_sim_on_mark},
     {.type = &domus_down_type, .handle = domi_sim_on_down},
     {.type = NULL},
@@ -188,11 +190,11 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_sim_actor),
     .on = rows,
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = on_mount_client,
+    .on_stop = on_stop_client,
 };
 
-static domi_sim_client *make_client(domi_sim_node *node, uint32_t gateway)
+static domi_sim_client *make_simulated_client(domi_sim_node *node, uint32_t gateway)
 {
     domi_sim_client *client = calloc(1, sizeof *client);
 
@@ -217,7 +219,7 @@ int domus_testkit_cluster_open_client(domus_stack *stack, void *context, uint32_
 
     if (sim->client_count == DOMUS_TESTKIT_CLIENTS_MAX)
         return -ENOSPC;
-    domi_sim_client *client = make_client(node, gateway);
+    domi_sim_client *client = make_simulated_client(node, gateway);
     if (client == NULL)
         return -ENOMEM;
     client->events = domus_self(stack);

@@ -1,5 +1,5 @@
-/* Answers to requests, and flushes. The reply subject of a request names its slot, and how often
- * that was used before. */
+/* Answers to a simulated client's requests, and flushes. The reply subject of a request names the
+ * request's slot, and how often that slot was used before. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A notice that a flush sends behind those that its asker has sent before. */
+/* A notice that the client sends to itself for a flush: it comes behind those that the asker has
+ * sent before. */
 struct mark {
     domus_kept kept;
     uint64_t deadline_ns;
@@ -30,8 +31,8 @@ int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *r
                                .reply_at = (uint16_t)(subject_size + 3),
                                .reply_size = (uint16_t)reply_size,
                                .status = message->status};
-    /* The bytes are those that a server sends: subject, sid, reply, sizes, and then headers and
-     * payload. */
+    /* These are the bytes that a server would send: subject, sid, reply subject, sizes, and then
+     * headers and payload. */
     int error = domus_append(&bytes, message->subject, subject_size);
     if (error == 0)
         error = domus_append_text(&bytes, " 1 %s%s%u\r\n", message->reply,
@@ -50,15 +51,15 @@ int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *r
     return error;
 }
 
-/* Find the slot that a reply subject names. Returns DOMI_SIM_NO_SLOT if its ask does not wait any
- * more. */
-static uint32_t find_slot(const domi_sim_client *client, const char *subject)
+/* Find the slot of the request that a reply subject names. Returns DOMI_SIM_NO_SLOT if that request
+ * does not wait any more. */
+static uint32_t find_slot_of_reply_subject(const domi_sim_client *client, const char *subject)
 {
     char *end;
 
     if (strlen(subject) <= strlen(client->inbox))
         return DOMI_SIM_NO_SLOT;
-    /* the token has 8 digits of the generation, and 8 of the slot */
+    /* the last token of the reply subject has 8 digits of the generation, and 8 of the slot */
     unsigned long long token = strtoull(subject + strlen(client->inbox), &end, 16);
     uint32_t generation = (uint32_t)(token >> 32), slot = (uint32_t)token;
     if (*end != '\0' || slot >= client->slot_count || !client->slots[slot].is_used ||
@@ -70,7 +71,7 @@ static uint32_t find_slot(const domi_sim_client *client, const char *subject)
 void domi_sim_answer(domus_stack *stack, domi_sim_client *client, domi_sim_message *message)
 {
     domi_sim *sim = client->node->sim;
-    uint32_t slot = find_slot(client, message->subject);
+    uint32_t slot = find_slot_of_reply_subject(client, message->subject);
     domus_nats_message answer;
     int error = -ENOENT;
 
@@ -121,7 +122,8 @@ void domi_sim_pong(domus_stack *stack, domi_sim_client *client)
     }
 }
 
-/* The client sends a notice to itself, which comes behind those that the asker has sent before. */
+/* For a flush the client sends a notice to itself, which comes behind those that the asker has sent
+ * before. */
 int domi_sim_on_flush(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;

@@ -1,4 +1,5 @@
-/* The functions that all files of a client use: its timer, its events, and its refusals. */
+/* The functions that all files of a simulated client use: its timer, its events, and its refusals
+ * of asks. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -24,12 +25,12 @@ int domi_sim_refuse(domus_stack *stack, domi_sim_client *client, int error)
     client->node->sim->counts.refused++;
     domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " refuses: %d", DOMI_SIM_CLIENT_OF(client),
                   error);
-    (void)domus_fail(stack, error); /* a notice has no answer, so this does nothing for it */
+    (void)domus_fail(stack, error); /* for a notice this does nothing, as it has no answer */
     return 0;
 }
 
-/* Returns the next time at which the client has something to do. */
-static uint64_t next_time(const domi_sim_client *client)
+/* Returns the next time at which a simulated client has something to do. */
+static uint64_t next_due_time_of_client(const domi_sim_client *client)
 {
     uint64_t next_ns = client->slots_used != 0 ? client->expire_ns : DOMI_SIM_NEVER;
 
@@ -42,11 +43,11 @@ static uint64_t next_time(const domi_sim_client *client)
 
 void domi_sim_arm(domus_stack *stack, domi_sim_client *client)
 {
-    uint64_t next_ns = next_time(client);
+    uint64_t next_ns = next_due_time_of_client(client);
     uint64_t now_ns = domus_now_ns(stack);
 
     if (next_ns >= client->armed_ns)
-        return; /* the timer that is set fires earlier, and sets the next one */
+        return; /* the timer that is set fires earlier, and then sets the next one */
     if (client->armed_ns != DOMI_SIM_NEVER)
         (void)domus_timer_cancel(stack, client->timer);
     client->armed_ns = DOMI_SIM_NEVER;

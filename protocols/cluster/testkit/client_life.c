@@ -1,4 +1,4 @@
-/* How a simulated client connects, notices silence, and ends. */
+/* How a simulated client of NATS connects, notices that its server is silent, drains, and ends. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void write_server_name(uint32_t server, char text[DOMUS_NATS_TEXT_SIZE])
+static void write_name_of_server(uint32_t server, char text[DOMUS_NATS_TEXT_SIZE])
 {
     (void)snprintf(text, DOMUS_NATS_TEXT_SIZE, "simulated:%u", server);
 }
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* Wait for the next try to connect, each time for longer. */
-static void delay_next_connect(domus_stack *stack, domi_sim_client *client)
+/* Set the time of the client's next try to connect, later with each try that has failed. */
+static void delay_next_try_to_connect(domus_stack *stack, domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
     uint64_t half_ns = client->backoff_ns / 2;
@@ -35,7 +35,7 @@ void domi_sim_try(domus_stack *stack, domi_sim_client *client)
 
     client->connection = domi_sim_connect(client, server);
     if (client->connection == NULL) {
-        delay_next_connect(stack, client);
+        delay_next_try_to_connect(stack, client);
         return;
     }
     client->state = DOMI_SIM_TRYING;
@@ -57,7 +57,7 @@ void domi_sim_welcome(domus_stack *stack, domi_sim_client *client)
     client->counted.connects++;
     domi_sim_note(sim, DOMI_SIM_CLIENT " is connected to server %u", DOMI_SIM_CLIENT_OF(client),
                   client->connection->server);
-    write_server_name(client->connection->server, text);
+    write_name_of_server(client->connection->server, text);
     domi_sim_event(stack, client, DOMUS_NATS_CONNECTED, 0, text);
     domi_sim_subscribe_again(client);
     domi_sim_pump(client);
@@ -75,13 +75,13 @@ void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int e
         return;
     domi_sim_note(sim, DOMI_SIM_CLIENT " %s server %u: %d", DOMI_SIM_CLIENT_OF(client),
                   was_connected ? "has lost" : "does not reach", client->connection->server, error);
-    write_server_name(client->connection->server, text);
+    write_name_of_server(client->connection->server, text);
     domi_sim_client_close(client->connection, true, false);
     client->connection = NULL;
     domi_sim_lose_all(
         sim, &client->came,
         (domi_sim_loss){DOMUS_FATE_LOST_DOWN, client->node->index, "the connection is given up"});
-    delay_next_connect(stack, client);
+    delay_next_try_to_connect(stack, client);
     if (!was_connected) {
         client->counted.failures++;
         domi_sim_event(stack, client, DOMUS_NATS_FAILED, error, text);
@@ -94,8 +94,8 @@ void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int e
 
 /* --- silence ---------------------------------------------------------------------------------- */
 
-/* Check whether the server has answered the last ping, and send another one. */
-static void check_server_answers(domus_stack *stack, domi_sim_client *client)
+/* Check whether the server has answered the client's last ping, and send the next ping. */
+static void check_that_server_answers_pings(domus_stack *stack, domi_sim_client *client)
 {
     const domus_testkit_cluster_options *options = &client->node->sim->options;
 
@@ -115,7 +115,7 @@ static void check_server_answers(domus_stack *stack, domi_sim_client *client)
 
 /* --- drain ------------------------------------------------------------------------------------ */
 
-static void end_drain(domus_stack *stack, domi_sim_client *client, int error)
+static void end_drain_of_client(domus_stack *stack, domi_sim_client *client, int error)
 {
     client->is_drained = true;
     for (uint32_t i = 0; i < client->drain_count; i++) {
@@ -140,11 +140,11 @@ void domi_sim_check_drain(domus_stack *stack, domi_sim_client *client)
                        ? client->drain_ping != 0 && client->drain_ping <= client->pongs
                        : client->waiting.head == NULL;
     if (is_sent && client->came.head == NULL)
-        end_drain(stack, client, 0);
+        end_drain_of_client(stack, client, 0);
 }
 
-/* Keep the current ask for a drain; a notice is not kept. */
-static int keep_drain(domus_stack *stack, domi_sim_client *client)
+/* Keep the ask for a drain that is being handled, until the drain ends; a notice is not kept. */
+static int keep_ask_for_drain(domus_stack *stack, domi_sim_client *client)
 {
     domus_kept *drains =
         realloc(client->drains, (client->drain_count + 1) * sizeof client->drains[0]);
@@ -154,13 +154,13 @@ static int keep_drain(domus_stack *stack, domi_sim_client *client)
     client->drains = drains;
     int error = domus_keep(stack, &drains[client->drain_count]);
     client->drain_count += error == 0;
-    return error == -EINVAL ? 0 : error; /* a notice cannot be kept, which is no error */
+    return error == -EINVAL ? 0 : error; /* a notice cannot be kept, which is no error of a drain */
 }
 
 int domi_sim_on_drain(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
-    int error = keep_drain(stack, client);
+    int error = keep_ask_for_drain(stack, client);
 
     (void)payload;
     if (error != 0)
@@ -182,7 +182,7 @@ void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client)
     uint64_t now_ns = domus_now_ns(stack);
 
     if (client->drain_ns <= now_ns) {
-        end_drain(stack, client, -ETIMEDOUT);
+        end_drain_of_client(stack, client, -ETIMEDOUT);
         return;
     }
     if (client->state == DOMI_SIM_ALONE && client->retry_ns <= now_ns)
@@ -190,5 +190,5 @@ void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client)
     else if (client->state == DOMI_SIM_TRYING && client->retry_ns <= now_ns)
         domi_sim_lost_connection(stack, client, -ETIMEDOUT);
     else if (client->state == DOMI_SIM_CONNECTED && client->ping_ns <= now_ns)
-        check_server_answers(stack, client);
+        check_that_server_answers_pings(stack, client);
 }

@@ -1,4 +1,5 @@
-/* The inside of the actor that plays a client: the functions that its files call of each other.
+/* The inside of the actor that plays a client of NATS: the functions that its files call of each
+ * other.
  *
  * All are called in turns of the actor, except domi_sim_put() and domi_sim_end_subscriptions(),
  * which need no stack. */
@@ -15,29 +16,30 @@ extern const domus_type domi_sim_wake_type;
 extern const domus_type domi_sim_timer_type;
 extern const domus_type domi_sim_mark_type;
 
-/* Set the timer to the next time at which the client has something to do (client_base.c). */
+/* Set the client's timer to the time at which it next has something to do (client_base.c). */
 void domi_sim_arm(domus_stack *stack, domi_sim_client *client);
 
-/* Send an event to the actor that the options name as `events`. */
+/* Send an event of the client to the actor that the client's options name as `events`. */
 void domi_sim_event(domus_stack *stack, domi_sim_client *client, domus_nats_happening happening,
                     int error, const char *text);
 
-/* Count and fail an ask that is refused. Returns what the handler must return. */
+/* Count and fail an ask that the client refuses. Returns what the ask's handler must return. */
 int domi_sim_refuse(domus_stack *stack, domi_sim_client *client, int error);
 
-/* Send a packet now, or put it into the queue of those that wait (client_send.c). */
+/* Send a packet to the server now, or put it into the queue of waiting packets (client_send.c). */
 void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet);
 
 int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload);
 int domi_sim_on_request(domus_stack *stack, void *self, const void *payload);
 
-/* Slots of requests and flushes (client_slots.c, client_asks.c). */
-/* Find a slot for an ask that is kept already. Returns 0; -ENOBUFS; -ENOMEM. */
+/* Slots for requests and flushes that wait for an answer (client_slots.c, client_asks.c). */
+/* Find a free slot for an ask that is kept already. Returns 0; -ENOBUFS; -ENOMEM. */
 int domi_sim_take_slot(domi_sim_client *client, domus_kept kept, uint64_t deadline_ns,
                        uint32_t *ret_slot);
-/* Returns the time at which the current ask fails; without a deadline, the preset. */
+/* Returns the time at which the ask that is being handled fails: its deadline, or the preset if it
+ * has none. */
 uint64_t domi_sim_deadline(domus_stack *stack, const domi_sim_client *client);
-/* Keep the current ask in a slot. */
+/* Keep the ask that is being handled in a free slot. */
 int domi_sim_keep(domus_stack *stack, domi_sim_client *client, uint32_t *ret_slot);
 void domi_sim_free_slot(domi_sim_client *client, uint32_t slot);
 void domi_sim_fail_sent(domus_stack *stack, domi_sim_client *client, int error);
@@ -46,19 +48,19 @@ void domi_sim_answer(domus_stack *stack, domi_sim_client *client, domi_sim_messa
 void domi_sim_pong(domus_stack *stack, domi_sim_client *client);
 int domi_sim_on_flush(domus_stack *stack, void *self, const void *payload);
 int domi_sim_on_mark(domus_stack *stack, void *self, const void *payload);
-/* Send a ping. Returns its number; 0 without memory. */
+/* Send a ping to the server. Returns its number; 0 without memory. */
 uint64_t domi_sim_ping(domi_sim_client *client);
 
-/* Connecting (client_life.c). */
+/* How a client connects, notices silence and drains (client_life.c). */
 void domi_sim_try(domus_stack *stack, domi_sim_client *client);
 void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int error);
 void domi_sim_welcome(domus_stack *stack, domi_sim_client *client);
 void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client);
-/* End a drain if everything was sent and answered. */
+/* End a drain if everything that the client had to send was sent, and answered. */
 void domi_sim_check_drain(domus_stack *stack, domi_sim_client *client);
 int domi_sim_on_drain(domus_stack *stack, void *self, const void *payload);
 
-/* Subscriptions (client_subs.c). */
+/* Subscriptions of a client (client_subs.c). */
 int domi_sim_on_subscribe(domus_stack *stack, void *self, const void *payload);
 int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload);
 int domi_sim_on_down(domus_stack *stack, void *self, const void *payload);
@@ -67,7 +69,8 @@ void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t numb
 void domi_sim_subscribe_again(domi_sim_client *client);
 void domi_sim_end_subscriptions(domi_sim_client *client, bool tells);
 
-/* Make the payload of domus_nats_message_type. Ownership: the caller's. Returns 0; -ENOMEM. */
+/* Make the payload of domus_nats_message_type from a message of the simulation. The caller owns it.
+ * Returns 0; -ENOMEM. */
 int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *ret_message);
 
 #endif

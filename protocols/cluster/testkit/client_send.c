@@ -1,4 +1,5 @@
-/* Publishes, and queues packets while there is no connection, or a slow one. */
+/* Publishes what actors give to a simulated client, and queues its packets while it has no
+ * connection, or a slow one. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -10,21 +11,21 @@
 
 #define REPLY_SIZE 64u
 
-static domi_sim_loss make_loss_on_way_up(const domi_sim_client *client)
+static domi_sim_loss make_loss_on_way_to_server(const domi_sim_client *client)
 {
     return (domi_sim_loss){DOMUS_FATE_LOST_UP, client->node->index,
                            "the leg to the server has lost it"};
 }
 
-/* Returns whether the connection accepts one more packet. */
-static bool may_send(const domi_sim_client *client)
+/* Returns whether the client's connection accepts one more packet now. */
+static bool may_send_packet_now(const domi_sim_client *client)
 {
     return client->state == DOMI_SIM_CONNECTED && !client->is_over &&
            client->connection->up.bytes < client->node->sim->options.wire_max;
 }
 
-/* Mark the flushes of a ping as sent. */
-static void mark_flushes_sent(domi_sim_client *client, uint64_t ping)
+/* Mark the flushes that wait for this ping as sent. */
+static void mark_flushes_of_ping_sent(domi_sim_client *client, uint64_t ping)
 {
     for (uint32_t i = 0; i < client->slot_count; i++) {
         domi_sim_slot *slot = &client->slots[i];
@@ -33,31 +34,32 @@ static void mark_flushes_sent(domi_sim_client *client, uint64_t ping)
     }
 }
 
-static void send_packet_now(domi_sim_client *client, domi_sim_packet *packet)
+static void send_packet_to_server_now(domi_sim_client *client, domi_sim_packet *packet)
 {
     if (packet->kind == DOMI_SIM_PING)
-        mark_flushes_sent(client, packet->number);
+        mark_flushes_of_ping_sent(client, packet->number);
     if (packet->kind == DOMI_SIM_MESSAGE) {
         client->counted.out_messages++;
         client->counted.out_bytes += domi_sim_message_size(packet->message);
         if (packet->number != 0)
             client->slots[packet->number - 1].is_sent = true;
     }
-    domi_sim_send(client->node->sim, &client->connection->up, packet, make_loss_on_way_up(client));
+    domi_sim_send(client->node->sim, &client->connection->up, packet,
+                  make_loss_on_way_to_server(client));
 }
 
 void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet)
 {
     if (packet == NULL)
         return;
-    if (client->waiting.head == NULL && may_send(client))
-        send_packet_now(client, packet);
+    if (client->waiting.head == NULL && may_send_packet_now(client))
+        send_packet_to_server_now(client, packet);
     else
         domi_sim_append(&client->waiting, packet);
 }
 
-/* Returns whether the ask of a packet does not wait any more. */
-static bool is_expired(const domi_sim_client *client, const domi_sim_packet *packet)
+/* Returns whether the request to which a packet belongs does not wait any more. */
+static bool is_request_of_packet_over(const domi_sim_client *client, const domi_sim_packet *packet)
 {
     if (packet->kind != DOMI_SIM_MESSAGE || packet->number == 0)
         return false;
@@ -67,10 +69,10 @@ static bool is_expired(const domi_sim_client *client, const domi_sim_packet *pac
 
 void domi_sim_pump(domi_sim_client *client)
 {
-    while (client->waiting.head != NULL && may_send(client)) {
+    while (client->waiting.head != NULL && may_send_packet_now(client)) {
         domi_sim_packet *packet = domi_sim_pop(&client->waiting);
-        if (!is_expired(client, packet)) {
-            send_packet_now(client, packet);
+        if (!is_request_of_packet_over(client, packet)) {
+            send_packet_to_server_now(client, packet);
             continue;
         }
         domi_sim_lose(client->node->sim, packet->message,
@@ -87,15 +89,17 @@ typedef struct bytes {
     uint32_t size;
 } bytes;
 
-/* Returns a part of a message: the bytes of the slice, or those in the message itself. */
-static bytes part_of(const domus_nats_publish *publish, domus_slice slice, uint8_t at, uint8_t size)
+/* Returns a part of a message that an actor publishes: the bytes of `slice`, or those in the
+ * message itself. */
+static bytes part_of_published_message(const domus_nats_publish *publish, domus_slice slice,
+                                       uint8_t at, uint8_t size)
 {
     if (slice.size != 0 || (uint32_t)at + size > DOMUS_NATS_INLINE)
         return (bytes){domus_slice_data(slice), slice.size};
     return (bytes){publish->bytes + at, size};
 }
 
-static uint16_t status_of(domus_slice headers)
+static uint16_t status_in_headers(domus_slice headers)
 {
     const char *text = domus_slice_data(headers);
     unsigned status = 0;
@@ -108,7 +112,7 @@ static uint16_t status_of(domus_slice headers)
     return (uint16_t)status;
 }
 
-static bool is_headers(domus_slice headers)
+static bool is_valid_block_of_headers(domus_slice headers)
 {
     const char *text = domus_slice_data(headers);
 
@@ -116,14 +120,17 @@ static bool is_headers(domus_slice headers)
                                  memcmp(text + headers.size - 4, "\r\n\r\n", 4) == 0);
 }
 
-/* Make a message from what an actor publishes, with `reply` if that is not NULL. Returns 0, or a
- * negative errno. */
-static int make_message(const domi_sim_client *client, const domus_nats_publish *publish,
-                        const char *reply, domi_sim_message **ret_message)
+/* Make a simulated message from what an actor publishes, with the reply subject `reply` if that is
+ * not NULL. Returns 0, or a negative errno. */
+static int make_message_to_publish(const domi_sim_client *client, const domus_nats_publish *publish,
+                                   const char *reply, domi_sim_message **ret_message)
 {
-    bytes subject = part_of(publish, publish->subject, publish->subject_at, publish->subject_size);
-    bytes back = part_of(publish, publish->reply, publish->reply_at, publish->reply_size);
-    bytes payload = part_of(publish, publish->payload, publish->payload_at, publish->payload_size);
+    bytes subject = part_of_published_message(publish, publish->subject, publish->subject_at,
+                                              publish->subject_size);
+    bytes back =
+        part_of_published_message(publish, publish->reply, publish->reply_at, publish->reply_size);
+    bytes payload = part_of_published_message(publish, publish->payload, publish->payload_at,
+                                              publish->payload_size);
 
     if (reply != NULL && back.size != 0)
         return -EINVAL;
@@ -131,7 +138,7 @@ static int make_message(const domi_sim_client *client, const domus_nats_publish 
         back = (bytes){reply, (uint32_t)strlen(reply)};
     if (!domi_sim_is_subject(subject.data, subject.size, false) ||
         (back.size != 0 && !domi_sim_is_subject(back.data, back.size, false)) ||
-        !is_headers(publish->headers))
+        !is_valid_block_of_headers(publish->headers))
         return -EINVAL;
     if ((uint64_t)publish->headers.size + payload.size > client->node->sim->options.payload_max)
         return -EMSGSIZE;
@@ -143,35 +150,37 @@ static int make_message(const domi_sim_client *client, const domus_nats_publish 
                                   .headers_size = publish->headers.size,
                                   .payload = payload.data,
                                   .payload_size = payload.size,
-                                  .status = status_of(publish->headers)};
+                                  .status = status_in_headers(publish->headers)};
     *ret_message = domi_sim_message_new(&parts);
     return *ret_message != NULL ? 0 : -ENOMEM;
 }
 
-static uint32_t hash_message(const domi_sim_message *message)
+static uint32_t hash_payload_of_message(const domi_sim_message *message)
 {
-    uint32_t hash = 2166136261u; /* the hash is FNV-1a */
+    uint32_t hash = 2166136261u; /* the hash of the payload is FNV-1a */
 
     for (uint32_t i = 0; i < message->payload_size; i++)
         hash = (hash ^ (unsigned char)message->payload[i]) * 16777619u;
     return hash;
 }
 
-/* Returns 0 if the client accepts a message of this size; otherwise a negative errno. */
-static int check_room(const domi_sim_client *client, const domus_nats_publish *publish)
+/* Returns 0 if the client has room for a message of this size; otherwise a negative errno. */
+static int check_room_for_message(const domi_sim_client *client, const domus_nats_publish *publish)
 {
     uint64_t size = (uint64_t)publish->headers.size + DOMI_SIM_OVERHEAD +
                     (publish->payload.size != 0 ? publish->payload.size : publish->payload_size);
 
     if (client->is_draining || client->is_over)
         return -ESHUTDOWN;
-    if (client->waiting.head == NULL && may_send(client))
+    if (client->waiting.head == NULL && may_send_packet_now(client))
         return 0;
     return client->waiting.bytes + size > client->node->sim->options.buffer_max ? -ENOBUFS : 0;
 }
 
-/* Send a message, with the slot of its ask. `message` is consumed. */
-static void put_message(domi_sim_client *client, domi_sim_message *message, uint32_t slot)
+/* Put a message, with the slot of its ask, into the client's queue to the server. `message` is
+ * consumed. */
+static void put_message_into_queue(domi_sim_client *client, domi_sim_message *message,
+                                   uint32_t slot)
 {
     domi_sim *sim = client->node->sim;
 
@@ -180,7 +189,7 @@ static void put_message(domi_sim_client *client, domi_sim_message *message, uint
     domi_sim_tell(sim, message, DOMUS_FATE_PUBLISHED, message->node);
     domi_sim_note(sim, DOMI_SIM_CLIENT " publishes %" PRIu64 " to %.64s, %u bytes of %08x",
                   DOMI_SIM_CLIENT_OF(client), message->number, message->subject,
-                  message->payload_size, hash_message(message));
+                  message->payload_size, hash_payload_of_message(message));
     domi_sim_packet *packet = domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message);
     domi_sim_message_drop(message);
     if (packet == NULL)
@@ -196,14 +205,14 @@ int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     domi_sim_message *message = NULL;
-    int error = check_room(client, payload);
+    int error = check_room_for_message(client, payload);
 
     if (error == 0)
-        error = make_message(client, payload, NULL, &message);
+        error = make_message_to_publish(client, payload, NULL, &message);
     if (error != 0)
         return domi_sim_refuse(stack, client, error);
-    put_message(client, message, DOMI_SIM_NO_SLOT);
-    /* a notice has no answer, so this does nothing for it */
+    put_message_into_queue(client, message, DOMI_SIM_NO_SLOT);
+    /* for a notice this does nothing, as it has no answer */
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
@@ -214,7 +223,7 @@ int domi_sim_on_request(domus_stack *stack, void *self, const void *payload)
     domi_sim_message *message = NULL;
     char reply[REPLY_SIZE];
     uint32_t slot = DOMI_SIM_NO_SLOT;
-    int error = check_room(client, payload);
+    int error = check_room_for_message(client, payload);
 
     if (error == 0)
         error = domi_sim_keep(stack, client, &slot);
@@ -222,14 +231,14 @@ int domi_sim_on_request(domus_stack *stack, void *self, const void *payload)
         return domi_sim_refuse(stack, client, error);
     (void)snprintf(reply, sizeof reply, "%s%08x%08x", client->inbox, client->slots[slot].generation,
                    slot);
-    /* The ask is kept, and its payload stays valid until this turn ends. */
-    error = make_message(client, payload, reply, &message);
+    /* The ask is kept by now, but its payload stays valid until this turn ends. */
+    error = make_message_to_publish(client, payload, reply, &message);
     if (error != 0) {
         (void)domus_kept_fail(stack, client->slots[slot].kept, error);
         domi_sim_free_slot(client, slot);
         return domi_sim_refuse(stack, client, error);
     }
-    put_message(client, message, slot);
+    put_message_into_queue(client, message, slot);
     domi_sim_arm(stack, client);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Slots of requests and flushes that are under way: an ask has one until it is answered. */
+/* Slots of a simulated client's requests and flushes: an ask has a slot until it is answered. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -8,7 +8,7 @@
 
 #define SLOTS_LEAST 16u
 
-static int grow_slots(domi_sim_client *client)
+static int grow_slots_for_asks(domi_sim_client *client)
 {
     uint32_t count = client->slot_count != 0 ? 2 * client->slot_count : SLOTS_LEAST;
     uint32_t most = client->node->sim->options.inflight_max;
@@ -32,7 +32,7 @@ static int grow_slots(domi_sim_client *client)
 int domi_sim_take_slot(domi_sim_client *client, domus_kept kept, uint64_t deadline_ns,
                        uint32_t *ret_slot)
 {
-    int error = client->free_slot == DOMI_SIM_NO_SLOT ? grow_slots(client) : 0;
+    int error = client->free_slot == DOMI_SIM_NO_SLOT ? grow_slots_for_asks(client) : 0;
 
     if (error != 0)
         return error;

@@ -1,5 +1,5 @@
-/* Subscriptions of a client: how they begin and end, and how messages are delivered to them. The
- * subscription with number 0 is that of the inbox, which has no record. */
+/* Subscriptions of a simulated client: how they begin and end, and how messages are delivered to
+ * them. Number 0 means the client's subscription to its inbox, which has no record. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -15,8 +15,9 @@ static const domus_address nobody = {NULL, 0};
 
 /* --- packets to the server -------------------------------------------------------------------- */
 
-static domi_sim_packet *make_packet(domi_sim_client *client, domi_sim_kind kind, uint64_t number,
-                                    uint64_t limit, domi_sim_message *what)
+static domi_sim_packet *make_packet_about_subscription(domi_sim_client *client, domi_sim_kind kind,
+                                                       uint64_t number, uint64_t limit,
+                                                       domi_sim_message *what)
 {
     domi_sim_packet *packet = domi_sim_packet_new(client->node->sim, kind, what);
 
@@ -27,8 +28,8 @@ static domi_sim_packet *make_packet(domi_sim_client *client, domi_sim_kind kind,
     return packet;
 }
 
-/* Send a packet before all that wait. */
-static void send_packet_first(domi_sim_client *client, domi_sim_packet *packet)
+/* Send a packet to the server before all packets that wait. */
+static void send_packet_before_waiting_ones(domi_sim_client *client, domi_sim_packet *packet)
 {
     domi_sim_send(client->node->sim, &client->connection->up, packet,
                   (domi_sim_loss){DOMUS_FATE_LOST_UP, client->node->index, "control"});
@@ -45,19 +46,22 @@ void domi_sim_subscribe_again(domi_sim_client *client)
         client->node->sim->failed = -ENOMEM;
         return;
     }
-    send_packet_first(client, make_packet(client, DOMI_SIM_SUBSCRIBE, 0, 0, what));
+    send_packet_before_waiting_ones(
+        client, make_packet_about_subscription(client, DOMI_SIM_SUBSCRIBE, 0, 0, what));
     domi_sim_message_drop(what);
     for (domi_sim_subscription *at = client->subscriptions; at != NULL; at = at->next) {
         uint64_t limit = at->limit != 0 ? at->limit - at->told : 0;
         at->told_before = at->told;
-        send_packet_first(client,
-                          make_packet(client, DOMI_SIM_SUBSCRIBE, at->number, limit, at->what));
+        send_packet_before_waiting_ones(
+            client, make_packet_about_subscription(client, DOMI_SIM_SUBSCRIBE, at->number, limit,
+                                                   at->what));
     }
 }
 
 /* --- records of subscriptions ----------------------------------------------------------------- */
 
-static domi_sim_subscription *find_subscription(const domi_sim_client *client, uint64_t number)
+static domi_sim_subscription *find_subscription_by_number(const domi_sim_client *client,
+                                                          uint64_t number)
 {
     domi_sim_subscription *at = client->subscriptions;
 
@@ -66,15 +70,15 @@ static domi_sim_subscription *find_subscription(const domi_sim_client *client, u
     return at;
 }
 
-/* End a subscription, and tell the server if it does not know yet. */
-static void end_subscription(domi_sim_client *client, domi_sim_subscription *subscription,
-                             bool tells)
+/* End a subscription of the client, and tell the server unless it knows. */
+static void end_subscription_of_client(domi_sim_client *client, domi_sim_subscription *subscription,
+                                       bool tells)
 {
     domi_sim_subscription *last = NULL;
 
     if (tells && client->state == DOMI_SIM_CONNECTED)
-        domi_sim_put(client,
-                     make_packet(client, DOMI_SIM_UNSUBSCRIBE, subscription->number, 0, NULL));
+        domi_sim_put(client, make_packet_about_subscription(client, DOMI_SIM_UNSUBSCRIBE,
+                                                            subscription->number, 0, NULL));
     for (domi_sim_subscription **link = &client->subscriptions; *link != NULL;) {
         if (*link == subscription) {
             *link = subscription->next;
@@ -92,7 +96,7 @@ static void end_subscription(domi_sim_client *client, domi_sim_subscription *sub
 void domi_sim_end_subscriptions(domi_sim_client *client, bool tells)
 {
     while (client->subscriptions != NULL)
-        end_subscription(client, client->subscriptions, tells);
+        end_subscription_of_client(client, client->subscriptions, tells);
 }
 
 static void end_subscriptions_of_actor(domi_sim_client *client, domus_address to)
@@ -100,16 +104,17 @@ static void end_subscriptions_of_actor(domi_sim_client *client, domus_address to
     for (domi_sim_subscription *at = client->subscriptions; at != NULL;) {
         domi_sim_subscription *next = at->next;
         if (domus_address_equals(at->to, to))
-            end_subscription(client, at, true);
+            end_subscription_of_client(client, at, true);
         at = next;
     }
 }
 
 /* --- handlers of asks ------------------------------------------------------------------------- */
 
-/* Make the record of a subscription. Returns 0, or a negative errno. */
-static int make_subscription(const domi_sim_client *client, const domus_nats_subscribe *subscribe,
-                             domus_address to, domi_sim_subscription **ret_subscription)
+/* Make the record of a new subscription of the client. Returns 0, or a negative errno. */
+static int make_record_of_subscription(const domi_sim_client *client,
+                                       const domus_nats_subscribe *subscribe, domus_address to,
+                                       domi_sim_subscription **ret_subscription)
 {
     const char *subject = domus_slice_data(subscribe->subject);
     const char *queue = domus_slice_data(subscribe->queue);
@@ -148,7 +153,7 @@ int domi_sim_on_subscribe(domus_stack *stack, void *self, const void *payload)
     domus_address to =
         domus_address_equals(subscribe->to, nobody) ? domus_sender(stack) : subscribe->to;
     domi_sim_subscription *made = NULL;
-    int error = make_subscription(client, subscribe, to, &made);
+    int error = make_record_of_subscription(client, subscribe, to, &made);
 
     if (error == 0)
         error = domus_watch_actor(stack, to, NULL);
@@ -168,8 +173,8 @@ int domi_sim_on_subscribe(domus_stack *stack, void *self, const void *payload)
     domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " subscribes to %.64s %.32s",
                   DOMI_SIM_CLIENT_OF(client), made->what->subject, made->what->reply);
     if (client->state == DOMI_SIM_CONNECTED)
-        domi_sim_put(
-            client, make_packet(client, DOMI_SIM_SUBSCRIBE, made->number, made->limit, made->what));
+        domi_sim_put(client, make_packet_about_subscription(client, DOMI_SIM_SUBSCRIBE,
+                                                            made->number, made->limit, made->what));
     return domus_reply(stack, &domus_nats_subscription_type,
                        &(domus_nats_subscription){.number = made->number});
 }
@@ -178,10 +183,10 @@ int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     const domus_nats_unsubscribe *unsubscribe = payload;
-    domi_sim_subscription *subscription = find_subscription(client, unsubscribe->number);
+    domi_sim_subscription *subscription = find_subscription_by_number(client, unsubscribe->number);
 
     if (subscription == NULL) {
-        (void)domus_fail(stack, -ENOENT); /* a notice has no answer, so this does nothing for it */
+        (void)domus_fail(stack, -ENOENT); /* for a notice this does nothing, as it has no answer */
         return 0;
     }
     domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " unsubscribes from %.64s after %" PRIu64,
@@ -189,12 +194,13 @@ int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
                   unsubscribe->messages_max);
     subscription->limit = unsubscribe->messages_max;
     if (subscription->limit <= subscription->told) {
-        end_subscription(client, subscription, true);
+        end_subscription_of_client(client, subscription, true);
     } else if (client->state == DOMI_SIM_CONNECTED) {
-        domi_sim_put(client, make_packet(client, DOMI_SIM_UNSUBSCRIBE, subscription->number,
-                                         subscription->limit - subscription->told_before, NULL));
+        domi_sim_put(client, make_packet_about_subscription(
+                                 client, DOMI_SIM_UNSUBSCRIBE, subscription->number,
+                                 subscription->limit - subscription->told_before, NULL));
     }
-    /* a notice has no answer, so this does nothing for it */
+    /* for a notice this does nothing, as it has no answer */
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
@@ -210,9 +216,9 @@ int domi_sim_on_down(domus_stack *stack, void *self, const void *payload)
 
 /* --- delivery of messages --------------------------------------------------------------------- */
 
-/* Send a message to its subscriber. Returns as domus_notice(). */
-static int notify_subscriber(domus_stack *stack, const domi_sim_subscription *subscription,
-                             const domi_sim_message *message)
+/* Send a message that has come to the actor that has subscribed. Returns as domus_notice(). */
+static int send_message_to_subscriber(domus_stack *stack, const domi_sim_subscription *subscription,
+                                      const domi_sim_message *message)
 {
     domus_nats_message notice;
     int error = domi_sim_make_message(message, &notice);
@@ -231,7 +237,7 @@ void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t numb
                       domi_sim_message *message)
 {
     domi_sim *sim = client->node->sim;
-    domi_sim_subscription *subscription = find_subscription(client, number);
+    domi_sim_subscription *subscription = find_subscription_by_number(client, number);
 
     client->counted.in_messages++;
     client->counted.in_bytes += domi_sim_message_size(message);
@@ -241,7 +247,8 @@ void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t numb
         domi_sim_answer(stack, client, message);
         return;
     }
-    int error = subscription != NULL ? notify_subscriber(stack, subscription, message) : -ESTALE;
+    int error =
+        subscription != NULL ? send_message_to_subscriber(stack, subscription, message) : -ESTALE;
     if (error == 0) {
         domi_sim_tell(sim, message, DOMUS_FATE_DELIVERED, client->node->index);
     } else if (error == -ESTALE) {
@@ -254,5 +261,5 @@ void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t numb
                                       "the subscriber takes no more"});
     }
     if (subscription != NULL && ++subscription->told == subscription->limit)
-        end_subscription(client, subscription, false);
+        end_subscription_of_client(client, subscription, false);
 }

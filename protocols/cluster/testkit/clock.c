@@ -7,13 +7,13 @@
 
 #include <errno.h>
 
-/* times that a node is told to handle its mail at one point of time, at most */
+/* times that one node is told to handle its mail at the same point of time, at most */
 #define ROUNDS_MAX 8u
 
 /* --- clocks ----------------------------------------------------------------------------------- */
 
-/* Products of two 64-bit numbers would overflow, so whole millions are converted apart from the
- * rest. */
+/* Products of two 64-bit numbers would overflow, so whole millions of ns are converted apart from
+ * the rest. */
 uint64_t domi_sim_local(const domi_sim_node *node, uint64_t cluster_ns)
 {
     uint64_t passed_ns = cluster_ns - node->begin_ns;
@@ -48,7 +48,8 @@ int domi_sim_catch_up(domi_sim_node *node)
 
     domi_sim_wake_clients(node);
     sim->stepping = true;
-    /* No timer is due before, so the clock may jump; what has come is then seen at its time. */
+    /* No timer of the kit is due before this time, so its clock may jump; packets that have come
+     * are then handled at the time at which they came. */
     error = domus_testkit_jump(node->kit, local_ns > kit_ns ? local_ns - kit_ns : 0);
     sim->stepping = false;
     node->due_ns = domi_sim_global(node, domus_testkit_due_ns(node->kit));
@@ -62,8 +63,8 @@ static bool is_node_running(const domi_sim_node *node)
     return node->kit != NULL && !node->suspended;
 }
 
-/* Returns whether packets wait for a client of a node. */
-static bool has_mail(const domi_sim_node *node)
+/* Returns whether packets wait for a client of the node. */
+static bool has_packets_for_clients(const domi_sim_node *node)
 {
     for (const domi_sim_client *at = node->clients; at != NULL; at = at->next) {
         if (!at->is_over && at->came.head != NULL)
@@ -72,8 +73,9 @@ static bool has_mail(const domi_sim_node *node)
     return false;
 }
 
-/* Run all nodes for which something is due. The first one is drawn by chance. */
-static int run_nodes(domi_sim *sim, bool all)
+/* Run the kits of all nodes that have something to do now. The node that runs first is drawn by
+ * chance. */
+static int run_kits_of_due_nodes(domi_sim *sim, bool all)
 {
     if (sim->node_count == 0)
         return 0;
@@ -82,13 +84,13 @@ static int run_nodes(domi_sim *sim, bool all)
         domi_sim_node *node = sim->nodes[(first + i) % sim->node_count];
         if (!is_node_running(node))
             continue;
-        /* A client that cannot be woken, because it is ending, is not waited for. */
-        bool is_due = all || node->due_ns <= sim->now_ns || has_mail(node);
+        /* A client that is ending cannot be woken, so packets for it are not waited for. */
+        bool is_due = all || node->due_ns <= sim->now_ns || has_packets_for_clients(node);
         for (uint32_t round = 0; is_due && round < ROUNDS_MAX; round++) {
             int error = domi_sim_catch_up(node);
             if (error != 0)
                 return error;
-            is_due = has_mail(node);
+            is_due = has_packets_for_clients(node);
         }
     }
     return 0;
@@ -96,28 +98,28 @@ static int run_nodes(domi_sim *sim, bool all)
 
 /* --- the next time ---------------------------------------------------------------------------- */
 
-static uint64_t smaller_of(uint64_t one, uint64_t other)
+static uint64_t smaller_of_two_times(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
 }
 
-static uint64_t find_next_time(const domi_sim *sim)
+static uint64_t find_next_time_of_an_event(const domi_sim *sim)
 {
-    uint64_t due_ns = smaller_of(domi_sim_store_due(sim), domi_sim_routes_due(sim));
+    uint64_t due_ns = smaller_of_two_times(domi_sim_store_due(sim), domi_sim_routes_due(sim));
 
-    due_ns = smaller_of(due_ns, domi_sim_stale_due(sim));
+    due_ns = smaller_of_two_times(due_ns, domi_sim_stale_due(sim));
     for (const domi_sim_connection *at = sim->connections; at != NULL; at = at->next)
-        due_ns =
-            smaller_of(due_ns, smaller_of(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
+        due_ns = smaller_of_two_times(
+            due_ns, smaller_of_two_times(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
     for (uint32_t i = 0; i < sim->node_count; i++) {
         if (is_node_running(sim->nodes[i]))
-            due_ns = smaller_of(due_ns, sim->nodes[i]->due_ns);
+            due_ns = smaller_of_two_times(due_ns, sim->nodes[i]->due_ns);
     }
     return due_ns;
 }
 
-/* Deliver the packets on legs that are due. */
-static void deliver_due_packets(domi_sim *sim)
+/* Deliver the packets on all legs whose time has come. */
+static void deliver_due_packets_on_legs(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         while (domi_sim_leg_due(&at->up) <= sim->now_ns)
@@ -135,10 +137,10 @@ static void deliver_due_packets(domi_sim *sim)
         domi_sim_store_arrive(sim);
 }
 
-/* Do what is due outside of nodes: packets, routes, servers and buckets. */
-static void run_servers(domi_sim *sim)
+/* Do everything that is due outside of nodes: for packets, routes, servers and buckets. */
+static void do_due_work_of_servers(domi_sim *sim)
 {
-    deliver_due_packets(sim);
+    deliver_due_packets_on_legs(sim);
     domi_sim_close_stale(sim);
     domi_sim_break_routes(sim);
     domi_sim_elect(sim);
@@ -147,29 +149,29 @@ static void run_servers(domi_sim *sim)
     domi_sim_reap_interests(sim);
 }
 
-/* Run until the time, or until the condition holds. Returns 0; -ETIME if the condition does not
- * hold at the time. */
-static int run_until(domi_sim *sim, bool (*is_done)(void *context), void *context,
-                     uint64_t until_ns)
+/* Run the simulated cluster until a time, or until the condition holds. Returns 0; -ETIME if the
+ * time has come before the condition holds. */
+static int run_cluster_until(domi_sim *sim, bool (*is_done)(void *context), void *context,
+                             uint64_t until_ns)
 {
     if (sim->stepping)
         return domi_sim_fail(sim, -EBUSY, "a handler runs");
-    int error = run_nodes(sim, true);
+    int error = run_kits_of_due_nodes(sim, true);
     while (error == 0) {
         if (sim->failed != 0)
             return domi_sim_fail(sim, sim->failed, "no memory for the cluster");
         if (is_done != NULL && is_done(context))
             return 0;
-        uint64_t due_ns = find_next_time(sim);
+        uint64_t due_ns = find_next_time_of_an_event(sim);
         if (due_ns > until_ns) {
             sim->now_ns = until_ns;
-            error = run_nodes(sim, true);
+            error = run_kits_of_due_nodes(sim, true);
             return error == 0 ? -ETIME : error;
         }
         if (due_ns > sim->now_ns)
             sim->now_ns = due_ns;
-        run_servers(sim);
-        error = run_nodes(sim, false);
+        do_due_work_of_servers(sim);
+        error = run_kits_of_due_nodes(sim, false);
     }
     return error;
 }
@@ -178,7 +180,7 @@ int domus_testkit_cluster_advance(domus_testkit_cluster *cluster, uint64_t by_ns
 {
     if (by_ns > INT64_MAX - cluster->now_ns)
         return domi_sim_fail(cluster, -ERANGE, "time would end");
-    int error = run_until(cluster, NULL, NULL, cluster->now_ns + by_ns);
+    int error = run_cluster_until(cluster, NULL, NULL, cluster->now_ns + by_ns);
     return error == -ETIME ? 0 : error;
 }
 
@@ -192,7 +194,7 @@ int domus_testkit_cluster_until(domus_testkit_cluster *cluster, bool (*is_done)(
 {
     if (within_ns > INT64_MAX - cluster->now_ns)
         return domi_sim_fail(cluster, -ERANGE, "time would end");
-    int error = run_until(cluster, is_done, context, cluster->now_ns + within_ns);
+    int error = run_cluster_until(cluster, is_done, context, cluster->now_ns + within_ns);
     return error == -ETIME ? domi_sim_fail(cluster, -ETIME, "it has not come within the time")
                            : error;
 }

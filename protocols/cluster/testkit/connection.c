@@ -14,17 +14,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static domi_sim_loss make_loss_on_way_up(const domi_sim_connection *connection, const char *why)
+static domi_sim_loss make_loss_on_way_to_server(const domi_sim_connection *connection,
+                                                const char *why)
 {
     return (domi_sim_loss){DOMUS_FATE_LOST_UP, connection->client->node->index, why};
 }
 
-static domi_sim_loss make_loss_on_way_down(const domi_sim_connection *connection, const char *why)
+static domi_sim_loss make_loss_on_way_to_client(const domi_sim_connection *connection,
+                                                const char *why)
 {
     return (domi_sim_loss){DOMUS_FATE_LOST_DOWN, connection->client->node->index, why};
 }
 
-static domi_sim *sim_of(const domi_sim_connection *connection)
+static domi_sim *cluster_of_connection(const domi_sim_connection *connection)
 {
     return connection->client->node->sim;
 }
@@ -52,23 +54,23 @@ domi_sim_connection *domi_sim_connect(domi_sim_client *client, uint32_t server)
     sim->last_connection = connection;
     domi_sim_note(sim, DOMI_SIM_CLIENT " goes to server %u", DOMI_SIM_CLIENT_OF(client), server);
     domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_HELLO, NULL),
-                  make_loss_on_way_up(connection, "hello"));
+                  make_loss_on_way_to_server(connection, "hello"));
     return connection;
 }
 
 void domi_sim_client_close(domi_sim_connection *connection, bool abrupt, bool silent)
 {
-    domi_sim *sim = sim_of(connection);
+    domi_sim *sim = cluster_of_connection(connection);
 
     connection->client_open = false;
     domi_sim_lose_all(sim, &connection->down,
-                      make_loss_on_way_down(connection, "the client has closed"));
+                      make_loss_on_way_to_client(connection, "the client has closed"));
     if (abrupt || !connection->server_open)
         domi_sim_lose_all(sim, &connection->up,
-                          make_loss_on_way_up(connection, "the client has closed"));
+                          make_loss_on_way_to_server(connection, "the client has closed"));
     if (connection->server_open && !silent)
         domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_CLOSE, NULL),
-                      make_loss_on_way_up(connection, "close"));
+                      make_loss_on_way_to_server(connection, "close"));
 }
 
 /* --- the server's side ------------------------------------------------------------------------ */
@@ -76,19 +78,20 @@ void domi_sim_client_close(domi_sim_connection *connection, bool abrupt, bool si
 static void send_packet_to_client(domi_sim_connection *connection, domi_sim_kind kind,
                                   uint64_t number, int error)
 {
-    domi_sim *sim = sim_of(connection);
+    domi_sim *sim = cluster_of_connection(connection);
     domi_sim_packet *packet = domi_sim_packet_new(sim, kind, NULL);
 
     if (packet == NULL)
         return;
     packet->number = number;
     packet->error = error;
-    domi_sim_send(sim, &connection->down, packet, make_loss_on_way_down(connection, "control"));
+    domi_sim_send(sim, &connection->down, packet,
+                  make_loss_on_way_to_client(connection, "control"));
 }
 
 void domi_sim_server_close(domi_sim_connection *connection, int error, const char *why)
 {
-    domi_sim *sim = sim_of(connection);
+    domi_sim *sim = cluster_of_connection(connection);
 
     if (!connection->server_open)
         return;
@@ -96,15 +99,15 @@ void domi_sim_server_close(domi_sim_connection *connection, int error, const cha
     domi_sim_note(sim, "server %u closes " DOMI_SIM_CLIENT ": %s", connection->server,
                   DOMI_SIM_CLIENT_OF(connection->client), why);
     domi_sim_forget(connection);
-    domi_sim_lose_all(sim, &connection->up, make_loss_on_way_up(connection, why));
-    domi_sim_lose_all(sim, &connection->down, make_loss_on_way_down(connection, why));
+    domi_sim_lose_all(sim, &connection->up, make_loss_on_way_to_server(connection, why));
+    domi_sim_lose_all(sim, &connection->down, make_loss_on_way_to_client(connection, why));
     if (connection->client_open)
         send_packet_to_client(connection, DOMI_SIM_CLOSE, 0, error);
 }
 
-static void accept_client(domi_sim_connection *connection)
+static void accept_or_refuse_client(domi_sim_connection *connection)
 {
-    domi_sim *sim = sim_of(connection);
+    domi_sim *sim = cluster_of_connection(connection);
 
     if (!sim->running[connection->server] || connection->client->node->barred_ns > sim->now_ns) {
         send_packet_to_client(connection, DOMI_SIM_CLOSE, 0, -ECONNREFUSED);
@@ -115,9 +118,9 @@ static void accept_client(domi_sim_connection *connection)
     send_packet_to_client(connection, DOMI_SIM_WELCOME, 0, 0);
 }
 
-static void receive_message(domi_sim_connection *connection, domi_sim_message *message)
+static void receive_message_of_client(domi_sim_connection *connection, domi_sim_message *message)
 {
-    domi_sim *sim = sim_of(connection);
+    domi_sim *sim = cluster_of_connection(connection);
     bool is_taken = domi_sim_is_for_store(sim, message->subject) &&
                     domi_sim_store_take(sim, connection->server, message);
 
@@ -127,12 +130,12 @@ static void receive_message(domi_sim_connection *connection, domi_sim_message *m
 
 static void handle_packet_of_client(domi_sim_connection *connection, const domi_sim_packet *packet)
 {
-    domi_sim *sim = sim_of(connection);
+    domi_sim *sim = cluster_of_connection(connection);
 
     connection->heard_ns = sim->now_ns;
     switch (packet->kind) {
     case DOMI_SIM_MESSAGE:
-        receive_message(connection, packet->message);
+        receive_message_of_client(connection, packet->message);
         return;
     case DOMI_SIM_SUBSCRIBE:
         domi_sim_subscribed(connection, packet);
@@ -147,23 +150,23 @@ static void handle_packet_of_client(domi_sim_connection *connection, const domi_
         domi_sim_server_close(connection, 0, "the client has closed");
         return;
     default:
-        return; /* clients send no other kinds */
+        return; /* clients send packets of no other kinds */
     }
 }
 
 void domi_sim_arrive_up(domi_sim_connection *connection)
 {
-    domi_sim *sim = sim_of(connection);
+    domi_sim *sim = cluster_of_connection(connection);
     domi_sim_packet *packet = domi_sim_pop(&connection->up);
 
     if (packet->kind == DOMI_SIM_HELLO) {
         connection->heard_ns = sim->now_ns;
-        accept_client(connection);
+        accept_or_refuse_client(connection);
     } else if (connection->server_open) {
         handle_packet_of_client(connection, packet);
     } else if (packet->kind == DOMI_SIM_MESSAGE) {
         domi_sim_lose(sim, packet->message,
-                      make_loss_on_way_up(connection, "the server has closed"));
+                      make_loss_on_way_to_server(connection, "the server has closed"));
     }
     domi_sim_packet_free(packet);
     if (connection->client_open)
@@ -179,8 +182,8 @@ void domi_sim_arrive_down(domi_sim_connection *connection)
         return;
     }
     if (packet->kind == DOMI_SIM_MESSAGE)
-        domi_sim_lose(sim_of(connection), packet->message,
-                      make_loss_on_way_down(connection, "the client has closed"));
+        domi_sim_lose(cluster_of_connection(connection), packet->message,
+                      make_loss_on_way_to_client(connection, "the client has closed"));
     domi_sim_packet_free(packet);
 }
 
@@ -222,8 +225,8 @@ void domi_sim_reap_connections(domi_sim *sim)
             continue;
         }
         *link = at->next;
-        domi_sim_lose_all(sim, &at->up, make_loss_on_way_up(at, "both sides have closed"));
-        domi_sim_lose_all(sim, &at->down, make_loss_on_way_down(at, "both sides have closed"));
+        domi_sim_lose_all(sim, &at->up, make_loss_on_way_to_server(at, "both sides have closed"));
+        domi_sim_lose_all(sim, &at->down, make_loss_on_way_to_client(at, "both sides have closed"));
         free(at);
     }
     sim->last_connection = last;

@@ -1,5 +1,5 @@
-/* Faults that a test sets: legs that are cut, slow and lossy; clients that are disconnected;
- * failures of buckets. */
+/* Faults that a test sets in a simulated cluster: legs that are cut, slow and lossy; clients that
+ * are disconnected; failures of buckets. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
@@ -7,9 +7,10 @@
 #define LATENCY_LEAST UINT64_C(1000)
 #define LATENCY_MOST  UINT64_C(3600000000000)
 
-/* Check the numbers of a node and a server, either of which may mean all. Returns 0; -EINVAL;
- * -EBUSY while a handler runs. */
-static int check_pair(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways)
+/* Check the numbers of a node and of a server; each may be DOMUS_EVERY. Returns 0; -EINVAL; -EBUSY
+ * while a handler of the cluster runs. */
+static int check_numbers_of_node_and_server(domi_sim *sim, uint32_t node, uint32_t server,
+                                            uint32_t ways)
 {
     if (sim->stepping)
         return domi_sim_fail(sim, -EBUSY, "a handler runs");
@@ -21,12 +22,12 @@ static int check_pair(domi_sim *sim, uint32_t node, uint32_t server, uint32_t wa
     return 0;
 }
 
-/* A function that changes one direction of a leg; `change` has the new values. */
+/* A function that changes one direction of a leg; `change` points to the new values. */
 typedef void change_way(domi_sim *sim, domi_sim_way *way, const void *change);
 
-/* Call a function for all directions of legs that are named. */
-static void change_each_way(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways,
-                            change_way *change, const void *what)
+/* Call a function for the named directions of the legs between the named nodes and servers. */
+static void change_each_direction_of_legs(domi_sim *sim, uint32_t node, uint32_t server,
+                                          uint32_t ways, change_way *change, const void *what)
 {
     for (uint32_t n = 0; n < sim->node_count; n++) {
         for (uint32_t s = 0; s < sim->options.servers; s++) {
@@ -40,7 +41,7 @@ static void change_each_way(domi_sim *sim, uint32_t node, uint32_t server, uint3
     }
 }
 
-static const char *name_ways(uint32_t ways)
+static const char *text_for_directions(uint32_t ways)
 {
     if (ways == DOMUS_BOTH_WAYS)
         return "both ways";
@@ -49,7 +50,7 @@ static const char *name_ways(uint32_t ways)
 
 /* --- legs ------------------------------------------------------------------------------------- */
 
-static void set_way(domi_sim *sim, domi_sim_way *way, const void *change)
+static void set_properties_of_direction(domi_sim *sim, domi_sim_way *way, const void *change)
 {
     const domus_testkit_leg *leg = change;
 
@@ -63,7 +64,7 @@ static void set_way(domi_sim *sim, domi_sim_way *way, const void *change)
 int domus_testkit_cluster_set_leg(domus_testkit_cluster *cluster, uint32_t node, uint32_t server,
                                   domus_testkit_ways ways, const domus_testkit_leg *leg)
 {
-    int error = check_pair(cluster, node, server, ways);
+    int error = check_numbers_of_node_and_server(cluster, node, server, ways);
 
     if (error != 0)
         return error;
@@ -72,19 +73,19 @@ int domus_testkit_cluster_set_leg(domus_testkit_cluster *cluster, uint32_t node,
         (leg->jitter_ns > LATENCY_MOST && leg->jitter_ns != DOMUS_TESTKIT_NO_JITTER) ||
         leg->loss_ppm > DOMUS_TESTKIT_PPM)
         return domi_sim_fail(cluster, -EINVAL, "a leg is out of range");
-    change_each_way(cluster, node, server, ways, set_way, leg);
+    change_each_direction_of_legs(cluster, node, server, ways, set_properties_of_direction, leg);
     domi_sim_note(cluster, "legs of %d and server %d, %s, lose %u ppm", (int)node, (int)server,
-                  name_ways(ways), leg->loss_ppm);
+                  text_for_directions(ways), leg->loss_ppm);
     return 0;
 }
 
-static void cut_way(domi_sim *sim, domi_sim_way *way, const void *change)
+static void cut_direction(domi_sim *sim, domi_sim_way *way, const void *change)
 {
     (void)sim;
     way->cut = *(const uint32_t *)change;
 }
 
-/* Lose the messages that are under way on legs whose cut loses them. */
+/* Lose the messages that are under way on legs whose kind of cut loses messages. */
 static void lose_messages_on_cut_legs(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
@@ -101,16 +102,16 @@ static void lose_messages_on_cut_legs(domi_sim *sim)
 int domus_testkit_cluster_cut(domus_testkit_cluster *cluster, uint32_t node, uint32_t server,
                               domus_testkit_ways ways, domus_testkit_cut cut)
 {
-    int error = check_pair(cluster, node, server, ways);
+    int error = check_numbers_of_node_and_server(cluster, node, server, ways);
     uint32_t change = cut;
 
     if (error != 0)
         return error;
     if (cut != DOMUS_CUT_HOLDS && cut != DOMUS_CUT_LOSES)
         return domi_sim_fail(cluster, -EINVAL, "there is no such cut");
-    change_each_way(cluster, node, server, ways, cut_way, &change);
+    change_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
     domi_sim_note(cluster, "legs of %d and server %d, %s, are cut%s", (int)node, (int)server,
-                  name_ways(ways), cut == DOMUS_CUT_LOSES ? " and lose" : "");
+                  text_for_directions(ways), cut == DOMUS_CUT_LOSES ? " and lose" : "");
     lose_messages_on_cut_legs(cluster);
     return 0;
 }
@@ -118,20 +119,20 @@ int domus_testkit_cluster_cut(domus_testkit_cluster *cluster, uint32_t node, uin
 int domus_testkit_cluster_heal(domus_testkit_cluster *cluster, uint32_t node, uint32_t server,
                                domus_testkit_ways ways)
 {
-    int error = check_pair(cluster, node, server, ways);
+    int error = check_numbers_of_node_and_server(cluster, node, server, ways);
     uint32_t change = 0;
 
     if (error != 0)
         return error;
-    change_each_way(cluster, node, server, ways, cut_way, &change);
+    change_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
     domi_sim_note(cluster, "legs of %d and server %d, %s, are healed", (int)node, (int)server,
-                  name_ways(ways));
+                  text_for_directions(ways));
     return 0;
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* Close all connections of a node at its servers. */
+/* Close all connections of clients of a node at their servers. */
 static void close_connections_of_node(domi_sim *sim, uint32_t node, int error, const char *why)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {

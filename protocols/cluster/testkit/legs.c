@@ -1,4 +1,5 @@
-/* Legs: queues of packets, which take time, may be cut, and may lose messages. */
+/* Legs: queues of packets between nodes and servers, which take time, may be cut, and may lose
+ * messages. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
@@ -27,16 +28,17 @@ void domi_sim_packet_free(domi_sim_packet *packet)
     free(packet);
 }
 
-/* Returns whether a packet has a message, which can be lost. */
-static bool has_message(const domi_sim_packet *packet)
+/* Returns whether a packet carries a message: only such packets may be lost by chance. */
+static bool has_packet_a_message(const domi_sim_packet *packet)
 {
     return packet->kind == DOMI_SIM_MESSAGE || packet->kind == DOMI_SIM_PICK ||
            packet->kind == DOMI_SIM_REQUEST;
 }
 
-static uint64_t size_of(const domi_sim_packet *packet)
+static uint64_t size_of_packet_on_leg(const domi_sim_packet *packet)
 {
-    return has_message(packet) ? domi_sim_message_size(packet->message) + DOMI_SIM_OVERHEAD : 0;
+    return has_packet_a_message(packet) ? domi_sim_message_size(packet->message) + DOMI_SIM_OVERHEAD
+                                        : 0;
 }
 
 void domi_sim_append(domi_sim_leg *leg, domi_sim_packet *packet)
@@ -47,7 +49,7 @@ void domi_sim_append(domi_sim_leg *leg, domi_sim_packet *packet)
     else
         leg->head = packet;
     leg->tail = packet;
-    leg->bytes += size_of(packet);
+    leg->bytes += size_of_packet_on_leg(packet);
 }
 
 domi_sim_packet *domi_sim_pop(domi_sim_leg *leg)
@@ -60,15 +62,15 @@ domi_sim_packet *domi_sim_pop(domi_sim_leg *leg)
     if (leg->head == NULL)
         leg->tail = NULL;
     packet->next = NULL;
-    leg->bytes -= size_of(packet);
+    leg->bytes -= size_of_packet_on_leg(packet);
     return packet;
 }
 
-static void lose_packet(domi_sim *sim, domi_sim_packet *packet, domi_sim_loss loss)
+static void lose_packet_of_leg(domi_sim *sim, domi_sim_packet *packet, domi_sim_loss loss)
 {
     if (packet->kind == DOMI_SIM_REQUEST)
         loss.fate = DOMUS_FATE_LOST_REQUEST;
-    if (has_message(packet))
+    if (has_packet_a_message(packet))
         domi_sim_lose(sim, packet->message, loss);
     domi_sim_packet_free(packet);
 }
@@ -79,9 +81,9 @@ void domi_sim_send(domi_sim *sim, domi_sim_leg *leg, domi_sim_packet *packet, do
 
     if (packet == NULL)
         return;
-    if (has_message(packet) &&
+    if (has_packet_a_message(packet) &&
         (way->cut == DOMUS_CUT_LOSES || domi_sim_chance(sim, way->loss_ppm))) {
-        lose_packet(sim, packet, loss);
+        lose_packet_of_leg(sim, packet, loss);
         return;
     }
     uint64_t jitter_ns = way->jitter_ns != 0 ? domi_sim_draw(sim, way->jitter_ns + 1) : 0;
@@ -98,7 +100,7 @@ uint64_t domi_sim_leg_due(const domi_sim_leg *leg)
 void domi_sim_lose_all(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
 {
     for (domi_sim_packet *packet; (packet = domi_sim_pop(leg)) != NULL;)
-        lose_packet(sim, packet, loss);
+        lose_packet_of_leg(sim, packet, loss);
 }
 
 void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
@@ -108,8 +110,8 @@ void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss
     kept.head = kept.tail = NULL;
     kept.bytes = 0;
     for (domi_sim_packet *packet; (packet = domi_sim_pop(leg)) != NULL;) {
-        if (has_message(packet))
-            lose_packet(sim, packet, loss);
+        if (has_packet_a_message(packet))
+            lose_packet_of_leg(sim, packet, loss);
         else
             domi_sim_append(&kept, packet);
     }

@@ -1,11 +1,12 @@
-/* Messages with a count of their users; and subjects: their form, and the patterns that match them.
- * A pattern has "*" for one token, and ">" at its end for one or more tokens. */
+/* Messages of the simulated cluster, which count their users; and subjects: their form, and the
+ * patterns that match them. A pattern has "*" for one token, and ">" at its end for one or more
+ * tokens. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static char *put_text(char *to, const char *text, size_t size)
+static char *put_text_and_zero(char *to, const char *text, size_t size)
 {
     if (size != 0)
         memcpy(to, text, size);
@@ -29,17 +30,17 @@ domi_sim_message *domi_sim_message_new(const domi_sim_parts *parts)
     message->payload_size = parts->payload_size;
     char *at = message->bytes;
     message->subject = message->match = at;
-    at = put_text(at, parts->subject, parts->subject_size);
+    at = put_text_and_zero(at, parts->subject, parts->subject_size);
     message->reply = at;
-    at = put_text(at, parts->reply, parts->reply_size);
+    at = put_text_and_zero(at, parts->reply, parts->reply_size);
     if (match_size != 0) {
         message->match = at;
-        at = put_text(at, parts->match, match_size);
+        at = put_text_and_zero(at, parts->match, match_size);
     }
     message->headers = at;
-    at = put_text(at, parts->headers, parts->headers_size);
+    at = put_text_and_zero(at, parts->headers, parts->headers_size);
     message->payload = at;
-    (void)put_text(at, parts->payload, parts->payload_size);
+    (void)put_text_and_zero(at, parts->payload, parts->payload_size);
     return message;
 }
 
@@ -66,8 +67,8 @@ bool domi_sim_is_word(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether a token of a subject is valid. A wildcard must be a token of its own. */
-static bool is_token(const char *text, size_t size, bool is_last, bool wildcards)
+/* Returns whether a token of a subject is valid: a wildcard must be a whole token. */
+static bool is_valid_token_of_subject(const char *text, size_t size, bool is_last, bool wildcards)
 {
     if (size == 0)
         return false;
@@ -85,20 +86,20 @@ bool domi_sim_is_subject(const char *text, size_t size, bool wildcards)
     for (size_t i = 0; i <= size; i++) {
         if (i < size && text[i] != '.')
             continue;
-        if (!is_token(text + begin, i - begin, i == size, wildcards))
+        if (!is_valid_token_of_subject(text + begin, i - begin, i == size, wildcards))
             return false;
         begin = i + 1;
     }
     return true;
 }
 
-/* Sweeps of seeds spend much of their time here, and most pairs differ in their first bytes, so
- * these are compared first. */
+/* Tests with many seeds spend much of their time in this function, and most subjects differ from
+ * the pattern in their first bytes, so these are compared first. */
 bool domus_testkit_cluster_matches(const char *pattern, const char *subject)
 {
     while (*pattern != '\0' && *subject != '\0') {
         if (*subject == '.')
-            return false; /* an empty token matches nothing */
+            return false; /* an empty token of a subject matches nothing */
         if (*pattern == '>' && pattern[1] == '\0')
             return true;
         if (*pattern == '*' && (pattern[1] == '.' || pattern[1] == '\0')) {

@@ -1,4 +1,4 @@
-/* The simulated cluster and its nodes: how nodes are made, crash, and are suspended. */
+/* The simulated cluster and its nodes: how nodes are made, crash, restart, and are suspended. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
@@ -14,49 +14,49 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static uint64_t value_or_preset(uint64_t value, uint64_t preset)
+static uint64_t option_or_preset(uint64_t value, uint64_t preset)
 {
     return value != 0 ? value : preset;
 }
 
-static void fill_in_defaults(domus_testkit_cluster_options *options)
+static void fill_in_defaults_of_options(domus_testkit_cluster_options *options)
 {
-    options->servers = (uint32_t)value_or_preset(options->servers, 1);
-    options->latency_ns = value_or_preset(options->latency_ns, 100 * US);
-    options->jitter_ns = value_or_preset(options->jitter_ns, 100 * US);
-    options->route_latency_ns = value_or_preset(options->route_latency_ns, 50 * US);
-    options->store_latency_ns = value_or_preset(options->store_latency_ns, 200 * US);
-    options->buffer_max = value_or_preset(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
+    options->servers = (uint32_t)option_or_preset(options->servers, 1);
+    options->latency_ns = option_or_preset(options->latency_ns, 100 * US);
+    options->jitter_ns = option_or_preset(options->jitter_ns, 100 * US);
+    options->route_latency_ns = option_or_preset(options->route_latency_ns, 50 * US);
+    options->store_latency_ns = option_or_preset(options->store_latency_ns, 200 * US);
+    options->buffer_max = option_or_preset(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
     options->inflight_max =
-        (uint32_t)value_or_preset(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
+        (uint32_t)option_or_preset(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
     options->subscriptions_max =
-        (uint32_t)value_or_preset(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
-    options->pings_missed_max = (uint32_t)value_or_preset(options->pings_missed_max, 2);
-    options->ping_interval_ns = value_or_preset(options->ping_interval_ns, 2 * SECOND);
-    options->request_timeout_ns = value_or_preset(options->request_timeout_ns, 5 * SECOND);
-    options->connect_timeout_ns = value_or_preset(options->connect_timeout_ns, 2 * SECOND);
-    options->drain_timeout_ns = value_or_preset(options->drain_timeout_ns, 30 * SECOND);
-    options->backoff_min_ns = value_or_preset(options->backoff_min_ns, 100 * MS);
-    options->backoff_max_ns = value_or_preset(options->backoff_max_ns, 2 * SECOND);
-    options->wire_max = value_or_preset(options->wire_max, UINT64_C(1) << 20);
-    options->payload_max = (uint32_t)value_or_preset(options->payload_max, UINT32_C(1) << 20);
-    options->pending_max = value_or_preset(options->pending_max, UINT64_C(64) << 20);
-    options->stale_ns = value_or_preset(options->stale_ns, 6 * SECOND);
-    options->route_stale_ns = value_or_preset(options->route_stale_ns, 4 * SECOND);
-    options->election_ns = value_or_preset(options->election_ns, SECOND);
+        (uint32_t)option_or_preset(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
+    options->pings_missed_max = (uint32_t)option_or_preset(options->pings_missed_max, 2);
+    options->ping_interval_ns = option_or_preset(options->ping_interval_ns, 2 * SECOND);
+    options->request_timeout_ns = option_or_preset(options->request_timeout_ns, 5 * SECOND);
+    options->connect_timeout_ns = option_or_preset(options->connect_timeout_ns, 2 * SECOND);
+    options->drain_timeout_ns = option_or_preset(options->drain_timeout_ns, 30 * SECOND);
+    options->backoff_min_ns = option_or_preset(options->backoff_min_ns, 100 * MS);
+    options->backoff_max_ns = option_or_preset(options->backoff_max_ns, 2 * SECOND);
+    options->wire_max = option_or_preset(options->wire_max, UINT64_C(1) << 20);
+    options->payload_max = (uint32_t)option_or_preset(options->payload_max, UINT32_C(1) << 20);
+    options->pending_max = option_or_preset(options->pending_max, UINT64_C(64) << 20);
+    options->stale_ns = option_or_preset(options->stale_ns, 6 * SECOND);
+    options->route_stale_ns = option_or_preset(options->route_stale_ns, 4 * SECOND);
+    options->election_ns = option_or_preset(options->election_ns, SECOND);
 }
 
-static bool is_valid_time(uint64_t ns)
+static bool is_valid_time_in_options(uint64_t ns)
 {
     return ns >= US && ns <= HOUR;
 }
 
-static bool is_valid_jitter(uint64_t ns)
+static bool is_valid_jitter_of_leg(uint64_t ns)
 {
     return ns <= HOUR || ns == DOMUS_TESTKIT_NO_JITTER;
 }
 
-static bool are_valid_options(const domus_testkit_cluster_options *options)
+static bool are_options_of_cluster_valid(const domus_testkit_cluster_options *options)
 {
     const uint64_t times[] = {
         options->latency_ns,       options->route_latency_ns,   options->store_latency_ns,
@@ -65,17 +65,18 @@ static bool are_valid_options(const domus_testkit_cluster_options *options)
         options->stale_ns,         options->route_stale_ns,     options->election_ns};
 
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-        if (!is_valid_time(times[i]))
+        if (!is_valid_time_in_options(times[i]))
             return false;
     }
-    return options->servers <= DOMUS_TESTKIT_SERVERS_MAX && is_valid_jitter(options->jitter_ns) &&
+    return options->servers <= DOMUS_TESTKIT_SERVERS_MAX &&
+           is_valid_jitter_of_leg(options->jitter_ns) &&
            options->backoff_min_ns <= options->backoff_max_ns && options->inflight_max <= 65536 &&
            options->payload_max <= DOMUS_NATS_PAYLOAD_LIMIT;
 }
 
 /* --- the cluster ------------------------------------------------------------------------------ */
 
-static void begin_servers(domi_sim *sim)
+static void begin_all_servers(domi_sim *sim)
 {
     uint64_t jitter_ns = sim->options.jitter_ns;
 
@@ -104,9 +105,9 @@ int domus_testkit_cluster_new(uint64_t seed, const domus_testkit_cluster_options
         return -ENOMEM;
     if (options != NULL)
         sim->options = *options;
-    fill_in_defaults(&sim->options);
+    fill_in_defaults_of_options(&sim->options);
     sim->lines = calloc(DOMUS_TESTKIT_CLUSTER_TRACE_MAX, sizeof sim->lines[0]);
-    if (!are_valid_options(&sim->options) || sim->lines == NULL) {
+    if (!are_options_of_cluster_valid(&sim->options) || sim->lines == NULL) {
         int error = sim->lines == NULL ? -ENOMEM : -EINVAL;
         free(sim->lines);
         free(sim);
@@ -116,13 +117,13 @@ int domus_testkit_cluster_new(uint64_t seed, const domus_testkit_cluster_options
         sim->options.jitter_ns = 0;
     sim->random = seed;
     sim->now_ns = DOMUS_TESTKIT_START_NS;
-    begin_servers(sim);
+    begin_all_servers(sim);
     *ret_cluster = sim;
     return 0;
 }
 
-/* End the kit of a node. Messages that its actors then send are lost. */
-static void end_kit(domi_sim_node *node, bool silent)
+/* End the test kit of a node. Messages that its actors send while it ends are lost. */
+static void end_kit_of_node(domi_sim_node *node, bool silent)
 {
     for (domi_sim_client *at = node->clients; at != NULL; at = at->next)
         domi_sim_client_end(at, silent);
@@ -133,7 +134,7 @@ static void end_kit(domi_sim_node *node, bool silent)
     domus_testkit_free(node->kit);
     node->sim->stepping = false;
     node->kit = NULL;
-    /* Actors that were not mounted yet may have made clients while the kit ended. */
+    /* While the kit ended, actors that were only mounted then may have made further clients. */
     for (domi_sim_client *at = node->clients; at != NULL; at = at->next)
         domi_sim_client_end(at, silent);
 }
@@ -146,7 +147,7 @@ void domus_testkit_cluster_free(domus_testkit_cluster *cluster)
     cluster->observer = NULL;
     for (uint32_t i = 0; i < cluster->node_count; i++) {
         if (cluster->nodes[i]->kit != NULL)
-            end_kit(cluster->nodes[i], true);
+            end_kit_of_node(cluster->nodes[i], true);
     }
     for (domi_sim_connection *at = cluster->connections; at != NULL; at = at->next)
         domi_sim_server_close(at, 0, "the end");
@@ -187,14 +188,14 @@ domi_sim_node *domi_sim_node_of(domi_sim *sim, uint32_t node)
     return NULL;
 }
 
-/* Returns the error that domi_sim_node_of() has recorded. */
-static int error_of_missing_node(const domi_sim *sim)
+/* Returns the error that domi_sim_node_of() has recorded because a node is missing. */
+static int recorded_error_of_missing_node(const domi_sim *sim)
 {
     return sim->stepping ? -EBUSY : -EINVAL;
 }
 
-/* Make a kit whose clock shows the node's time. */
-static int make_kit(domi_sim_node *node)
+/* Make a test kit for the node whose clock shows the node's time. */
+static int make_kit_for_node(domi_sim_node *node)
 {
     domi_sim *sim = node->sim;
     uint64_t local_ns = domi_sim_local(node, sim->now_ns);
@@ -247,7 +248,7 @@ int domus_testkit_cluster_add_node(domus_testkit_cluster *cluster,
                               .jitter_ns = sim->options.jitter_ns};
     for (uint32_t server = 0; server < DOMUS_TESTKIT_SERVERS_MAX; server++)
         node->ways[server][DOMI_SIM_UP] = node->ways[server][DOMI_SIM_DOWN] = way;
-    int error = make_kit(node);
+    int error = make_kit_for_node(node);
     if (error != 0) {
         domus_testkit_free(node->kit);
         free(node);
@@ -274,11 +275,11 @@ int domus_testkit_cluster_crash(domus_testkit_cluster *cluster, uint32_t node, b
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return error_of_missing_node(cluster);
+        return recorded_error_of_missing_node(cluster);
     if (at->kit == NULL)
         return domi_sim_fail(cluster, -EALREADY, "%s has crashed", at->name);
     domi_sim_note(cluster, "%s crashes%s", at->name, silent ? " silently" : "");
-    end_kit(at, silent);
+    end_kit_of_node(at, silent);
     at->suspended = false;
     at->due_ns = DOMI_SIM_NEVER;
     return 0;
@@ -289,11 +290,11 @@ int domus_testkit_cluster_start(domus_testkit_cluster *cluster, uint32_t node)
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return error_of_missing_node(cluster);
+        return recorded_error_of_missing_node(cluster);
     if (at->kit != NULL)
         return domi_sim_fail(cluster, -EALREADY, "%s runs", at->name);
     domi_sim_note(cluster, "%s starts again", at->name);
-    return make_kit(at);
+    return make_kit_for_node(at);
 }
 
 int domus_testkit_cluster_suspend(domus_testkit_cluster *cluster, uint32_t node)
@@ -301,7 +302,7 @@ int domus_testkit_cluster_suspend(domus_testkit_cluster *cluster, uint32_t node)
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return error_of_missing_node(cluster);
+        return recorded_error_of_missing_node(cluster);
     if (at->kit == NULL || at->suspended)
         return domi_sim_fail(cluster, -EALREADY, "%s does not run", at->name);
     domi_sim_note(cluster, "%s is suspended", at->name);
@@ -315,14 +316,15 @@ int domus_testkit_cluster_resume(domus_testkit_cluster *cluster, uint32_t node,
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return error_of_missing_node(cluster);
+        return recorded_error_of_missing_node(cluster);
     if (at->kit == NULL || !at->suspended)
         return domi_sim_fail(cluster, -EALREADY, "%s is not suspended", at->name);
     domi_sim_note(cluster, "%s goes on", at->name);
     at->suspended = false;
     uint64_t kit_ns = domus_testkit_now_ns(at->kit);
     uint64_t local_ns = domi_sim_local(at, cluster->now_ns);
-    /* The clock goes on from its old time, while the node handles what has come. */
+    /* The clock of the resumed node goes on from its old time, while the node handles what has
+     * come. */
     at->begin_ns = cluster->now_ns;
     at->local_ns = kit_ns;
     int error = domi_sim_catch_up(at);

@@ -1,4 +1,4 @@
-/* The trace, the counts, the fate of each message, and random numbers. */
+/* The trace of a simulated cluster, its counts, the fates of messages, and its random numbers. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 /* --- random numbers --------------------------------------------------------------------------- */
 
 /* The generator is splitmix64 (Steele, Lea and Flood). */
-static uint64_t next_random(domi_sim *sim)
+static uint64_t draw_next_random_number(domi_sim *sim)
 {
     uint64_t z = sim->random += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -25,10 +25,11 @@ static uint64_t next_random(domi_sim *sim)
     return z ^ (z >> 31);
 }
 
-/* The remainder makes small numbers more likely by n / 2^64, which does not matter here. */
+/* The remainder makes small random numbers more likely by n / 2^64, which does not matter in
+ * tests. */
 uint64_t domi_sim_draw(domi_sim *sim, uint64_t n)
 {
-    return next_random(sim) % n;
+    return draw_next_random_number(sim) % n;
 }
 
 bool domi_sim_chance(domi_sim *sim, uint32_t ppm)
@@ -38,7 +39,7 @@ bool domi_sim_chance(domi_sim *sim, uint32_t ppm)
 
 /* --- the trace -------------------------------------------------------------------------------- */
 
-static void add_to_digest(domi_sim *sim, const char *text)
+static void add_text_to_digest(domi_sim *sim, const char *text)
 {
     uint64_t digest = sim->line_count == 0 ? FNV_BASE : sim->digest;
 
@@ -60,7 +61,7 @@ void domi_sim_note(domi_sim *sim, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(line + used, size - (size_t)used, format, arguments);
     va_end(arguments);
-    add_to_digest(sim, line);
+    add_text_to_digest(sim, line);
     sim->line_count++;
 }
 
@@ -92,7 +93,7 @@ uint64_t domus_testkit_cluster_digest(const domus_testkit_cluster *cluster)
 
 /* --- fates of messages ------------------------------------------------------------------------ */
 
-static uint64_t *count_of(domi_sim *sim, domus_testkit_fate fate)
+static uint64_t *count_of_fate(domi_sim *sim, domus_testkit_fate fate)
 {
     switch (fate) {
     case DOMUS_FATE_PUBLISHED:
@@ -118,7 +119,7 @@ static uint64_t *count_of(domi_sim *sim, domus_testkit_fate fate)
     case DOMUS_FATE_LOST_ANSWER:
         return &sim->counts.lost_answers;
     }
-    return &sim->counts.ended; /* no other fate is reported */
+    return &sim->counts.ended; /* no other fate of a message is reported */
 }
 
 void domi_sim_tell(domi_sim *sim, const domi_sim_message *message, domus_testkit_fate fate,
@@ -131,7 +132,7 @@ void domi_sim_tell(domi_sim *sim, const domi_sim_message *message, domus_testkit
                                          .payload = message->payload,
                                          .payload_size = message->payload_size};
 
-    ++*count_of(sim, fate);
+    ++*count_of_fate(sim, fate);
     if (sim->observer != NULL)
         sim->observer(sim->observer_context, &happening);
 }

@@ -16,8 +16,8 @@ bool domi_sim_is_routed(const domi_sim *sim, uint32_t one, uint32_t other)
            (!sim->routes[one][other].broken && sim->routes[one][other].way.cut == 0);
 }
 
-static void send_interest_to_server(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind kind,
-                                    uint32_t to)
+static void send_subscription_to_server(domi_sim *sim, domi_sim_interest *interest,
+                                        domi_sim_kind kind, uint32_t to)
 {
     domi_sim_packet *packet = domi_sim_packet_new(sim, kind, NULL);
 
@@ -32,13 +32,13 @@ void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind k
 {
     for (uint32_t other = 0; other < sim->options.servers; other++) {
         if (other != interest->server && !sim->routes[interest->server][other].broken)
-            send_interest_to_server(sim, interest, kind, other);
+            send_subscription_to_server(sim, interest, kind, other);
     }
 }
 
 /* --- broken routes ---------------------------------------------------------------------------- */
 
-static void break_one_way(domi_sim *sim, uint32_t from, uint32_t to)
+static void break_one_direction_of_route(domi_sim *sim, uint32_t from, uint32_t to)
 {
     sim->routes[from][to].broken = true;
     sim->known_changes++;
@@ -54,8 +54,8 @@ void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other)
     if (sim->routes[one][other].broken)
         return;
     domi_sim_note(sim, "the route of servers %u and %u breaks", one, other);
-    break_one_way(sim, one, other);
-    break_one_way(sim, other, one);
+    break_one_direction_of_route(sim, one, other);
+    break_one_direction_of_route(sim, other, one);
 }
 
 void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other)
@@ -68,14 +68,14 @@ void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other)
     there->broken = sim->routes[other][one].broken = false;
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection != NULL && at->server == one)
-            send_interest_to_server(sim, at, DOMI_SIM_INTEREST, other);
+            send_subscription_to_server(sim, at, DOMI_SIM_INTEREST, other);
         if (at->connection != NULL && at->server == other)
-            send_interest_to_server(sim, at, DOMI_SIM_INTEREST, one);
+            send_subscription_to_server(sim, at, DOMI_SIM_INTEREST, one);
     }
 }
 
-/* Returns the time at which a route breaks; DOMI_SIM_NEVER if it does not. */
-static uint64_t break_due(const domi_sim *sim, uint32_t one, uint32_t other)
+/* Returns the time at which a route that is cut breaks; DOMI_SIM_NEVER if it does not. */
+static uint64_t time_at_which_route_breaks(const domi_sim *sim, uint32_t one, uint32_t other)
 {
     const domi_sim_route *route = &sim->routes[one][other];
 
@@ -88,7 +88,7 @@ void domi_sim_break_routes(domi_sim *sim)
 {
     for (uint32_t one = 0; one < sim->options.servers; one++) {
         for (uint32_t other = one + 1; other < sim->options.servers; other++) {
-            if (break_due(sim, one, other) <= sim->now_ns)
+            if (time_at_which_route_breaks(sim, one, other) <= sim->now_ns)
                 domi_sim_break_route(sim, one, other);
         }
     }
@@ -101,7 +101,7 @@ uint64_t domi_sim_routes_due(const domi_sim *sim)
     for (uint32_t one = 0; one < sim->options.servers; one++) {
         for (uint32_t other = 0; other < sim->options.servers; other++) {
             uint64_t leg_ns = domi_sim_leg_due(&sim->routes[one][other].leg);
-            uint64_t break_ns = break_due(sim, one, other);
+            uint64_t break_ns = time_at_which_route_breaks(sim, one, other);
             due_ns = leg_ns < due_ns ? leg_ns : due_ns;
             due_ns = break_ns < due_ns ? break_ns : due_ns;
         }

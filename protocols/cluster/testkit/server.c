@@ -14,13 +14,14 @@ static const char no_responders[] = "NATS/1.0 503\r\n\r\n";
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
-static uint32_t bit_of(uint32_t server)
+static uint32_t bit_of_server(uint32_t server)
 {
     return UINT32_C(1) << server;
 }
 
-static domi_sim_interest *find_interest(const domi_sim *sim, const domi_sim_connection *connection,
-                                        uint64_t number)
+static domi_sim_interest *find_subscription_of_connection(const domi_sim *sim,
+                                                          const domi_sim_connection *connection,
+                                                          uint64_t number)
 {
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection == connection && at->number == number)
@@ -29,10 +30,10 @@ static domi_sim_interest *find_interest(const domi_sim *sim, const domi_sim_conn
     return NULL;
 }
 
-static void end_interest(domi_sim *sim, domi_sim_interest *interest)
+static void end_subscription_on_servers(domi_sim *sim, domi_sim_interest *interest)
 {
     interest->connection = NULL;
-    interest->known &= ~bit_of(interest->server);
+    interest->known &= ~bit_of_server(interest->server);
     sim->known_changes++;
     domi_sim_spread(sim, interest, DOMI_SIM_NO_INTEREST);
 }
@@ -41,7 +42,7 @@ void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet 
 {
     domi_sim *sim = connection->client->node->sim;
 
-    if (find_interest(sim, connection, packet->number) != NULL)
+    if (find_subscription_of_connection(sim, connection, packet->number) != NULL)
         return;
     domi_sim_interest *interest = calloc(1, sizeof *interest);
     if (interest == NULL) {
@@ -53,7 +54,7 @@ void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet 
     interest->number = packet->number;
     interest->limit = packet->limit;
     interest->server = connection->server;
-    interest->known = bit_of(connection->server);
+    interest->known = bit_of_server(connection->server);
     sim->known_changes++;
     if (sim->last_interest != NULL)
         sim->last_interest->next = interest;
@@ -66,13 +67,13 @@ void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet 
 void domi_sim_unsubscribed(domi_sim_connection *connection, const domi_sim_packet *packet)
 {
     domi_sim *sim = connection->client->node->sim;
-    domi_sim_interest *interest = find_interest(sim, connection, packet->number);
+    domi_sim_interest *interest = find_subscription_of_connection(sim, connection, packet->number);
 
     if (interest == NULL)
         return;
     interest->limit = packet->limit;
     if (packet->limit <= interest->sent)
-        end_interest(sim, interest);
+        end_subscription_on_servers(sim, interest);
 }
 
 void domi_sim_forget(domi_sim_connection *connection)
@@ -81,7 +82,7 @@ void domi_sim_forget(domi_sim_connection *connection)
 
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection == connection)
-            end_interest(sim, at);
+            end_subscription_on_servers(sim, at);
     }
 }
 
@@ -103,30 +104,30 @@ void domi_sim_reap_interests(domi_sim *sim)
     sim->last_interest = last;
 }
 
-/* Returns whether a server knows a subscription that matches. */
-static bool is_interest_known_and_matching(const domi_sim_interest *interest, uint32_t server,
-                                           const char *subject)
+/* Returns whether a server knows a subscription, and its pattern matches the subject. */
+static bool is_subscription_known_and_matching(const domi_sim_interest *interest, uint32_t server,
+                                               const char *subject)
 {
-    return (interest->known & bit_of(server)) != 0 &&
+    return (interest->known & bit_of_server(server)) != 0 &&
            domus_testkit_cluster_matches(interest->what->subject, subject);
 }
 
 bool domi_sim_is_heard(const domi_sim *sim, uint32_t server, const char *subject)
 {
     for (const domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
-        if (is_interest_known_and_matching(at, server, subject))
+        if (is_subscription_known_and_matching(at, server, subject))
             return true;
     }
     return false;
 }
 
-static bool has_queue(const domi_sim_interest *interest)
+static bool is_in_queue_group(const domi_sim_interest *interest)
 {
     return interest->what->reply[0] != '\0';
 }
 
-/* Returns whether two subscriptions belong to the same queue group. */
-static bool share_queue(const domi_sim_interest *one, const domi_sim_interest *other)
+/* Returns whether two subscriptions are members of the same queue group. */
+static bool are_in_same_queue_group(const domi_sim_interest *one, const domi_sim_interest *other)
 {
     return strcmp(one->what->subject, other->what->subject) == 0 &&
            strcmp(one->what->reply, other->what->reply) == 0;
@@ -134,9 +135,10 @@ static bool share_queue(const domi_sim_interest *one, const domi_sim_interest *o
 
 /* --- copies of messages ----------------------------------------------------------------------- */
 
-/* Send a copy of a message to a subscription of one of the server's own clients. A client for which
- * too much waits is closed a little later. */
-static void send_copy(domi_sim *sim, domi_sim_interest *interest, domi_sim_message *message)
+/* Send a copy of a message to one subscription of a client of this server. A client for which too
+ * much waits is closed a little later. */
+static void send_copy_to_subscriber(domi_sim *sim, domi_sim_interest *interest,
+                                    domi_sim_message *message)
 {
     domi_sim_connection *connection = interest->connection;
     domi_sim_packet *packet = domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message);
@@ -149,46 +151,49 @@ static void send_copy(domi_sim *sim, domi_sim_interest *interest, domi_sim_messa
                   (domi_sim_loss){DOMUS_FATE_LOST_DOWN, connection->client->node->index,
                                   "the leg to the client has lost it"});
     if (++interest->sent == interest->limit)
-        end_interest(sim, interest);
+        end_subscription_on_servers(sim, interest);
     connection->is_slow = connection->down.bytes > sim->options.pending_max || connection->is_slow;
 }
 
-/* Draw one of the members of a queue group by chance: among the server's own ones, or if there are
- * none, among all. `first` is the first member that the server knows. */
-static domi_sim_interest *draw_member(domi_sim *sim, uint32_t server, domi_sim_interest *first,
-                                      const char *subject)
+/* Draw one member of a queue group by chance: among the server's own clients, or if none of them is
+ * a member, among all members. `first` is the first member that the server knows. */
+static domi_sim_interest *draw_member_of_queue_group(domi_sim *sim, uint32_t server,
+                                                     domi_sim_interest *first, const char *subject)
 {
     uint32_t counts[2] = {0, 0};
 
     for (domi_sim_interest *at = first; at != NULL; at = at->next) {
-        if (is_interest_known_and_matching(at, server, subject) && share_queue(first, at))
+        if (is_subscription_known_and_matching(at, server, subject) &&
+            are_in_same_queue_group(first, at))
             counts[at->server == server]++;
     }
     bool own = counts[1] != 0;
     uint64_t drawn = domi_sim_draw(sim, counts[own]);
     for (domi_sim_interest *at = first;; at = at->next) {
-        if (is_interest_known_and_matching(at, server, subject) && share_queue(first, at) &&
-            (at->server == server) == own && drawn-- == 0)
+        if (is_subscription_known_and_matching(at, server, subject) &&
+            are_in_same_queue_group(first, at) && (at->server == server) == own && drawn-- == 0)
             return at;
     }
 }
 
-/* Returns whether no earlier interest belongs to the same queue group. */
-static bool is_first_of_queue_group(const domi_sim *sim, uint32_t server,
-                                    const domi_sim_interest *interest, const char *subject)
+/* Returns whether `interest` is the first of its queue group among those that match and are
+ * known. */
+static bool is_first_known_of_queue_group(const domi_sim *sim, uint32_t server,
+                                          const domi_sim_interest *interest, const char *subject)
 {
     for (const domi_sim_interest *at = sim->interests; at != interest; at = at->next) {
-        if (share_queue(at, interest) && is_interest_known_and_matching(at, server, subject))
+        if (are_in_same_queue_group(at, interest) &&
+            is_subscription_known_and_matching(at, server, subject))
             return false;
     }
     return true;
 }
 
-static void send_pick(domi_sim *sim, uint32_t server, domi_sim_interest *pick,
-                      domi_sim_message *message)
+static void send_message_to_drawn_member(domi_sim *sim, uint32_t server, domi_sim_interest *pick,
+                                         domi_sim_message *message)
 {
     if (pick->server == server) {
-        send_copy(sim, pick, message);
+        send_copy_to_subscriber(sim, pick, message);
         return;
     }
     domi_sim_packet *packet = domi_sim_packet_new(sim, DOMI_SIM_PICK, message);
@@ -199,39 +204,42 @@ static void send_pick(domi_sim *sim, uint32_t server, domi_sim_interest *pick,
     domi_sim_send_over(sim, server, pick->server, packet);
 }
 
-/* Send a message to all interests that a server knows, except `except`. Returns whether there was
- * any. */
-static bool send_to_interested(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                               const domi_sim_connection *except)
+/* Send a message to all subscriptions that a server knows, but not to the subscription `except`.
+ * Returns whether there was any. */
+static bool send_message_to_all_subscriptions(domi_sim *sim, uint32_t server,
+                                              domi_sim_message *message,
+                                              const domi_sim_connection *except)
 {
     uint32_t others = 0;
     bool is_heard = false;
 
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
-        if (!is_interest_known_and_matching(at, server, message->match) ||
+        if (!is_subscription_known_and_matching(at, server, message->match) ||
             (except != NULL && at->connection == except))
             continue;
         is_heard = true;
-        if (has_queue(at)) {
-            if (is_first_of_queue_group(sim, server, at, message->match))
-                send_pick(sim, server, draw_member(sim, server, at, message->match), message);
+        if (is_in_queue_group(at)) {
+            if (is_first_known_of_queue_group(sim, server, at, message->match))
+                send_message_to_drawn_member(
+                    sim, server, draw_member_of_queue_group(sim, server, at, message->match),
+                    message);
         } else if (at->server == server) {
-            send_copy(sim, at, message);
+            send_copy_to_subscriber(sim, at, message);
         } else {
-            others |= bit_of(at->server);
+            others |= bit_of_server(at->server);
         }
     }
     for (uint32_t other = 0; other < sim->options.servers; other++) {
-        if ((others & bit_of(other)) != 0)
+        if ((others & bit_of_server(other)) != 0)
             domi_sim_send_over(sim, server, other,
                                domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message));
     }
     return is_heard;
 }
 
-/* Tell the publisher of a request that it has no subscribers. */
-static void send_no_responders(domi_sim *sim, domi_sim_connection *from,
-                               const domi_sim_message *request)
+/* Tell the publisher of a request that nobody has subscribed to the request's subject. */
+static void tell_publisher_of_no_responders(domi_sim *sim, domi_sim_connection *from,
+                                            const domi_sim_message *request)
 {
     domi_sim_parts parts = {.subject = request->reply,
                             .subject_size = (uint32_t)strlen(request->reply),
@@ -241,7 +249,7 @@ static void send_no_responders(domi_sim *sim, domi_sim_connection *from,
 
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection != from ||
-            !is_interest_known_and_matching(at, from->server, request->reply))
+            !is_subscription_known_and_matching(at, from->server, request->reply))
             continue;
         domi_sim_message *message = domi_sim_message_new(&parts);
         if (message == NULL) {
@@ -251,7 +259,7 @@ static void send_no_responders(domi_sim *sim, domi_sim_connection *from,
         message->number = ++sim->numbers;
         sim->counts.served++;
         sim->counts.no_responders++;
-        send_copy(sim, at, message);
+        send_copy_to_subscriber(sim, at, message);
         domi_sim_message_drop(message);
         return;
     }
@@ -261,13 +269,14 @@ void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
                       domi_sim_connection *from, bool is_taken)
 {
     domi_sim_note(sim, "%" PRIu64 " comes to server %u", message->number, server);
-    bool is_heard =
-        send_to_interested(sim, server, message, sim->options.no_echo ? from : NULL) || is_taken;
+    bool is_heard = send_message_to_all_subscriptions(sim, server, message,
+                                                      sim->options.no_echo ? from : NULL) ||
+                    is_taken;
     if (is_heard)
         return;
     domi_sim_tell(sim, message, DOMUS_FATE_UNHEARD, message->node);
     if (from != NULL && message->reply[0] != '\0')
-        send_no_responders(sim, from, message);
+        tell_publisher_of_no_responders(sim, from, message);
 }
 
 void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
@@ -276,24 +285,23 @@ void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
     bool is_heard = false;
 
     for (domi_sim_interest *at = sim->interests; at != NULL && pick == NULL; at = at->next) {
-        if (at->server != server || has_queue(at) ||
-            !is_interest_known_and_matching(at, server, message->match))
+        if (at->server != server || is_in_queue_group(at) ||
+            !is_subscription_known_and_matching(at, server, message->match))
             continue;
         is_heard = true;
-        send_copy(sim, at, message);
+        send_copy_to_subscriber(sim, at, message);
     }
-    if (pick != NULL &&
-        pick->connection ==
-            NULL) { /* the picked subscriber has ended, so take another one of its group */
+    /* if the drawn subscriber has ended, another one of its queue group gets the message */
+    if (pick != NULL && pick->connection == NULL) {
         domi_sim_interest *at = sim->interests;
-        while (at != NULL &&
-               (at->connection == NULL || at->server != server || !share_queue(at, pick)))
+        while (at != NULL && (at->connection == NULL || at->server != server ||
+                              !are_in_same_queue_group(at, pick)))
             at = at->next;
         pick = at;
     }
     if (pick != NULL) {
         is_heard = true;
-        send_copy(sim, pick, message);
+        send_copy_to_subscriber(sim, pick, message);
     }
     if (!is_heard)
         domi_sim_lose(sim, message,

@@ -1,5 +1,5 @@
-/* Servers among themselves: packets that come over routes, routes that are cut, and servers that
- * stop and start. */
+/* Simulated servers as a whole: packets that come over the routes between two of them, routes that
+ * are cut, and servers that stop and start. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to)
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
-static int check_pair(domi_sim *sim, uint32_t server, uint32_t other)
+static int check_numbers_of_two_servers(domi_sim *sim, uint32_t server, uint32_t other)
 {
     if (sim->stepping)
         return domi_sim_fail(sim, -EBUSY, "a handler runs");
@@ -40,7 +40,7 @@ static int check_pair(domi_sim *sim, uint32_t server, uint32_t other)
     return 0;
 }
 
-static void set_cut(domi_sim *sim, uint32_t one, uint32_t other, uint32_t cut)
+static void set_cut_of_route(domi_sim *sim, uint32_t one, uint32_t other, uint32_t cut)
 {
     domi_sim_route *ways[2] = {&sim->routes[one][other], &sim->routes[other][one]};
 
@@ -58,11 +58,11 @@ static void set_cut(domi_sim *sim, uint32_t one, uint32_t other, uint32_t cut)
 
 int domus_testkit_cluster_cut_route(domus_testkit_cluster *cluster, uint32_t server, uint32_t other)
 {
-    int error = check_pair(cluster, server, other);
+    int error = check_numbers_of_two_servers(cluster, server, other);
 
     for (uint32_t i = 0; error == 0 && i < cluster->options.servers; i++) {
         if (other == DOMUS_EVERY || other == i)
-            set_cut(cluster, server, i, DOMUS_CUT_HOLDS);
+            set_cut_of_route(cluster, server, i, DOMUS_CUT_HOLDS);
     }
     return error;
 }
@@ -70,17 +70,18 @@ int domus_testkit_cluster_cut_route(domus_testkit_cluster *cluster, uint32_t ser
 int domus_testkit_cluster_heal_route(domus_testkit_cluster *cluster, uint32_t server,
                                      uint32_t other)
 {
-    int error = check_pair(cluster, server, other);
+    int error = check_numbers_of_two_servers(cluster, server, other);
 
     for (uint32_t i = 0; error == 0 && i < cluster->options.servers; i++) {
         if (other == DOMUS_EVERY || other == i)
-            set_cut(cluster, server, i, 0);
+            set_cut_of_route(cluster, server, i, 0);
     }
     return error;
 }
 
-/* Check whether the server can be changed to `running`. Returns 0; a negative errno. */
-static int check_server(domi_sim *sim, uint32_t server, bool running)
+/* Check whether a server may be stopped or started, so that `running` holds. Returns 0; a negative
+ * errno. */
+static int check_that_server_may_change(domi_sim *sim, uint32_t server, bool running)
 {
     if (sim->stepping)
         return domi_sim_fail(sim, -EBUSY, "a handler runs");
@@ -94,7 +95,7 @@ static int check_server(domi_sim *sim, uint32_t server, bool running)
 
 int domus_testkit_cluster_stop_server(domus_testkit_cluster *cluster, uint32_t server)
 {
-    int error = check_server(cluster, server, false);
+    int error = check_that_server_may_change(cluster, server, false);
 
     if (error != 0)
         return error;
@@ -114,7 +115,7 @@ int domus_testkit_cluster_stop_server(domus_testkit_cluster *cluster, uint32_t s
 
 int domus_testkit_cluster_start_server(domus_testkit_cluster *cluster, uint32_t server)
 {
-    int error = check_server(cluster, server, true);
+    int error = check_that_server_may_change(cluster, server, true);
 
     if (error != 0)
         return error;

@@ -34,29 +34,32 @@ typedef struct domi_sim_bucket domi_sim_bucket;
 
 /* --- messages (message.c) --------------------------------------------------------------------- */
 
-/* A message as servers see it. Its texts end with zeros, and lie in `bytes` one behind the other.
- */
+/* A message on the simulated servers. Its texts end with zeros, and lie one after the other in
+ * `bytes`. */
 typedef struct domi_sim_message {
     uint32_t references;
-    uint32_t node;     /* node of the publisher; DOMUS_EVERY: the message comes from the buckets */
-    uint64_t number;   /* `number` of its domus_testkit_happening */
-    const char *match; /* the subject that is compared with patterns; mostly `subject` */
+    /* node of the message's publisher; DOMUS_EVERY: the message comes from the buckets */
+    uint32_t node;
+    /* number of the message in what the observer is told (domus_testkit_happening) */
+    uint64_t number;
+    const char *match; /* subject that is compared with patterns; mostly `subject` */
     const char *subject;
-    const char *reply; /* reply subject; "": none */
+    const char *reply; /* reply subject of the message; "": none */
     const char *headers;
     const char *payload;
     uint32_t headers_size;
     uint32_t payload_size;
-    uint16_t status; /* status in the headers; 0: none */
-    bool is_answer;  /* the message is an answer of the buckets */
+    uint16_t status; /* status in the message's headers; 0: none */
+    bool is_answer;  /* the message is an answer of the buckets to a request */
     char bytes[];
 } domi_sim_message;
 
-/* The parts of which a message is made. Texts have sizes, because they may be slices. */
+/* The parts of which domi_sim_message_new() makes a message. Texts have sizes, as they may be
+ * slices. */
 typedef struct domi_sim_parts {
     const char *subject;
     const char *reply;
-    const char *match; /* the subject that is compared with patterns; NULL: `subject` */
+    const char *match; /* subject of the message that patterns are compared with; NULL: `subject` */
     const char *headers;
     const char *payload;
     uint32_t subject_size;
@@ -66,49 +69,53 @@ typedef struct domi_sim_parts {
     uint16_t status;
 } domi_sim_parts;
 
-/* Make a message with one reference. Returns NULL without memory. */
+/* Make a message, which has one user. Returns NULL without memory. */
 domi_sim_message *domi_sim_message_new(const domi_sim_parts *parts);
 domi_sim_message *domi_sim_message_keep(domi_sim_message *message);
 void domi_sim_message_drop(domi_sim_message *message);
 
-/* Returns the bytes of headers and payload. */
+/* Returns the bytes of a message's headers and payload. */
 static inline uint32_t domi_sim_message_size(const domi_sim_message *message)
 {
     return message->headers_size + message->payload_size;
 }
 
-/* Returns whether the bytes are a valid subject, with wildcards if these are allowed. */
+/* Returns whether the bytes are a valid subject; wildcards in it are valid if `wildcards` is
+ * set. */
 bool domi_sim_is_subject(const char *text, size_t size, bool wildcards);
 
 /* Returns whether the bytes are a valid name of a queue group. */
 bool domi_sim_is_word(const char *text, size_t size);
 
-/* Find a header in a block. Returns its size; -1 if there is none. */
+/* Find a header by its name in a block of headers. Returns the size of its value; -1 if it is
+ * missing. */
 int64_t domi_sim_find_header(const char *headers, uint32_t size, const char *name,
                              const char **ret_value);
 
 /* --- legs (legs.c) ---------------------------------------------------------------------------- */
 
 typedef enum domi_sim_kind {
-    DOMI_SIM_HELLO = 1,   /* a client wants a connection */
-    DOMI_SIM_WELCOME,     /* the client is connected */
-    DOMI_SIM_MESSAGE,     /* `message`, from a server for the subscription `number` */
-    DOMI_SIM_SUBSCRIBE,   /* the subject and queue group in `message`, with `number` and `limit` */
-    DOMI_SIM_UNSUBSCRIBE, /* the subscription `number` ends after `limit` messages */
+    DOMI_SIM_HELLO = 1, /* packet: a client wants a connection */
+    DOMI_SIM_WELCOME,   /* packet: the server has connected the client */
+    /* packet with `message`, from a server for the client's subscription `number` */
+    DOMI_SIM_MESSAGE,
+    /* packet with subject and queue group in `message`, with `number` and `limit` */
+    DOMI_SIM_SUBSCRIBE,
+    DOMI_SIM_UNSUBSCRIBE, /* packet: the subscription `number` ends after `limit` messages */
     DOMI_SIM_PING,
     DOMI_SIM_PONG,
-    DOMI_SIM_CLOSE,       /* the other side has ended the connection by `error` */
-    DOMI_SIM_INTEREST,    /* on routes: there is a subscription, `interest` */
-    DOMI_SIM_NO_INTEREST, /* on routes: the subscription `interest` has ended */
-    /* on routes: `message` for `interest`, or another one of its queue group */
+    DOMI_SIM_CLOSE,       /* packet: the other side has ended the connection, because of `error` */
+    DOMI_SIM_INTEREST,    /* packet on a route: the subscription `interest` has begun */
+    DOMI_SIM_NO_INTEREST, /* packet on a route: the subscription `interest` has ended */
+    /* packet on a route: `message` for `interest`, or for another member of its queue group */
     DOMI_SIM_PICK,
-    DOMI_SIM_REQUEST, /* on routes: `message` for the buckets */
+    DOMI_SIM_REQUEST, /* packet on a route: `message` for the buckets */
 } domi_sim_kind;
 
 typedef struct domi_sim_packet {
     struct domi_sim_packet *next;
-    domi_sim_message *message;   /* the packet's message; NULL: none */
-    domi_sim_interest *interest; /* the packet's interest; NULL: none */
+    domi_sim_message *message;   /* message that the packet carries; NULL: none */
+    domi_sim_interest *interest; /* subscription that the packet names; NULL: none */
     uint64_t due_ns;
     uint64_t number;
     uint64_t limit;
@@ -116,48 +123,51 @@ typedef struct domi_sim_packet {
     int error;
 } domi_sim_packet;
 
-/* The properties of one direction of a leg, which several connections share. */
+/* One direction between a node and a server, whose properties all connections share. */
 typedef struct domi_sim_way {
     uint64_t latency_ns;
     uint64_t jitter_ns;
     uint32_t loss_ppm;
-    uint32_t cut; /* kind of the cut, domus_testkit_cut; 0: not cut */
+    uint32_t cut; /* kind of the cut of this direction (domus_testkit_cut); 0: it is not cut */
 } domi_sim_way;
 
-/* A queue of packets. They become due in their order, whatever the jitter. */
+/* A queue of packets under way. They become due in the order in which they were sent, despite
+ * jitter. */
 typedef struct domi_sim_leg {
     domi_sim_packet *head;
     domi_sim_packet *tail;
     const domi_sim_way *way;
-    uint64_t last_ns; /* time at which the last packet is due */
-    uint64_t bytes;   /* bytes of the messages in the queue */
+    uint64_t last_ns; /* time at which the newest packet of the queue is due */
+    uint64_t bytes;   /* bytes of the messages in the queue of packets */
 } domi_sim_leg;
 
-/* Bytes that a message counts on a leg and in a buffer, as for domus_nats_options.buffer_max. */
+/* Bytes that each message adds to its size on a leg and in a buffer, as for
+ * domus_nats_options.buffer_max. */
 #define DOMI_SIM_OVERHEAD 320u
 
 /* Make a packet, which keeps `message`. Returns NULL without memory, and records the error. */
 domi_sim_packet *domi_sim_packet_new(domi_sim *sim, domi_sim_kind kind, domi_sim_message *message);
 void domi_sim_packet_free(domi_sim_packet *packet);
 
-/* Append a packet without delay or loss; and remove the first one. */
+/* Append a packet to a leg without delay or loss; remove the first packet of a leg. */
 void domi_sim_append(domi_sim_leg *leg, domi_sim_packet *packet);
 domi_sim_packet *domi_sim_pop(domi_sim_leg *leg);
 
-/* Returns the time at which the first packet is due; DOMI_SIM_NEVER if there is none. */
+/* Returns the time at which the first packet of a leg is due; DOMI_SIM_NEVER if it has none. */
 uint64_t domi_sim_leg_due(const domi_sim_leg *leg);
 
-/* A loss of messages: its fate, the node concerned, and the reason. */
+/* How messages are lost: their fate, the node that is told of it, and the reason. */
 typedef struct domi_sim_loss {
     domus_testkit_fate fate;
     uint32_t node;
     const char *why;
 } domi_sim_loss;
 
-/* Send a packet, or lose it. The packet is consumed, and may be NULL. */
+/* Send a packet over a leg, or lose it by chance or by a cut. The packet is consumed; it may be
+ * NULL. */
 void domi_sim_send(domi_sim *sim, domi_sim_leg *leg, domi_sim_packet *packet, domi_sim_loss loss);
 
-/* Lose all packets of a leg, or only the messages. */
+/* Lose all packets of a leg; lose only those that carry messages. */
 void domi_sim_lose_all(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss);
 void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss);
 
@@ -166,20 +176,20 @@ void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss
 /* Draw a random number below `n`, which must not be 0. */
 uint64_t domi_sim_draw(domi_sim *sim, uint64_t n);
 
-/* Draw by chance whether something happens, with this probability in millionths. */
+/* Draw whether something happens whose probability is `ppm` millionths. */
 bool domi_sim_chance(domi_sim *sim, uint32_t ppm);
 
-/* Add a line to the trace. */
+/* Add a line to the trace of the simulated cluster. */
 void domi_sim_note(domi_sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Count the fate of a message, and tell the observer. */
+/* Count the fate of a message, and report it to the observer of the simulated cluster. */
 void domi_sim_tell(domi_sim *sim, const domi_sim_message *message, domus_testkit_fate fate,
                    uint32_t node);
 
-/* Count and trace the loss of a message. */
+/* Count the loss of a message, and write it into the trace. */
 void domi_sim_lose(domi_sim *sim, const domi_sim_message *message, domi_sim_loss loss);
 
-/* Record an error and its text. Returns `error`. */
+/* Record an error of the simulated cluster, and its text. Returns `error`. */
 int domi_sim_fail(domi_sim *sim, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -189,7 +199,7 @@ int domi_sim_fail(domi_sim *sim, int error, const char *format, ...)
 
 struct domi_sim_node {
     domi_sim *sim;
-    domus_testkit *kit; /* the kit; NULL: the node has crashed */
+    domus_testkit *kit; /* the test kit of the node; NULL: the node has crashed */
     char name[DOMI_SIM_NAME];
     domus_config config;
     bool has_config;
@@ -197,37 +207,38 @@ struct domi_sim_node {
     void *context;
     bool suspended;
     uint32_t index;
-    uint64_t begin_ns; /* time of the cluster at which the clock of the node showed `local_ns` */
+    uint64_t begin_ns; /* time of the cluster at which the node's clock showed `local_ns` */
     uint64_t local_ns;
-    uint64_t rate; /* ns of the node's clock in a million ns of the cluster */
-    /* time of the cluster at which the kit has something to do; DOMI_SIM_NEVER */
+    uint64_t rate; /* ns that the node's clock moves in a million ns of the cluster */
+    /* time of the cluster at which the node's kit has something to do next; DOMI_SIM_NEVER:
+     * nothing */
     uint64_t due_ns;
-    uint64_t barred_ns;       /* time until which no server accepts clients of the node */
-    domi_sim_client *clients; /* clients in the order in which they were made */
+    uint64_t barred_ns;       /* time until which no server accepts the node's clients */
+    domi_sim_client *clients; /* clients on the node, in the order in which they were made */
     domi_sim_client *last_client;
-    domi_sim_way ways[DOMUS_TESTKIT_SERVERS_MAX][2]; /* ways to each server, and from it */
+    domi_sim_way ways[DOMUS_TESTKIT_SERVERS_MAX][2]; /* directions to each server, and from it */
 };
 
 enum { DOMI_SIM_UP, DOMI_SIM_DOWN };
 
-/* A subscription of a client. */
+/* A subscription of a simulated client, as the client knows it. */
 typedef struct domi_sim_subscription {
     struct domi_sim_subscription *next;
     uint64_t number;
     uint64_t tag;
-    uint64_t limit;       /* messages after which it ends; 0: never */
-    uint64_t told;        /* messages that have come */
-    uint64_t told_before; /* messages of `told` that earlier connections have brought */
+    uint64_t limit;       /* messages after which the subscription ends; 0: never */
+    uint64_t told;        /* messages that the subscription has got */
+    uint64_t told_before; /* messages of `told` that came over earlier connections */
     domus_address to;
-    /* a message whose subject and reply are the subject and the queue group */
+    /* a message that has the subscription's subject, and its queue group as reply subject */
     domi_sim_message *what;
 } domi_sim_subscription;
 
-/* A request or flush that is under way. */
+/* A request or flush of a client that waits for an answer. */
 typedef struct domi_sim_slot {
     domus_kept kept;
-    uint64_t deadline_ns; /* deadline, by the node's clock */
-    uint64_t ping;        /* number of a flush's ping, once that was sent; 0: none */
+    uint64_t deadline_ns; /* deadline of the request or flush, by the node's clock */
+    uint64_t ping;        /* number of the ping that a flush has sent; 0: none yet */
     uint32_t generation;
     uint32_t next_free;
     bool is_used;
@@ -236,8 +247,8 @@ typedef struct domi_sim_slot {
 } domi_sim_slot;
 
 typedef enum domi_sim_state {
-    DOMI_SIM_ALONE = 0, /* no connection; the next try is at `retry_ns` */
-    DOMI_SIM_TRYING,    /* a connection is being made, until `retry_ns` */
+    DOMI_SIM_ALONE = 0, /* the client has no connection; it tries again at `retry_ns` */
+    DOMI_SIM_TRYING,    /* the client waits for the server's WELCOME, until `retry_ns` */
     DOMI_SIM_CONNECTED,
 } domi_sim_state;
 
@@ -248,15 +259,15 @@ struct domi_sim_client {
     domi_sim_client *next;
     domi_sim_node *node;
     uint32_t gateway;
-    bool is_over;  /* its actor has ended, or its node has crashed */
-    bool is_woken; /* its actor was told to handle the packets in `came` */
+    bool is_over;  /* the client's actor has ended, or its node has crashed */
+    bool is_woken; /* the client's actor was told to handle the packets in `came` */
     bool is_draining;
     domi_sim_state state;
     domus_address self;
     domus_address events;
-    domi_sim_connection *connection; /* the connection, while TRYING or CONNECTED */
-    domi_sim_leg came;               /* packets that its actor has not handled */
-    domi_sim_leg waiting;            /* packets that wait to be sent */
+    domi_sim_connection *connection; /* the client's connection, while TRYING or CONNECTED */
+    domi_sim_leg came;               /* packets from the server that the actor has not handled */
+    domi_sim_leg waiting;            /* packets that wait to be sent to the server */
     domi_sim_subscription *subscriptions;
     domi_sim_subscription *last_subscription;
     uint32_t subscription_count;
@@ -265,49 +276,50 @@ struct domi_sim_client {
     uint32_t slot_count;
     uint32_t slots_used;
     uint32_t free_slot;
-    uint64_t expire_ns; /* time of the first deadline of a slot, or earlier */
+    uint64_t expire_ns; /* time of the first deadline of a slot, or an earlier time */
     uint64_t retry_ns;
     uint64_t ping_ns;
-    uint64_t drain_ns; /* time at which a drain is given up; DOMI_SIM_NEVER */
+    uint64_t drain_ns; /* time at which a drain is given up; DOMI_SIM_NEVER: there is none */
     uint64_t backoff_ns;
     uint64_t pings;
     uint64_t pongs;
-    uint64_t drain_ping; /* number of the ping whose pong tells that all was sent; 0: none */
-    bool is_drained;     /* a drain has ended, and with it the actor */
+    uint64_t drain_ping; /* number of the ping whose pong ends a drain, as all was sent; 0: none */
+    bool is_drained;     /* a drain has ended, so the client's actor ends */
     uint64_t pinged_ns;
-    uint64_t tick_ping; /* number of the first unanswered ping of the interval */
+    uint64_t tick_ping; /* number of the first ping in a row that the server has not answered */
     uint32_t unanswered;
     uint64_t armed_ns;
     domus_timer timer;
-    domus_kept *drains; /* asks that wait for the drain */
+    domus_kept *drains; /* asks to drain, which wait until the drain ends */
     uint32_t drain_count;
     domus_nats_status counted;
-    char inbox[DOMI_SIM_INBOX_SIZE]; /* subject of the inbox: "_INBOX.0123456789ab." */
+    /* subject of the client's inbox, such as "_INBOX.0123456789ab." */
+    char inbox[DOMI_SIM_INBOX_SIZE];
 };
 
-/* Format and arguments of a client's name. */
+/* Format and arguments of a client's name in the trace. */
 #define DOMI_SIM_CLIENT          "%s/%u"
 #define DOMI_SIM_CLIENT_OF(from) (from)->node->name, (from)->gateway
 
-/* Returns a node whose kit runs; NULL, with an error recorded. */
+/* Returns the node with this number, if its kit runs; otherwise NULL, and an error is recorded. */
 domi_sim_node *domi_sim_node_of(domi_sim *sim, uint32_t node);
 
-/* Convert times between the cluster and a node (clock.c). The second one rounds up. */
+/* Convert a time of the cluster to the node's clock, and back, rounded up (clock.c). */
 uint64_t domi_sim_local(const domi_sim_node *node, uint64_t cluster_ns);
 uint64_t domi_sim_global(const domi_sim_node *node, uint64_t local_ns);
 
-/* Move a kit's time to that of the cluster, and run its steps. Returns as domus_testkit_run(). */
+/* Move the node's kit to the cluster's time, and run its steps. Returns as domus_testkit_run(). */
 int domi_sim_catch_up(domi_sim_node *node);
 
 /* End a client for good: its connection ends, and its messages are lost. `silent`: no server is
- * told. Its memory stays until the cluster is freed. */
+ * told. The client's memory stays until the cluster is freed. */
 void domi_sim_client_end(domi_sim_client *client, bool silent);
 void domi_sim_client_free(domi_sim_client *client);
 
-/* Send the packets that wait, as many as the leg accepts. */
+/* Send the packets that wait at the client, as many as its connection accepts. */
 void domi_sim_pump(domi_sim_client *client);
 
-/* Wake the actors of clients for which packets wait. */
+/* Wake the actors of the node's clients for which packets have come. */
 void domi_sim_wake_clients(domi_sim_node *node);
 
 /* --- connections (connection.c) --------------------------------------------------------------- */
@@ -318,27 +330,28 @@ struct domi_sim_connection {
     uint32_t server;
     domi_sim_leg up;
     domi_sim_leg down;
-    uint64_t heard_ns; /* time at which the server has last heard the client */
+    uint64_t heard_ns; /* time at which the server last heard from the client */
     bool client_open;
-    bool server_open; /* the server has accepted it, and not closed it */
-    bool is_slow;     /* too much waits for the client, so the server will close it */
+    bool server_open; /* the server has accepted the connection, and has not closed it */
+    bool is_slow;     /* too much waits for the client, so the server will close the connection */
 };
 
-/* Begin a connection by the client's HELLO. Returns NULL without memory. */
+/* Begin a connection to a server by the client's HELLO. Returns NULL without memory. */
 domi_sim_connection *domi_sim_connect(domi_sim_client *client, uint32_t server);
 
-/* Close one side. When the client closes, packets to it are lost, and with `abrupt` also its own;
- * when the server closes, both are lost. */
+/* Close one side of a connection. When the client closes, packets to it are lost, and with `abrupt`
+ * also its own; when the server closes, both are lost. */
 void domi_sim_client_close(domi_sim_connection *connection, bool abrupt, bool silent);
 void domi_sim_server_close(domi_sim_connection *connection, int error, const char *why);
 
-/* Deliver the first packet of a leg. */
+/* Deliver the first packet that the client has sent; deliver the first that the server has sent. */
 void domi_sim_arrive_up(domi_sim_connection *connection);
 void domi_sim_arrive_down(domi_sim_connection *connection);
 
-/* Close connections of silent and of slow clients. */
+/* Close connections of clients that are silent or too slow, as servers do. */
 void domi_sim_close_stale(domi_sim *sim);
-/* Returns the time at which the next connection may be stale. */
+/* Returns the time at which the next connection may have to be closed, because its client is silent
+ * or slow. */
 uint64_t domi_sim_stale_due(const domi_sim *sim);
 
 /* Free connections that both sides have closed. */
@@ -346,36 +359,36 @@ void domi_sim_reap_connections(domi_sim *sim);
 
 /* --- servers (server.c, routes.c) ------------------------------------------------------------- */
 
-/* A subscription, as servers know it. */
+/* A subscription of a client, as the servers know it. */
 struct domi_sim_interest {
     domi_sim_interest *next;
-    /* connection of the subscriber; NULL: the subscription has ended */
+    /* connection of the client that has subscribed; NULL: the subscription has ended */
     domi_sim_connection *connection;
-    /* a message whose subject and reply are the subject and the queue group */
+    /* a message that has the subscription's subject, and its queue group as reply subject */
     domi_sim_message *what;
     uint64_t number;
     uint64_t limit;
     uint64_t sent;
     uint32_t server;
-    uint32_t known;   /* a bit for each server that knows it */
-    uint32_t packets; /* packets that name this interest */
+    uint32_t known;   /* a bit for each server that knows the subscription */
+    uint32_t packets; /* packets under way that name this subscription */
 };
 
-/* Handle a message that has come to a server, from a client (`from`), or from the buckets (NULL).
- * The buckets may take it. */
+/* Handle a message that has come to a server from the client of connection `from`, or from the
+ * buckets (NULL). It may be for the buckets themselves. */
 void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
                       domi_sim_connection *from, bool is_taken);
 
-/* Handle a message that has come over a route: for all subscriptions, or for one of a queue
- * group. */
+/* Handle a message that has come to a server over a route: for all subscriptions of its clients, or
+ * for one of a queue group. */
 void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
                      domi_sim_interest *pick);
 
 void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet *packet);
 void domi_sim_unsubscribed(domi_sim_connection *connection, const domi_sim_packet *packet);
-/* End all subscriptions of a connection. */
+/* End all subscriptions that were made over a connection. */
 void domi_sim_forget(domi_sim_connection *connection);
-/* Free subscriptions that have ended and that no server knows. */
+/* Free subscriptions that have ended, when no server knows them any more. */
 void domi_sim_reap_interests(domi_sim *sim);
 
 /* Returns whether a server knows a subscription that matches this subject. The result stays the
@@ -385,23 +398,23 @@ bool domi_sim_is_heard(const domi_sim *sim, uint32_t server, const char *subject
 typedef struct domi_sim_route {
     domi_sim_leg leg;
     domi_sim_way way;
-    uint64_t cut_ns; /* time since which the route is cut */
+    uint64_t cut_ns; /* time since which the route between two servers is cut */
     bool broken;
 } domi_sim_route;
 
 /* Tell the other servers that a subscription has begun or ended. */
 void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind kind);
-/* Send a packet over a route. */
+/* Send a packet over the route from one server to another. */
 void domi_sim_send_over(domi_sim *sim, uint32_t from, uint32_t to, domi_sim_packet *packet);
-/* Deliver the first packet of a route. */
+/* Deliver the first packet of the route from one server to another. */
 void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to);
 void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other);
-/* Let two servers tell each other all their subscriptions, unless the route is cut or one is
+/* Let two servers tell each other all their subscriptions, unless their route is cut or one is
  * stopped. */
 void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other);
-/* Returns whether two servers can reach each other. */
+/* Returns whether two servers can reach each other over a route. */
 bool domi_sim_is_routed(const domi_sim *sim, uint32_t one, uint32_t other);
-/* Break routes that were cut for too long; and return the time at which the next one breaks. */
+/* Break routes that were cut for too long; return the time at which the next route breaks. */
 void domi_sim_break_routes(domi_sim *sim);
 uint64_t domi_sim_routes_due(const domi_sim *sim);
 
@@ -409,26 +422,27 @@ uint64_t domi_sim_routes_due(const domi_sim *sim);
 
 typedef struct domi_sim_store {
     domi_sim_bucket *buckets;
-    domi_sim_leg leg; /* requests that the leader works on */
+    domi_sim_leg leg; /* requests that the leader of the buckets works on */
     domi_sim_way way;
     domus_testkit_store_faults faults;
-    uint32_t leader;    /* number of the server that leads; DOMUS_EVERY: none */
-    uint64_t ready_ns;  /* time at which a leader may be elected, if there is none */
-    uint64_t consumers; /* number of consumers made so far, from which their names are made */
+    uint32_t leader;   /* number of the server that leads the buckets; DOMUS_EVERY: none */
+    uint64_t ready_ns; /* time at which a leader of the buckets may be elected, if there is none */
+    /* number of consumers of all buckets so far, from which their names are made */
+    uint64_t consumers;
 } domi_sim_store;
 
-/* Returns whether a message is for the buckets. */
+/* Returns whether a subject is one of the buckets', so that its message goes to them. */
 bool domi_sim_is_for_store(const domi_sim *sim, const char *subject);
 /* Handle a message for the buckets that has come to a server. Returns false if nobody receives
  * it. */
 bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *message);
-/* Handle a request that has come to the server which was the leader when it was sent. */
+/* Handle a request for the buckets that has come to the server which led them when it was sent. */
 void domi_sim_store_put(domi_sim *sim, uint32_t server, domi_sim_message *message);
-/* Finish the first request on the leader's leg. */
+/* Finish the first request on which the leader of the buckets works. */
 void domi_sim_store_arrive(domi_sim *sim);
-/* End the leadership of a server that has lost its majority, and elect another one. */
+/* End the leadership of a server that reaches no majority any more, and elect another leader. */
 void domi_sim_elect(domi_sim *sim);
-/* Send what consumers owe: entries and heartbeats. */
+/* Send the entries and heartbeats that consumers owe to their subscribers now. */
 void domi_sim_store_tick(domi_sim *sim);
 uint64_t domi_sim_store_due(const domi_sim *sim);
 void domi_sim_store_free(domi_sim *sim);
@@ -440,31 +454,32 @@ typedef struct domi_sim_line {
 } domi_sim_line;
 
 struct domus_testkit_cluster {
-    domus_testkit_cluster_options options; /* the options, with zeros replaced by defaults */
+    /* options of the simulated cluster, with zeros replaced by defaults */
+    domus_testkit_cluster_options options;
     uint64_t now_ns;
     uint64_t random;
-    int failed;    /* an error that occurred within a step, such as -ENOMEM */
-    bool stepping; /* a kit is running its steps */
+    int failed;    /* an error that has occurred while a step ran, such as -ENOMEM */
+    bool stepping; /* a kit of a node is running its steps */
     bool ending;
     uint32_t node_count;
     domi_sim_node *nodes[DOMUS_TESTKIT_NODES_MAX];
     uint32_t client_count;
     bool running[DOMUS_TESTKIT_SERVERS_MAX];
     domi_sim_route routes[DOMUS_TESTKIT_SERVERS_MAX][DOMUS_TESTKIT_SERVERS_MAX];
-    domi_sim_connection *connections; /* connections in the order in which they were begun */
+    domi_sim_connection *connections; /* all connections, in the order in which they were begun */
     domi_sim_connection *last_connection;
     domi_sim_interest *interests;
     domi_sim_interest *last_interest;
-    uint64_t known_changes; /* number of changes of `known`, over all interests */
+    uint64_t known_changes; /* number of changes of `known`, over all subscriptions */
     domi_sim_store store;
-    uint64_t numbers; /* number of the last message */
+    uint64_t numbers; /* number that the last message has got */
     domus_testkit_cluster_counts counts;
     domus_testkit_observer *observer;
     void *observer_context;
     domi_sim_line *lines;
     uint64_t line_count;
     uint64_t digest;
-    char *text; /* text of the whole trace */
+    char *text; /* text of the whole trace, while it is written */
     char error[DOMUS_TESTKIT_TEXT_MAX];
 };
 

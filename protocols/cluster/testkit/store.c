@@ -1,4 +1,5 @@
-/* The store: elects its leader, and decides which requests reach the leader. */
+/* The store of the simulated JetStream: elects its leader, and decides which requests reach the
+ * leader. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <string.h>
@@ -7,8 +8,8 @@ static const char api_prefix[] = "$JS.API.";
 
 /* --- the leader ------------------------------------------------------------------------------- */
 
-/* Returns whether a server reaches more than half of all servers. */
-static bool has_majority(const domi_sim *sim, uint32_t server)
+/* Returns whether a server reaches more than half of all servers, itself included. */
+static bool does_server_reach_majority(const domi_sim *sim, uint32_t server)
 {
     uint32_t reached = 0;
 
@@ -17,7 +18,7 @@ static bool has_majority(const domi_sim *sim, uint32_t server)
     return sim->running[server] && 2 * reached > sim->options.servers;
 }
 
-static void end_leadership(domi_sim *sim)
+static void end_leadership_of_store(domi_sim *sim)
 {
     domi_sim_store *store = &sim->store;
     const domi_sim_loss loss = {DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "the leader has ended"};
@@ -35,20 +36,20 @@ void domi_sim_elect(domi_sim *sim)
     domi_sim_store *store = &sim->store;
     uint32_t able = 0;
 
-    if (store->leader != DOMUS_EVERY && has_majority(sim, store->leader))
+    if (store->leader != DOMUS_EVERY && does_server_reach_majority(sim, store->leader))
         return;
     if (store->leader != DOMUS_EVERY)
-        end_leadership(sim);
+        end_leadership_of_store(sim);
     if (store->ready_ns > sim->now_ns)
         return;
     for (uint32_t server = 0; server < sim->options.servers; server++)
-        able += has_majority(sim, server);
+        able += does_server_reach_majority(sim, server);
     store->ready_ns = sim->now_ns + sim->options.election_ns;
     if (able == 0)
         return;
     uint64_t drawn = domi_sim_draw(sim, able);
     for (uint32_t server = 0; store->leader == DOMUS_EVERY; server++) {
-        if (has_majority(sim, server) && drawn-- == 0)
+        if (does_server_reach_majority(sim, server) && drawn-- == 0)
             store->leader = server;
     }
     sim->counts.elections++;
@@ -57,7 +58,7 @@ void domi_sim_elect(domi_sim *sim)
 
 /* --- requests to the store -------------------------------------------------------------------- */
 
-static domi_sim_bucket *bucket_of(const domi_sim *sim, const char *subject)
+static domi_sim_bucket *bucket_of_subject(const domi_sim *sim, const char *subject)
 {
     for (domi_sim_bucket *at = sim->store.buckets; at != NULL; at = at->next) {
         if (strncmp(subject, at->prefix, strlen(at->prefix)) == 0)
@@ -66,17 +67,17 @@ static domi_sim_bucket *bucket_of(const domi_sim *sim, const char *subject)
     return NULL;
 }
 
-static bool is_api(const char *subject)
+static bool is_subject_of_api(const char *subject)
 {
     return strncmp(subject, api_prefix, sizeof api_prefix - 1) == 0;
 }
 
 bool domi_sim_is_for_store(const domi_sim *sim, const char *subject)
 {
-    return is_api(subject) || bucket_of(sim, subject) != NULL;
+    return is_subject_of_api(subject) || bucket_of_subject(sim, subject) != NULL;
 }
 
-static void lose_request(domi_sim *sim, const domi_sim_message *message, const char *why)
+static void lose_request_to_store(domi_sim *sim, const domi_sim_message *message, const char *why)
 {
     domi_sim_lose(sim, message, (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, why});
 }
@@ -86,7 +87,7 @@ bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *messa
     uint32_t leader = sim->store.leader;
 
     if (message->node == DOMUS_EVERY)
-        return false; /* an entry that the store itself sends is no request */
+        return false; /* an entry that the store itself sends to a subscriber is no request */
     if (leader == server) {
         domi_sim_store_put(sim, server, message);
         return true;
@@ -96,14 +97,15 @@ bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *messa
                            domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message));
         return true;
     }
-    if (!is_api(message->subject))
-        return false; /* only the leader subscribes to keys, so without one nobody does */
-    lose_request(sim, message, "there is no leader");
+    if (!is_subject_of_api(message->subject))
+        /* only the leader has subscribed to the subjects of keys, so without a leader nobody has */
+        return false;
+    lose_request_to_store(sim, message, "there is no leader");
     return true;
 }
 
-static bool is_loss_meant_for(const domus_testkit_store_faults *faults,
-                              const domi_sim_message *message)
+static bool may_lose_requests_of_publisher(const domus_testkit_store_faults *faults,
+                                           const domi_sim_message *message)
 {
     return faults->request_loss_of == 0 || faults->request_loss_of == message->node + 1;
 }
@@ -111,10 +113,10 @@ static bool is_loss_meant_for(const domus_testkit_store_faults *faults,
 void domi_sim_store_put(domi_sim *sim, uint32_t server, domi_sim_message *message)
 {
     if (sim->store.leader != server)
-        lose_request(sim, message, "the leader has ended");
-    else if (is_loss_meant_for(&sim->store.faults, message) &&
+        lose_request_to_store(sim, message, "the leader has ended");
+    else if (may_lose_requests_of_publisher(&sim->store.faults, message) &&
              domi_sim_chance(sim, sim->store.faults.request_loss_ppm))
-        lose_request(sim, message, "by chance");
+        lose_request_to_store(sim, message, "by chance");
     else
         domi_sim_send(sim, &sim->store.leg, domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message),
                       (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "never"});
@@ -124,14 +126,14 @@ void domi_sim_store_arrive(domi_sim *sim)
 {
     domi_sim_packet *packet = domi_sim_pop(&sim->store.leg);
     domi_sim_message *message = packet->message;
-    domi_sim_bucket *bucket = bucket_of(sim, message->subject);
+    domi_sim_bucket *bucket = bucket_of_subject(sim, message->subject);
 
     if (bucket != NULL)
         domi_sim_change(sim, bucket, message);
-    else if (is_api(message->subject))
+    else if (is_subject_of_api(message->subject))
         domi_sim_api(sim, message);
     else
-        lose_request(sim, message, "its bucket is gone");
+        lose_request_to_store(sim, message, "its bucket is gone");
     domi_sim_packet_free(packet);
 }
 

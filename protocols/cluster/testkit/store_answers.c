@@ -1,4 +1,4 @@
-/* Sends answers of the store, and other messages of its leader. */
+/* Sends answers of the simulated JetStream, and other messages of its leader. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <errno.h>

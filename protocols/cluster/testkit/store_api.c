@@ -1,4 +1,5 @@
-/* Handles the requests of JetStream's API that buckets need, in the JSON of nats-server. */
+/* Handles the requests of JetStream's API that buckets need, and answers in the JSON of
+ * nats-server. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <jansson.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define BAD_REQUEST      10003u /* error numbers, as in the server's errors.json */
+#define BAD_REQUEST      10003u /* error numbers of nats-server, as in its errors.json */
 #define NO_CONSUMER      10014u
 #define CONSUMERS_MOST   10026u
 #define STREAMS_MOST     10027u
@@ -18,14 +19,14 @@
 #define STREAM_DIFFERENT 10058u
 #define NO_STREAM        10059u
 
-#define PREFIX_SIZE 8u /* bytes of "$JS.API." */
+#define PREFIX_SIZE 8u /* bytes of the text "$JS.API." */
 #define NS_PER_S    UINT64_C(1000000000)
-#define TIME_SIZE   64u /* bytes of a time as text */
+#define TIME_SIZE   64u /* bytes of the text of a time, as in RFC 3339 */
 
 /* --- writing texts ---------------------------------------------------------------------------- */
 
 /* Write a time in the form of RFC 3339. */
-static void write_time(uint64_t cluster_ns, char text[TIME_SIZE])
+static void write_time_of_rfc3339(uint64_t cluster_ns, char text[TIME_SIZE])
 {
     uint64_t ns = DOMI_SIM_EPOCH_NS + cluster_ns;
     time_t seconds = (time_t)(ns / NS_PER_S);
@@ -63,8 +64,8 @@ static char *encode_base64(const char *bytes, uint32_t size)
     return text;
 }
 
-/* Answer with JSON, which is consumed. */
-static void reply_json(domi_sim *sim, const domi_sim_message *request, json_t *json)
+/* Answer a request with JSON. `json` is consumed. */
+static void reply_with_json(domi_sim *sim, const domi_sim_message *request, json_t *json)
 {
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
@@ -76,7 +77,7 @@ static void reply_json(domi_sim *sim, const domi_sim_message *request, json_t *j
     json_decref(json);
 }
 
-static void refuse_request(domi_sim *sim, const domi_sim_message *request, uint32_t number)
+static void refuse_request_of_api(domi_sim *sim, const domi_sim_message *request, uint32_t number)
 {
     static const struct {
         uint32_t number;
@@ -100,14 +101,14 @@ static void refuse_request(domi_sim *sim, const domi_sim_message *request, uint3
     domi_sim_reply_error(sim, request, 400, BAD_REQUEST, "bad request");
 }
 
-static uint64_t get_number(const json_t *json, const char *name)
+static uint64_t get_number_in_json(const json_t *json, const char *name)
 {
     json_int_t number = json_integer_value(json_object_get(json, name));
 
     return number > 0 ? (uint64_t)number : 0;
 }
 
-static const char *get_text(const json_t *json, const char *name)
+static const char *get_text_in_json(const json_t *json, const char *name)
 {
     const char *text = json_string_value(json_object_get(json, name));
 
@@ -116,38 +117,41 @@ static const char *get_text(const json_t *json, const char *name)
 
 /* --- buckets ---------------------------------------------------------------------------------- */
 
-static void reply_bucket(domi_sim *sim, const domi_sim_message *request,
-                         const domi_sim_bucket *bucket)
+static void reply_with_info_of_bucket(domi_sim *sim, const domi_sim_message *request,
+                                      const domi_sim_bucket *bucket)
 {
     uint64_t first = bucket->entries != NULL ? bucket->entries->sequence : bucket->last + 1;
     char made[TIME_SIZE];
 
-    write_time(bucket->made_ns, made);
-    reply_json(sim, request,
-               json_pack("{s:s, s:o, s:s, s:{s:I, s:I, s:I, s:I, s:i}}", "type",
-                         "io.nats.jetstream.api.v1.stream_info_response", "config",
-                         json_loads(bucket->config, 0, NULL), "created", made, "state", "messages",
-                         (json_int_t)bucket->count, "bytes", (json_int_t)bucket->bytes, "first_seq",
-                         (json_int_t)first, "last_seq", (json_int_t)bucket->last, "consumer_count",
-                         (int)bucket->consumer_count));
+    write_time_of_rfc3339(bucket->made_ns, made);
+    reply_with_json(sim, request,
+                    json_pack("{s:s, s:o, s:s, s:{s:I, s:I, s:I, s:I, s:i}}", "type",
+                              "io.nats.jetstream.api.v1.stream_info_response", "config",
+                              json_loads(bucket->config, 0, NULL), "created", made, "state",
+                              "messages", (json_int_t)bucket->count, "bytes",
+                              (json_int_t)bucket->bytes, "first_seq", (json_int_t)first, "last_seq",
+                              (json_int_t)bucket->last, "consumer_count",
+                              (int)bucket->consumer_count));
 }
 
-/* Returns whether a configuration is that of a bucket: the stream KV_name with the subjects
- * $KV.name.> */
-static bool is_bucket(const json_t *config, const char *stream)
+/* Returns whether a stream's configuration is that of a bucket: the stream KV_name with the
+ * subjects $KV.name.> */
+static bool is_configuration_of_bucket(const json_t *config, const char *stream)
 {
     const json_t *subjects = json_object_get(config, "subjects");
     char wanted[DOMUS_NATS_SUBJECT_MAX];
 
     if (strncmp(stream, "KV_", 3) != 0 || stream[3] == '\0' || strlen(stream) > 128 ||
-        strpbrk(stream, ".*> \"\\") != NULL || strcmp(get_text(config, "name"), stream) != 0)
+        strpbrk(stream, ".*> \"\\") != NULL ||
+        strcmp(get_text_in_json(config, "name"), stream) != 0)
         return false;
     (void)snprintf(wanted, sizeof wanted, "$KV.%s.>", stream + 3);
     const char *subject = json_string_value(json_array_get(subjects, 0));
     return json_array_size(subjects) == 1 && subject != NULL && strcmp(subject, wanted) == 0;
 }
 
-static domi_sim_bucket *make_bucket(const domi_sim *sim, const json_t *config, const char *stream)
+static domi_sim_bucket *make_bucket_from_configuration(const domi_sim *sim, const json_t *config,
+                                                       const char *stream)
 {
     domi_sim_bucket *bucket = calloc(1, sizeof *bucket);
     size_t size = strlen(stream) + 4;
@@ -163,50 +167,51 @@ static domi_sim_bucket *make_bucket(const domi_sim *sim, const json_t *config, c
     }
     (void)snprintf(bucket->prefix, size, "$KV.%s.", stream + 3);
     bucket->made_ns = sim->now_ns;
-    bucket->history = get_number(config, "max_msgs_per_subject");
+    bucket->history = get_number_in_json(config, "max_msgs_per_subject");
     bucket->history = bucket->history != 0 ? bucket->history : 1;
-    bucket->age_ns = get_number(config, "max_age");
-    bucket->bytes_max = get_number(config, "max_bytes");
-    bucket->value_max = get_number(config, "max_msg_size");
+    bucket->age_ns = get_number_in_json(config, "max_age");
+    bucket->bytes_max = get_number_in_json(config, "max_bytes");
+    bucket->value_max = get_number_in_json(config, "max_msg_size");
     return bucket;
 }
 
-static void create_stream(domi_sim *sim, const domi_sim_message *request, const char *stream,
-                          const json_t *body)
+static void handle_request_to_create_stream(domi_sim *sim, const domi_sim_message *request,
+                                            const char *stream, const json_t *body)
 {
     domi_sim_bucket *bucket = domi_sim_find_bucket(sim, stream);
     uint32_t count = 0;
 
-    if (!is_bucket(body, stream)) {
-        refuse_request(sim, request, BAD_REQUEST);
+    if (!is_configuration_of_bucket(body, stream)) {
+        refuse_request_of_api(sim, request, BAD_REQUEST);
         return;
     }
     for (domi_sim_bucket *at = sim->store.buckets; at != NULL; at = at->next)
         count++;
     if (bucket == NULL && count == DOMUS_TESTKIT_BUCKETS_MAX) {
-        refuse_request(sim, request, STREAMS_MOST);
+        refuse_request_of_api(sim, request, STREAMS_MOST);
         return;
     }
-    domi_sim_bucket *made = make_bucket(sim, body, stream);
+    domi_sim_bucket *made = make_bucket_from_configuration(sim, body, stream);
     if (made == NULL) {
         sim->failed = -ENOMEM;
         return;
     }
     if (bucket != NULL && strcmp(bucket->config, made->config) != 0) {
-        refuse_request(sim, request, STREAM_DIFFERENT);
+        refuse_request_of_api(sim, request, STREAM_DIFFERENT);
     } else if (bucket != NULL) {
-        reply_bucket(sim, request, bucket);
+        reply_with_info_of_bucket(sim, request, bucket);
     } else {
         domi_sim_note(sim, "%s is made", stream);
         made->next = sim->store.buckets;
         sim->store.buckets = made;
-        reply_bucket(sim, request, made);
+        reply_with_info_of_bucket(sim, request, made);
         return;
     }
     domi_sim_bucket_free(made);
 }
 
-static void delete_stream(domi_sim *sim, const domi_sim_message *request, domi_sim_bucket *bucket)
+static void handle_request_to_delete_stream(domi_sim *sim, const domi_sim_message *request,
+                                            domi_sim_bucket *bucket)
 {
     domi_sim_bucket **link = &sim->store.buckets;
 
@@ -220,13 +225,14 @@ static void delete_stream(domi_sim *sim, const domi_sim_message *request, domi_s
 
 /* --- getting entries -------------------------------------------------------------------------- */
 
-/* Find the entry that a request names; NULL if there is none. */
-static const domi_sim_entry *find_entry(const domi_sim_bucket *bucket, const json_t *body)
+/* Find the entry of a bucket that a request names by subject or number; NULL if there is none. */
+static const domi_sim_entry *find_entry_named_in_request(const domi_sim_bucket *bucket,
+                                                         const json_t *body)
 {
-    uint64_t sequence = get_number(body, "seq");
+    uint64_t sequence = get_number_in_json(body, "seq");
 
     if (sequence == 0)
-        return domi_sim_last_of(bucket, get_text(body, "last_by_subj"));
+        return domi_sim_last_of(bucket, get_text_in_json(body, "last_by_subj"));
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
         if (at->sequence == sequence)
             return at;
@@ -234,35 +240,36 @@ static const domi_sim_entry *find_entry(const domi_sim_bucket *bucket, const jso
     return NULL;
 }
 
-static void get_message(domi_sim *sim, const domi_sim_message *request,
-                        const domi_sim_bucket *bucket, const json_t *body)
+static void reply_with_entry_as_json(domi_sim *sim, const domi_sim_message *request,
+                                     const domi_sim_bucket *bucket, const json_t *body)
 {
-    const domi_sim_entry *entry = find_entry(bucket, body);
+    const domi_sim_entry *entry = find_entry_named_in_request(bucket, body);
     char time[TIME_SIZE];
 
     if (entry == NULL) {
-        refuse_request(sim, request, NO_MESSAGE);
+        refuse_request_of_api(sim, request, NO_MESSAGE);
         return;
     }
     const domi_sim_message *stored = entry->message;
     char *headers = encode_base64(stored->headers, stored->headers_size);
     char *payload = encode_base64(stored->payload, stored->payload_size);
-    write_time(entry->written_ns, time);
+    write_time_of_rfc3339(entry->written_ns, time);
     if (headers == NULL || payload == NULL)
         sim->failed = -ENOMEM;
     else
-        reply_json(sim, request,
-                   json_pack("{s:{s:s, s:I, s:s*, s:s*, s:s}}", "message", "subject",
-                             stored->subject, "seq", (json_int_t)entry->sequence, "hdrs",
-                             stored->headers_size != 0 ? headers : NULL, "data",
-                             stored->payload_size != 0 ? payload : NULL, "time", time));
+        reply_with_json(sim, request,
+                        json_pack("{s:{s:s, s:I, s:s*, s:s*, s:s}}", "message", "subject",
+                                  stored->subject, "seq", (json_int_t)entry->sequence, "hdrs",
+                                  stored->headers_size != 0 ? headers : NULL, "data",
+                                  stored->payload_size != 0 ? payload : NULL, "time", time));
     free(headers);
     free(payload);
 }
 
-/* Send an entry as it is stored, with headers for its position behind its own. */
-static void get_direct(domi_sim *sim, const domi_sim_message *request,
-                       const domi_sim_bucket *bucket, const domi_sim_entry *entry)
+/* Answer with an entry as it is stored; headers that tell its position stand behind its own
+ * headers. */
+static void reply_with_entry_as_stored(domi_sim *sim, const domi_sim_message *request,
+                                       const domi_sim_bucket *bucket, const domi_sim_entry *entry)
 {
     static const char none[] = "NATS/1.0 404 Message Not Found\r\n\r\n";
     char time[TIME_SIZE];
@@ -280,7 +287,7 @@ static void get_direct(domi_sim *sim, const domi_sim_message *request,
         sim->failed = -ENOMEM;
         return;
     }
-    write_time(entry->written_ns, time);
+    write_time_of_rfc3339(entry->written_ns, time);
     int own = stored->headers_size > 2 ? (int)stored->headers_size - 2 : 0;
     int size = snprintf(headers, room,
                         "%.*s%sNats-Stream: %s\r\nNats-Subject: %s\r\nNats-Sequence: %" PRIu64
@@ -297,16 +304,16 @@ static void get_direct(domi_sim *sim, const domi_sim_message *request,
 
 /* --- consumers -------------------------------------------------------------------------------- */
 
-static domi_sim_consumer *make_consumer(domi_sim *sim, const domi_sim_bucket *bucket,
-                                        const json_t *config)
+static domi_sim_consumer *make_consumer_of_bucket(domi_sim *sim, const domi_sim_bucket *bucket,
+                                                  const json_t *config)
 {
-    const char *policy = get_text(config, "deliver_policy");
-    const char *filter = get_text(config, "filter_subject");
+    const char *policy = get_text_in_json(config, "deliver_policy");
+    const char *filter = get_text_in_json(config, "filter_subject");
     domi_sim_consumer *consumer = calloc(1, sizeof *consumer);
 
     if (consumer == NULL)
         return NULL;
-    consumer->deliver = strdup(get_text(config, "deliver_subject"));
+    consumer->deliver = strdup(get_text_in_json(config, "deliver_subject"));
     consumer->filter = strdup(filter[0] != '\0' ? filter : ">");
     if (consumer->deliver == NULL || consumer->filter == NULL) {
         domi_sim_consumer_free(consumer);
@@ -317,49 +324,50 @@ static domi_sim_consumer *make_consumer(domi_sim *sim, const domi_sim_bucket *bu
     if (strcmp(policy, "new") == 0)
         consumer->next_sequence = bucket->last + 1;
     if (strcmp(policy, "by_start_sequence") == 0)
-        consumer->next_sequence = get_number(config, "opt_start_seq");
+        consumer->next_sequence = get_number_in_json(config, "opt_start_seq");
     if (consumer->next_sequence > bucket->last + 1)
         consumer->next_sequence = bucket->last + 1;
     if (strcmp(policy, "last_per_subject") == 0)
         consumer->snapshot = bucket->last;
     consumer->headers_only = json_is_true(json_object_get(config, "headers_only"));
-    consumer->heartbeat_ns = get_number(config, "idle_heartbeat");
-    consumer->inactive_ns = get_number(config, "inactive_threshold");
+    consumer->heartbeat_ns = get_number_in_json(config, "idle_heartbeat");
+    consumer->inactive_ns = get_number_in_json(config, "inactive_threshold");
     consumer->heard_ns = sim->now_ns;
     consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
     return consumer;
 }
 
-static void reply_consumer(domi_sim *sim, const domi_sim_message *request,
-                           const domi_sim_bucket *bucket, const domi_sim_consumer *consumer)
+static void reply_with_info_of_consumer(domi_sim *sim, const domi_sim_message *request,
+                                        const domi_sim_bucket *bucket,
+                                        const domi_sim_consumer *consumer)
 {
-    reply_json(sim, request,
-               json_pack("{s:s, s:s, s:{s:I, s:I}, s:{s:I, s:I}, s:i, s:i, s:I}", "stream_name",
-                         bucket->stream, "name", consumer->name, "delivered", "consumer_seq",
-                         (json_int_t)consumer->sent, "stream_seq",
-                         (json_int_t)(consumer->next_sequence - 1), "ack_floor", "consumer_seq",
-                         (json_int_t)0, "stream_seq", (json_int_t)0, "num_ack_pending", 0,
-                         "num_redelivered", 0, "num_pending",
-                         (json_int_t)domi_sim_pending(bucket, consumer)));
+    reply_with_json(sim, request,
+                    json_pack("{s:s, s:s, s:{s:I, s:I}, s:{s:I, s:I}, s:i, s:i, s:I}",
+                              "stream_name", bucket->stream, "name", consumer->name, "delivered",
+                              "consumer_seq", (json_int_t)consumer->sent, "stream_seq",
+                              (json_int_t)(consumer->next_sequence - 1), "ack_floor",
+                              "consumer_seq", (json_int_t)0, "stream_seq", (json_int_t)0,
+                              "num_ack_pending", 0, "num_redelivered", 0, "num_pending",
+                              (json_int_t)domi_sim_pending(bucket, consumer)));
 }
 
-static void create_consumer(domi_sim *sim, const domi_sim_message *request, domi_sim_bucket *bucket,
-                            const json_t *body)
+static void handle_request_to_create_consumer(domi_sim *sim, const domi_sim_message *request,
+                                              domi_sim_bucket *bucket, const json_t *body)
 {
     const json_t *config = json_object_get(body, "config");
-    const char *deliver = get_text(config, "deliver_subject");
+    const char *deliver = get_text_in_json(config, "deliver_subject");
 
     if (!domi_sim_is_subject(deliver, strlen(deliver), false) ||
         json_object_get(config, "durable_name") != NULL) {
-        /* consumers that pull, and named ones, are not supported */
-        refuse_request(sim, request, BAD_REQUEST);
+        /* consumers that pull, and consumers with names, are not supported */
+        refuse_request_of_api(sim, request, BAD_REQUEST);
         return;
     }
     if (bucket->consumer_count == DOMUS_TESTKIT_CONSUMERS_MAX) {
-        refuse_request(sim, request, CONSUMERS_MOST);
+        refuse_request_of_api(sim, request, CONSUMERS_MOST);
         return;
     }
-    domi_sim_consumer *consumer = make_consumer(sim, bucket, config);
+    domi_sim_consumer *consumer = make_consumer_of_bucket(sim, bucket, config);
     if (consumer == NULL) {
         sim->failed = -ENOMEM;
         return;
@@ -368,23 +376,24 @@ static void create_consumer(domi_sim *sim, const domi_sim_message *request, domi
     bucket->consumers = consumer;
     bucket->consumer_count++;
     domi_sim_note(sim, "%s has the consumer %s", bucket->stream, consumer->name);
-    reply_consumer(sim, request, bucket, consumer);
+    reply_with_info_of_consumer(sim, request, bucket, consumer);
     domi_sim_consume(sim, bucket, consumer);
 }
 
-static void handle_consumer_info(domi_sim *sim, const domi_sim_message *request,
-                                 domi_sim_bucket *bucket, const char *name, bool removes)
+static void handle_request_for_consumer_info(domi_sim *sim, const domi_sim_message *request,
+                                             domi_sim_bucket *bucket, const char *name,
+                                             bool removes)
 {
     domi_sim_consumer **link = &bucket->consumers;
 
     while (*link != NULL && strcmp((*link)->name, name) != 0)
         link = &(*link)->next;
     if (*link == NULL) {
-        refuse_request(sim, request, NO_CONSUMER);
+        refuse_request_of_api(sim, request, NO_CONSUMER);
         return;
     }
     if (!removes) {
-        reply_consumer(sim, request, bucket, *link);
+        reply_with_info_of_consumer(sim, request, bucket, *link);
         return;
     }
     domi_sim_consumer *consumer = *link;
@@ -396,8 +405,9 @@ static void handle_consumer_info(domi_sim *sim, const domi_sim_message *request,
 
 /* --- all requests ----------------------------------------------------------------------------- */
 
-/* Returns the text behind a verb in the request's subject; NULL for another verb. */
-static const char *text_behind_verb(const domi_sim_message *request, const char *verb)
+/* Returns the text behind a verb in the subject of a request; NULL if the subject has another
+ * verb. */
+static const char *text_behind_verb_in_subject(const domi_sim_message *request, const char *verb)
 {
     const char *text = request->subject + PREFIX_SIZE;
     size_t size = strlen(verb);
@@ -405,10 +415,10 @@ static const char *text_behind_verb(const domi_sim_message *request, const char 
     return strncmp(text, verb, size) == 0 && text[size] == '.' ? text + size + 1 : NULL;
 }
 
-/* Find the bucket that a request names, and the text behind its name. Returns NULL if the request
- * was refused. */
-static domi_sim_bucket *bucket_of(domi_sim *sim, const domi_sim_message *request, const char *text,
-                                  const char **ret_rest)
+/* Find the bucket that a request names in its subject, and the text behind the name. Returns NULL
+ * if the request was refused. */
+static domi_sim_bucket *bucket_named_in_request(domi_sim *sim, const domi_sim_message *request,
+                                                const char *text, const char **ret_rest)
 {
     char stream[160];
     size_t size = strcspn(text, ".");
@@ -417,34 +427,36 @@ static domi_sim_bucket *bucket_of(domi_sim *sim, const domi_sim_message *request
     (void)snprintf(stream, sizeof stream, "%.*s", (int)size, text);
     domi_sim_bucket *bucket = domi_sim_find_bucket(sim, stream);
     if (bucket == NULL)
-        refuse_request(sim, request, NO_STREAM);
+        refuse_request_of_api(sim, request, NO_STREAM);
     else
         domi_sim_sweep(sim, bucket);
     return bucket;
 }
 
-static void serve_bucket(domi_sim *sim, const domi_sim_message *request, const char *text,
-                         const json_t *body)
+static void handle_request_about_bucket(domi_sim *sim, const domi_sim_message *request,
+                                        const char *text, const json_t *body)
 {
     const char *rest = "";
-    domi_sim_bucket *bucket = bucket_of(sim, request, text, &rest);
+    domi_sim_bucket *bucket = bucket_named_in_request(sim, request, text, &rest);
 
     if (bucket == NULL)
         return;
-    if (text_behind_verb(request, "STREAM.INFO") != NULL)
-        reply_bucket(sim, request, bucket);
-    else if (text_behind_verb(request, "STREAM.DELETE") != NULL)
-        delete_stream(sim, request, bucket);
-    else if (text_behind_verb(request, "STREAM.MSG.GET") != NULL)
-        get_message(sim, request, bucket, body);
-    else if (text_behind_verb(request, "DIRECT.GET") != NULL)
-        get_direct(sim, request, bucket,
-                   *rest != '\0' ? domi_sim_last_of(bucket, rest) : find_entry(bucket, body));
-    else if (text_behind_verb(request, "CONSUMER.CREATE") != NULL)
-        create_consumer(sim, request, bucket, body);
+    if (text_behind_verb_in_subject(request, "STREAM.INFO") != NULL)
+        reply_with_info_of_bucket(sim, request, bucket);
+    else if (text_behind_verb_in_subject(request, "STREAM.DELETE") != NULL)
+        handle_request_to_delete_stream(sim, request, bucket);
+    else if (text_behind_verb_in_subject(request, "STREAM.MSG.GET") != NULL)
+        reply_with_entry_as_json(sim, request, bucket, body);
+    else if (text_behind_verb_in_subject(request, "DIRECT.GET") != NULL)
+        reply_with_entry_as_stored(sim, request, bucket,
+                                   *rest != '\0' ? domi_sim_last_of(bucket, rest)
+                                                 : find_entry_named_in_request(bucket, body));
+    else if (text_behind_verb_in_subject(request, "CONSUMER.CREATE") != NULL)
+        handle_request_to_create_consumer(sim, request, bucket, body);
     else
-        handle_consumer_info(sim, request, bucket, rest,
-                             text_behind_verb(request, "CONSUMER.DELETE") != NULL);
+        handle_request_for_consumer_info(sim, request, bucket, rest,
+                                         text_behind_verb_in_subject(request, "CONSUMER.DELETE") !=
+                                             NULL);
 }
 
 void domi_sim_api(domi_sim *sim, domi_sim_message *message)
@@ -453,16 +465,16 @@ void domi_sim_api(domi_sim *sim, domi_sim_message *message)
                                         "DIRECT.GET",     "CONSUMER.CREATE", "CONSUMER.INFO",
                                         "CONSUMER.DELETE"};
     json_t *body = json_loadb(message->payload, message->payload_size, 0, NULL);
-    const char *stream = text_behind_verb(message, "STREAM.CREATE");
+    const char *stream = text_behind_verb_in_subject(message, "STREAM.CREATE");
     const char *text = NULL;
 
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0] && text == NULL; i++)
-        text = text_behind_verb(message, verbs[i]);
+        text = text_behind_verb_in_subject(message, verbs[i]);
     if (stream != NULL)
-        create_stream(sim, message, stream, body);
+        handle_request_to_create_stream(sim, message, stream, body);
     else if (text != NULL)
-        serve_bucket(sim, message, text, body);
+        handle_request_about_bucket(sim, message, text, body);
     else
-        refuse_request(sim, message, BAD_REQUEST);
+        refuse_request_of_api(sim, message, BAD_REQUEST);
     json_decref(body);
 }

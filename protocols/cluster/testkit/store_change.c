@@ -1,4 +1,4 @@
-/* Changes keys: a change is made only if its condition holds. */
+/* Changes the keys of buckets: a change is made only if the condition in its headers holds. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <inttypes.h>
@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRONG_SEQUENCE 10071u /* error numbers, as in the server's errors.json */
+#define WRONG_SEQUENCE 10071u /* error numbers of nats-server, as in its errors.json */
 #define TOO_LARGE      10054u
 #define STORE_FAILED   10077u
 
-/* Returns whether the condition of a change holds; otherwise the change is refused. */
-static bool may_change(domi_sim *sim, const domi_sim_bucket *bucket,
-                       const domi_sim_message *message)
+/* Returns whether the condition of a key's change holds; otherwise the change is refused. */
+static bool may_change_key_of_bucket(domi_sim *sim, const domi_sim_bucket *bucket,
+                                     const domi_sim_message *message)
 {
     const char *value;
     const domi_sim_entry *last = domi_sim_last_of(bucket, message->subject);
@@ -44,7 +44,7 @@ void domi_sim_change(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_message *m
     char json[160];
 
     domi_sim_sweep(sim, bucket);
-    if (!may_change(sim, bucket, message))
+    if (!may_change_key_of_bucket(sim, bucket, message))
         return;
     domi_sim_entry *last = domi_sim_last_of(bucket, message->subject);
     if (last != NULL)

@@ -8,7 +8,7 @@
 
 uint32_t domi_sim_hash(const char *text)
 {
-    uint32_t hash = 2166136261u; /* the hash is FNV-1a */
+    uint32_t hash = 2166136261u; /* the hash of an entry's subject is FNV-1a */
 
     for (; *text != '\0'; text++)
         hash = (hash ^ (unsigned char)*text) * 16777619u;
@@ -40,8 +40,9 @@ uint64_t domi_sim_size(const domi_sim_message *message)
     return strlen(message->subject) + domi_sim_message_size(message);
 }
 
-/* Remove the entry to which a link leads. */
-static void remove_entry(domi_sim_bucket *bucket, domi_sim_entry **link, domi_sim_entry *before)
+/* Remove the entry to which a link of the bucket's list leads. */
+static void remove_entry_of_bucket(domi_sim_bucket *bucket, domi_sim_entry **link,
+                                   domi_sim_entry *before)
 {
     domi_sim_entry *entry = *link;
 
@@ -67,7 +68,7 @@ void domi_sim_sweep(domi_sim *sim, domi_sim_bucket *bucket)
         sim->counts.expired++;
         domi_sim_note(sim, "the time of %.64s is over, revision %" PRIu64,
                       (*link)->message->subject, (*link)->sequence);
-        remove_entry(bucket, link, before);
+        remove_entry_of_bucket(bucket, link, before);
     }
 }
 
@@ -81,7 +82,7 @@ void domi_sim_trim(domi_sim_bucket *bucket, const char *subject, uint64_t keep)
         count += at->hash == hash && strcmp(at->message->subject, subject) == 0;
     for (domi_sim_entry **link = &bucket->entries; count > keep && *link != NULL;) {
         if ((*link)->hash == hash && strcmp((*link)->message->subject, subject) == 0) {
-            remove_entry(bucket, link, before);
+            remove_entry_of_bucket(bucket, link, before);
             count--;
             continue;
         }
@@ -109,7 +110,7 @@ domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
         uint64_t late_ns = sim->store.faults.late_max_ns;
         entry->expire_ns =
             sim->now_ns + bucket->age_ns + (late_ns != 0 ? domi_sim_draw(sim, late_ns + 1) : 0);
-        /* Entries are removed in their order, so this one must not expire before the last one. */
+        /* Entries are removed in order, so a new entry must not expire before the last one. */
         if (bucket->last_entry != NULL && bucket->last_entry->expire_ns > entry->expire_ns)
             entry->expire_ns = bucket->last_entry->expire_ns;
     }
@@ -133,7 +134,7 @@ void domi_sim_consumer_free(domi_sim_consumer *consumer)
 void domi_sim_bucket_free(domi_sim_bucket *bucket)
 {
     while (bucket->entries != NULL)
-        remove_entry(bucket, &bucket->entries, NULL);
+        remove_entry_of_bucket(bucket, &bucket->entries, NULL);
     while (bucket->consumers != NULL) {
         domi_sim_consumer *consumer = bucket->consumers;
         bucket->consumers = consumer->next;

@@ -16,84 +16,87 @@ typedef struct domi_sim_entry {
     struct domi_sim_entry *next;
     domi_sim_message *message;
     uint64_t sequence;
-    uint64_t written_ns; /* time of the write, by the cluster's clock */
-    uint64_t expire_ns;  /* time at which the entry expires; DOMI_SIM_NEVER */
-    uint32_t hash;       /* hash of the subject */
-    bool is_last;        /* no later entry has the same subject */
+    uint64_t written_ns; /* time at which the entry was written, by the cluster's clock */
+    uint64_t expire_ns;  /* time at which the entry expires; DOMI_SIM_NEVER: it does not */
+    uint32_t hash;       /* hash of the entry's subject */
+    bool is_last;        /* no later entry of the bucket has the same subject */
 } domi_sim_entry;
 
 typedef struct domi_sim_consumer {
     struct domi_sim_consumer *next;
-    char *deliver; /* subject to which entries are delivered */
+    char *deliver; /* subject to which the consumer's entries are delivered */
     char *filter;
     char name[16];
-    uint64_t next_sequence; /* sequence number of the first entry that was not considered yet */
-    /* up to this sequence number only the last entry of each subject is sent */
+    /* sequence number of the first entry that the consumer has not considered yet */
+    uint64_t next_sequence;
+    /* up to this sequence number the consumer sends only the last entry of each subject */
     uint64_t snapshot;
-    uint64_t sent;         /* number of deliveries so far */
-    uint64_t last_sent;    /* sequence number of the last entry that was sent */
-    uint64_t heartbeat_ns; /* ns between heartbeats; 0: none */
-    uint64_t beat_ns;      /* time at which the next heartbeat is due */
-    uint64_t inactive_ns;  /* ns without a subscriber after which it ends; 0: never */
-    uint64_t heard_ns;     /* time at which it last had a subscriber */
+    uint64_t sent;         /* number of the consumer's deliveries so far */
+    uint64_t last_sent;    /* sequence number of the last entry that the consumer has sent */
+    uint64_t heartbeat_ns; /* ns between two heartbeats of the consumer; 0: it sends none */
+    uint64_t beat_ns;      /* time at which the consumer's next heartbeat is due */
+    /* ns without a subscriber after which the consumer ends; 0: it never does */
+    uint64_t inactive_ns;
+    uint64_t heard_ns; /* time at which the consumer last had a subscriber */
     bool headers_only;
-    bool is_heard; /* it has a subscriber, according to `leader` at `known_changes` */
+    /* the consumer has a subscriber, as `leader` knew when `known_changes` had this value */
+    bool is_heard;
     uint32_t leader;
-    /* `known_changes` of the cluster plus one, when that was found out; 0: it was not */
+    /* the cluster's `known_changes` plus one, when `is_heard` was found out; 0: it was not */
     uint64_t known_changes;
 } domi_sim_consumer;
 
 struct domi_sim_bucket {
     domi_sim_bucket *next;
-    char *stream; /* "KV_" and the name of the bucket */
-    char *prefix; /* "$KV.name." */
-    char *config; /* JSON of the configuration, as it was given */
+    char *stream; /* name of the bucket's stream: "KV_" and the name of the bucket */
+    char *prefix; /* begin of the bucket's subjects: "$KV.name." */
+    char *config; /* JSON of the bucket's configuration, as it was given */
     uint64_t made_ns;
-    uint64_t history; /* entries that are kept for each subject */
-    uint64_t age_ns;  /* ns that entries are kept; 0: for ever */
+    uint64_t history; /* entries that the bucket keeps for each subject */
+    uint64_t age_ns;  /* ns that the bucket keeps entries; 0: for ever */
     uint64_t bytes_max;
     uint64_t value_max;
     domi_sim_entry *entries;
     domi_sim_entry *last_entry;
     uint64_t count;
     uint64_t bytes;
-    uint64_t last; /* sequence number of the last entry */
+    uint64_t last; /* sequence number of the bucket's last entry */
     domi_sim_consumer *consumers;
     uint32_t consumer_count;
 };
 
 uint32_t domi_sim_hash(const char *text);
 
-/* Returns the last entry of a subject; NULL if there is none. */
+/* Returns the last entry of a subject in a bucket; NULL if there is none. */
 domi_sim_entry *domi_sim_last_of(const domi_sim_bucket *bucket, const char *subject);
 domi_sim_bucket *domi_sim_find_bucket(const domi_sim *sim, const char *stream);
-/* Returns the bytes of an entry, as `bytes` of its bucket counts them. */
+/* Returns the bytes that an entry adds to `bytes` of its bucket. */
 uint64_t domi_sim_size(const domi_sim_message *message);
-/* Append an entry. Returns NULL without memory, which is recorded. */
+/* Append an entry to a bucket. Returns NULL without memory, and the error is recorded. */
 domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
                                    domi_sim_message *message);
-/* Remove the oldest entries of a subject, so that `keep` remain. */
+/* Remove the oldest entries of a subject from a bucket, so that `keep` of them remain. */
 void domi_sim_trim(domi_sim_bucket *bucket, const char *subject, uint64_t keep);
-/* Remove entries that have expired. */
+/* Remove the entries of a bucket that have expired. */
 void domi_sim_sweep(domi_sim *sim, domi_sim_bucket *bucket);
 void domi_sim_bucket_free(domi_sim_bucket *bucket);
-/* Handle a change of a key. */
+/* Handle a request to change a key of a bucket. */
 void domi_sim_change(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_message *message);
 
-/* Answer a request, unless it has no reply subject. */
+/* Answer a request for the buckets, unless it has no reply subject. */
 void domi_sim_reply(domi_sim *sim, const domi_sim_message *request, const domi_sim_parts *parts);
 void domi_sim_reply_text(domi_sim *sim, const domi_sim_message *request, const char *text);
 void domi_sim_reply_error(domi_sim *sim, const domi_sim_message *request, uint32_t status,
                           uint32_t number, const char *text);
-/* Send a message of the leader. Ownership: `message` is consumed. */
+/* Send a message from the server that leads the buckets. `message` is consumed. */
 void domi_sim_serve(domi_sim *sim, domi_sim_message *message);
 
-/* Handle a request of the API (store_api.c). */
+/* Handle a request of JetStream's API (store_api.c). */
 void domi_sim_api(domi_sim *sim, domi_sim_message *message);
 
-/* Send what a consumer owes to its subscriber (store_watch.c). */
+/* Send the entries that a consumer owes to its subscriber (store_watch.c). */
 void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer);
-/* Returns how many of the existing entries a consumer will send. */
+/* Returns how many of the entries that exist a consumer will send. */
 uint64_t domi_sim_pending(const domi_sim_bucket *bucket, const domi_sim_consumer *consumer);
 void domi_sim_consumer_free(domi_sim_consumer *consumer);
 void domi_sim_end_consumers(domi_sim *sim);

@@ -1,4 +1,4 @@
-/* Consumers that push, as used by watches of buckets: each sends the entries of its filter to a
+/* Consumers of buckets that push, as watches use them: each sends the entries of its filter to a
  * subject, in order and numbered, and a heartbeat when it has sent nothing for a time. While nobody
  * has subscribed to the subject it waits, and after some time it ends. */
 #include "protocols/cluster/testkit/store_parts.h"
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns whether a consumer has to send an entry that it has not considered yet. */
-static bool must_send_entry(const domi_sim_consumer *consumer, const domi_sim_entry *entry)
+/* Returns whether a consumer has to send an entry of the bucket that it has not considered yet. */
+static bool must_consumer_send_entry(const domi_sim_consumer *consumer, const domi_sim_entry *entry)
 {
     return entry->sequence >= consumer->next_sequence &&
            (entry->is_last || entry->sequence > consumer->snapshot) &&
@@ -21,12 +21,12 @@ uint64_t domi_sim_pending(const domi_sim_bucket *bucket, const domi_sim_consumer
     uint64_t count = 0;
 
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next)
-        count += must_send_entry(consumer, at);
+        count += must_consumer_send_entry(consumer, at);
     return count;
 }
 
-static void push_entry(domi_sim *sim, const domi_sim_bucket *bucket, domi_sim_consumer *consumer,
-                       const domi_sim_entry *entry)
+static void push_entry_to_subscriber(domi_sim *sim, const domi_sim_bucket *bucket,
+                                     domi_sim_consumer *consumer, const domi_sim_entry *entry)
 {
     const domi_sim_message *stored = entry->message;
     char reply[256];
@@ -55,8 +55,8 @@ static void push_entry(domi_sim *sim, const domi_sim_bucket *bucket, domi_sim_co
         domi_sim_serve(sim, message);
 }
 
-/* Returns whether a consumer has a subscriber. */
-static bool has_subscriber(const domi_sim *sim, domi_sim_consumer *consumer)
+/* Returns whether anybody has subscribed to a consumer's subject. */
+static bool has_consumer_a_subscriber(const domi_sim *sim, domi_sim_consumer *consumer)
 {
     if (sim->store.leader == DOMUS_EVERY)
         return false;
@@ -71,21 +71,21 @@ static bool has_subscriber(const domi_sim *sim, domi_sim_consumer *consumer)
 
 void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
 {
-    if (!has_subscriber(sim, consumer))
+    if (!has_consumer_a_subscriber(sim, consumer))
         return;
     consumer->heard_ns = sim->now_ns;
     if (consumer->next_sequence > bucket->last)
         return;
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
-        if (!must_send_entry(consumer, at))
+        if (!must_consumer_send_entry(consumer, at))
             continue;
-        push_entry(sim, bucket, consumer, at);
+        push_entry_to_subscriber(sim, bucket, consumer, at);
         consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
     }
     consumer->next_sequence = bucket->last + 1;
 }
 
-static void send_heartbeat(domi_sim *sim, domi_sim_consumer *consumer)
+static void send_heartbeat_of_consumer(domi_sim *sim, domi_sim_consumer *consumer)
 {
     char headers[160];
     int size = snprintf(headers, sizeof headers,
@@ -105,24 +105,25 @@ static void send_heartbeat(domi_sim *sim, domi_sim_consumer *consumer)
         domi_sim_serve(sim, message);
 }
 
-/* Do what is due for a consumer. Returns false if it ends. */
-static bool serve_consumer(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
+/* Do everything that is due for a consumer. Returns false if the consumer ends. */
+static bool send_what_consumer_owes(domi_sim *sim, domi_sim_bucket *bucket,
+                                    domi_sim_consumer *consumer)
 {
     domi_sim_consume(sim, bucket, consumer);
-    if (!has_subscriber(sim, consumer))
+    if (!has_consumer_a_subscriber(sim, consumer))
         return consumer->inactive_ns == 0 ||
                sim->now_ns - consumer->heard_ns < consumer->inactive_ns;
     if (consumer->heartbeat_ns != 0 && consumer->beat_ns <= sim->now_ns) {
-        send_heartbeat(sim, consumer);
+        send_heartbeat_of_consumer(sim, consumer);
         consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
     }
     return true;
 }
 
-/* Returns the time at which a consumer has something to do. */
-static uint64_t find_due_time(const domi_sim *sim, domi_sim_consumer *consumer)
+/* Returns the time at which a consumer next has something to do. */
+static uint64_t find_due_time_of_consumer(const domi_sim *sim, domi_sim_consumer *consumer)
 {
-    if (has_subscriber(sim, consumer))
+    if (has_consumer_a_subscriber(sim, consumer))
         return consumer->heartbeat_ns != 0 ? consumer->beat_ns : DOMI_SIM_NEVER;
     return consumer->inactive_ns != 0 ? consumer->heard_ns + consumer->inactive_ns : DOMI_SIM_NEVER;
 }
@@ -132,7 +133,7 @@ void domi_sim_store_tick(domi_sim *sim)
     for (domi_sim_bucket *bucket = sim->store.buckets; bucket != NULL; bucket = bucket->next) {
         for (domi_sim_consumer **link = &bucket->consumers; *link != NULL;) {
             domi_sim_consumer *at = *link;
-            if (serve_consumer(sim, bucket, at)) {
+            if (send_what_consumer_owes(sim, bucket, at)) {
                 link = &at->next;
                 continue;
             }
@@ -151,7 +152,7 @@ uint64_t domi_sim_store_due(const domi_sim *sim)
 
     for (const domi_sim_bucket *bucket = store->buckets; bucket != NULL; bucket = bucket->next) {
         for (domi_sim_consumer *at = bucket->consumers; at != NULL; at = at->next) {
-            uint64_t at_ns = find_due_time(sim, at);
+            uint64_t at_ns = find_due_time_of_consumer(sim, at);
             due_ns = at_ns < due_ns ? at_ns : due_ns;
         }
     }

@@ -1,5 +1,5 @@
-/* Reads the head of a part, which lies complete in the buffer of the parser. Its texts are decoded
- * in place, because decoding makes none longer. */
+/* Reads the head of a part of a form, which lies complete in the buffer of the parser. The texts of
+ * the head are decoded in place, because decoding makes none longer. */
 #include "protocols/http/multipart/multipart.h"
 
 #include "protocols/http/chars.h"
@@ -9,13 +9,13 @@
 
 #include <errno.h>
 
-/* A text in the buffer. */
+/* A text of a part's head, in the buffer of the parser. */
 typedef struct text {
-    char *at; /* first byte of the text; NULL: there is none */
+    char *at; /* first byte of the text; NULL: the head has no such text */
     size_t size;
 } text;
 
-/* The texts that the head of a part contains. */
+/* The texts that the head of a part has, as far as it was read. */
 typedef struct findings {
     bool has_disposition;
     text name;
@@ -24,8 +24,8 @@ typedef struct findings {
     text type;
 } findings;
 
-/* Decode a text that stood in quotes. */
-static void unquote_text(text *quoted)
+/* Decode in place a text that stood in quotes. */
+static void decode_quoted_text(text *quoted)
 {
     const char *from = quoted->at;
     size_t size = quoted->size;
@@ -44,8 +44,9 @@ static void unquote_text(text *quoted)
     quoted->size = to;
 }
 
-/* Decode the value of `filename*`, such as "UTF-8'en'a%20b". Returns whether it is valid. */
-static bool decode_extended(text *value)
+/* Decode in place the value of a parameter `filename*`, such as "UTF-8'en'a%20b". Returns whether
+ * it is valid. */
+static bool decode_extended_filename(text *value)
 {
     const char *charset_end = memchr(value->at, '\'', value->size);
     const char *end = value->at + value->size;
@@ -65,20 +66,22 @@ static bool decode_extended(text *value)
            domi_http_run_text(value->at, value->size) == value->size;
 }
 
-/* Store the text of a parameter. Returns false if there is one already, or it is invalid. */
-static bool store_parameter(text *place, const domi_multipart_parameter *from, bool is_extended)
+/* Store the text of a parameter. Returns false if the head has the parameter twice, or its text is
+ * invalid. */
+static bool store_text_of_parameter(text *place, const domi_multipart_parameter *from,
+                                    bool is_extended)
 {
     if (place->at != NULL || (is_extended && from->quoted))
         return false;
     *place = (text){(char *)(uintptr_t)from->value, from->value_size};
     if (is_extended)
-        return decode_extended(place);
+        return decode_extended_filename(place);
     if (from->quoted)
-        unquote_text(place);
+        decode_quoted_text(place);
     return true;
 }
 
-static const char *read_disposition(findings *told, const char *value, size_t size)
+static const char *read_content_disposition(findings *told, const char *value, size_t size)
 {
     domi_multipart_parameter parameter;
     size_t at = domi_http_run_token(value, size);
@@ -92,18 +95,18 @@ static const char *read_disposition(findings *told, const char *value, size_t si
     while ((found = domi_multipart_next_parameter(value, size, &at, &parameter)) > 0) {
         bool is_right = true;
         if (domi_http_is_word(parameter.name, parameter.name_size, "name"))
-            is_right = store_parameter(&told->name, &parameter, false);
+            is_right = store_text_of_parameter(&told->name, &parameter, false);
         else if (domi_http_is_word(parameter.name, parameter.name_size, "filename"))
-            is_right = store_parameter(&told->filename, &parameter, false);
+            is_right = store_text_of_parameter(&told->filename, &parameter, false);
         else if (domi_http_is_word(parameter.name, parameter.name_size, "filename*"))
-            is_right = store_parameter(&told->filename_star, &parameter, true);
+            is_right = store_text_of_parameter(&told->filename_star, &parameter, true);
         if (!is_right)
             return "a parameter of Content-Disposition is wrong, or there twice";
     }
     return found < 0 ? "Content-Disposition is wrong" : NULL;
 }
 
-static const char *read_type(findings *told, char *value, size_t size)
+static const char *read_content_type(findings *told, char *value, size_t size)
 {
     if (told->type.at != NULL)
         return "a part has two Content-Type";
@@ -111,8 +114,8 @@ static const char *read_type(findings *told, char *value, size_t size)
     return NULL;
 }
 
-/* Read a line without its end. Returns the text of an error; NULL on success. */
-static const char *read_line(findings *told, char *line, size_t size)
+/* Read a line of a part's head, without its end. Returns the text of an error; NULL on success. */
+static const char *read_line_of_part_head(findings *told, char *line, size_t size)
 {
     size_t name = domi_http_run_token(line, size);
 
@@ -124,9 +127,9 @@ static const char *read_line(findings *told, char *line, size_t size)
     if (domi_http_run_text(value, value_size) != value_size)
         return "a control character stands in the head of a part";
     if (domi_http_is_word(line, name, "content-disposition"))
-        return read_disposition(told, value, value_size);
+        return read_content_disposition(told, value, value_size);
     if (domi_http_is_word(line, name, "content-type"))
-        return read_type(told, (char *)(uintptr_t)value, value_size);
+        return read_content_type(told, (char *)(uintptr_t)value, value_size);
     if (domi_http_is_word(line, name, "content-transfer-encoding") &&
         !domi_http_is_word(value, value_size, "binary") &&
         !domi_http_is_word(value, value_size, "8bit") &&
@@ -135,9 +138,9 @@ static const char *read_line(findings *told, char *line, size_t size)
     return NULL;
 }
 
-/* Return a text for an event, with a zero behind it, for which there is room: at least that of a
- * line end. */
-static const char *end_text_with_zero(const text *is, uint32_t *ret_size)
+/* Return a text of the part's head for an event, and write a zero behind it: the line end there
+ * leaves room for the zero. */
+static const char *text_with_zero_behind_it(const text *is, uint32_t *ret_size)
 {
     *ret_size = (uint32_t)is->size;
     if (is->at == NULL)
@@ -151,11 +154,12 @@ int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_ev
     findings told = {.has_disposition = false};
     const char *wrong = NULL;
     char *at = form->head;
-    char *end = form->head + form->head_size - 2; /* begin of the empty line */
+    /* begin of the empty line at the end of the head */
+    char *end = form->head + form->head_size - 2;
 
     while (at < end && wrong == NULL) {
         char *line_end = memchr(at, '\n', (size_t)(end - at));
-        wrong = read_line(&told, at, (size_t)(line_end - 1 - at));
+        wrong = read_line_of_part_head(&told, at, (size_t)(line_end - 1 - at));
         at = line_end + 1;
     }
     if (wrong == NULL && told.name.at == NULL)
@@ -168,9 +172,9 @@ int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_ev
     if (filename->at != NULL && filename->size > form->limits.filename_max)
         return domi_multipart_fail(form, -EMSGSIZE, "a file name is too long");
     ret_event->kind = DOMUS_HTTP_PART;
-    ret_event->name = end_text_with_zero(&told.name, &ret_event->name_size);
-    ret_event->filename = end_text_with_zero(filename, &ret_event->filename_size);
-    ret_event->type = end_text_with_zero(&told.type, &ret_event->type_size);
+    ret_event->name = text_with_zero_behind_it(&told.name, &ret_event->name_size);
+    ret_event->filename = text_with_zero_behind_it(filename, &ret_event->filename_size);
+    ret_event->type = text_with_zero_behind_it(&told.type, &ret_event->type_size);
     if (ret_event->type == NULL)
         ret_event->type = "";
     return 0;

@@ -1,5 +1,5 @@
-/* Makes parsers of multipart/form-data: reads the Content-Type, checks the limits, and allocates
- * the memory. */
+/* Makes parsers of multipart/form-data: reads the boundary from the Content-Type, checks the
+ * limits, and allocates the memory. */
 #include "protocols/http/chars.h"
 #include "protocols/http/multipart/multipart.h"
 
@@ -16,8 +16,8 @@
 #define FILENAME    255u
 #define WHOLE_BYTES (UINT64_C(64) << 20)
 
-/* Returns whether the bytes may be a boundary (RFC 2046, 5.1.1). */
-static bool is_boundary(const char *text, size_t size)
+/* Returns whether the bytes may be a boundary of multipart (RFC 2046, 5.1.1). */
+static bool is_valid_boundary(const char *text, size_t size)
 {
     if (size == 0 || size > DOMUS_HTTP_BOUNDARY_MAX || text[size - 1] == ' ')
         return false;
@@ -30,8 +30,9 @@ static bool is_boundary(const char *text, size_t size)
     return true;
 }
 
-/* Find the boundary in a Content-Type. Returns 0; -EPROTO. */
-static int find_boundary(const char *text, size_t size, domi_multipart_parameter *ret_boundary)
+/* Find the parameter with the boundary in a Content-Type. Returns 0; -EPROTO. */
+static int find_boundary_in_content_type(const char *text, size_t size,
+                                         domi_multipart_parameter *ret_boundary)
 {
     const char *mark = memchr(text, ';', size);
     size_t at = mark != NULL ? (size_t)(mark - text) : size;
@@ -45,13 +46,14 @@ static int find_boundary(const char *text, size_t size, domi_multipart_parameter
         boundaries++;
         *ret_boundary = parameter;
     }
-    if (found < 0 || boundaries != 1 || !is_boundary(ret_boundary->value, ret_boundary->value_size))
+    if (found < 0 || boundaries != 1 ||
+        !is_valid_boundary(ret_boundary->value, ret_boundary->value_size))
         return -EPROTO;
     return 0;
 }
 
-/* Replace zeros by defaults. Returns 0; -EINVAL. */
-static int fill_in_defaults(domus_http_multipart_limits *limits)
+/* Replace zeros in the limits by defaults. Returns 0; -EINVAL. */
+static int fill_in_defaults_of_limits(domus_http_multipart_limits *limits)
 {
     if (limits->parts_max == 0)
         limits->parts_max = PARTS;
@@ -74,18 +76,20 @@ static int fill_in_defaults(domus_http_multipart_limits *limits)
 int domus_http_multipart_open(domus_slice content_type, const domus_http_multipart_limits *limits,
                               domus_http_multipart **ret_form)
 {
-    static const char before[] = {'\r', '\n', '-', '-'}; /* the bytes before each boundary */
+    /* the bytes that stand before each boundary */
+    static const char before[] = {'\r', '\n', '-', '-'};
     domus_http_multipart_limits made = {.parts_max = 0};
     domi_multipart_parameter boundary = {.value = NULL};
 
     if (limits != NULL)
         made = *limits;
-    int error = fill_in_defaults(&made);
+    int error = fill_in_defaults_of_limits(&made);
     if (error != 0)
         return error;
     if (!domus_http_is_media(content_type, "multipart/form-data"))
         return -EMEDIUMTYPE;
-    error = find_boundary(domus_slice_data(content_type), content_type.size, &boundary);
+    error =
+        find_boundary_in_content_type(domus_slice_data(content_type), content_type.size, &boundary);
     if (error != 0)
         return error;
     domus_http_multipart *form = malloc(sizeof *form + made.head_max);
@@ -94,7 +98,8 @@ int domus_http_multipart_open(domus_slice content_type, const domus_http_multipa
     memset(form, 0, sizeof *form);
     form->limits = made;
     form->wrong = "";
-    /* CR LF count as matched, because the body begins with a line */
+    /* CR LF count as matched: the body begins with a line, so the first boundary may come without
+     * them */
     form->matched = form->assumed = 2;
     memcpy(form->delimiter, before, sizeof before);
     memcpy(form->delimiter + sizeof before, boundary.value, boundary.value_size);

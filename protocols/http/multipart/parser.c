@@ -1,11 +1,12 @@
-/* Parses multipart/form-data, a piece at a time; multipart.h draws the phases. Each step reads
- * bytes at the start of the piece, uses some, and produces at most one event. */
+/* Parses multipart/form-data, a piece at a time; multipart.h draws the phases. Each step looks at
+ * the start of the piece, uses some bytes, and produces at most one event. */
 #include "protocols/http/chars.h"
 #include "protocols/http/multipart/multipart.h"
 
 #include <errno.h>
 
-/* Returns how many of the first bytes are those of the delimiter from `from` on. */
+/* Returns how many bytes at the start of `bytes` continue the delimiter, of which `from` bytes have
+ * matched already. */
 static size_t count_delimiter_bytes(const domus_http_multipart *form, uint32_t from,
                                     const char *bytes, size_t size)
 {
@@ -21,10 +22,10 @@ static size_t count_delimiter_bytes(const domus_http_multipart *form, uint32_t f
 
 /* --- bytes between boundaries ----------------------------------------------------------------- */
 
-/* Handle bytes that are no delimiter, of a part or before the first boundary. Returns 0; a negative
- * errno. */
-static int emit_bytes(domus_http_multipart *form, const char *bytes, size_t size,
-                      domus_http_multipart_event *event)
+/* Handle bytes that belong to no delimiter: those of a part become an event, those before the first
+ * boundary are counted. Returns 0; a negative errno. */
+static int emit_bytes_of_part(domus_http_multipart *form, const char *bytes, size_t size,
+                              domus_http_multipart_event *event)
 {
     if (form->phase == DOMI_MULTIPART_BEFORE) {
         if (size > DOMUS_HTTP_MULTIPART_EDGE_MAX - form->edge)
@@ -41,7 +42,7 @@ static int emit_bytes(domus_http_multipart *form, const char *bytes, size_t size
     return 0;
 }
 
-static void end_bytes(domus_http_multipart *form, domus_http_multipart_event *event)
+static void end_part_at_delimiter(domus_http_multipart *form, domus_http_multipart_event *event)
 {
     if (form->phase == DOMI_MULTIPART_IN_BODY)
         event->kind = DOMUS_HTTP_PART_END;
@@ -50,30 +51,30 @@ static void end_bytes(domus_http_multipart *form, domus_http_multipart_event *ev
     form->matched = form->assumed = form->pad = 0;
 }
 
-/* Continue a delimiter that has begun. Returns the bytes used, or a negative errno. If it turns out
- * to be none, the bytes that were held back for it become an event. */
-static int64_t continue_delimiter(domus_http_multipart *form, const char *bytes, size_t size,
-                                  domus_http_multipart_event *event)
+/* Match further bytes with a delimiter that has begun. Returns the bytes used, or a negative errno.
+ * If it turns out to be no delimiter, the bytes that were held back for it become an event. */
+static int64_t match_further_bytes_of_delimiter(domus_http_multipart *form, const char *bytes,
+                                                size_t size, domus_http_multipart_event *event)
 {
     size_t more = count_delimiter_bytes(form, form->matched, bytes, size);
     uint32_t held = form->matched + (uint32_t)more;
     uint32_t assumed = form->assumed;
 
     if (held == form->delimiter_size) {
-        end_bytes(form, event);
+        end_part_at_delimiter(form, event);
     } else if (more == size) {
         form->matched = held;
     } else {
         form->matched = form->assumed = 0;
-        int error = emit_bytes(form, form->delimiter + assumed, held - assumed, event);
+        int error = emit_bytes_of_part(form, form->delimiter + assumed, held - assumed, event);
         if (error != 0)
             return error;
     }
     return (int64_t)more;
 }
 
-/* Search for the delimiter. Returns the bytes before it, or before what may become one at the end
- * of the piece. */
+/* Search for the delimiter. Returns how many bytes stand before it, or before a begin of it at the
+ * end of the piece. */
 static size_t find_delimiter(const domus_http_multipart *form, const char *bytes, size_t size)
 {
     size_t at = 0;
@@ -86,30 +87,31 @@ static size_t find_delimiter(const domus_http_multipart *form, const char *bytes
         size_t same = count_delimiter_bytes(form, 0, cr, size - at);
         if (same == form->delimiter_size || at + same == size)
             return at;
-        at += same; /* the matched bytes contain no other CR, so they are skipped */
+        at += same; /* the bytes that have matched contain no other CR, so they are skipped */
     }
     return size;
 }
 
-static int64_t parse_body(domus_http_multipart *form, const char *bytes, size_t size,
-                          domus_http_multipart_event *event)
+static int64_t parse_bytes_of_part_body(domus_http_multipart *form, const char *bytes, size_t size,
+                                        domus_http_multipart_event *event)
 {
     if (form->matched == form->assumed && *bytes != form->delimiter[form->matched])
-        form->matched = form->assumed = 0; /* the line does not begin with the delimiter */
+        /* the line does not begin with the delimiter, so nothing has matched */
+        form->matched = form->assumed = 0;
     if (form->matched != 0)
-        return continue_delimiter(form, bytes, size, event);
+        return match_further_bytes_of_delimiter(form, bytes, size, event);
     size_t plain = find_delimiter(form, bytes, size);
     if (plain == 0)
-        return continue_delimiter(form, bytes, size, event);
-    int error = emit_bytes(form, bytes, plain, event);
+        return match_further_bytes_of_delimiter(form, bytes, size, event);
+    int error = emit_bytes_of_part(form, bytes, plain, event);
     return error != 0 ? error : (int64_t)plain;
 }
 
 /* --- lines of boundaries ---------------------------------------------------------------------- */
 
-/* Handle a byte behind a boundary. Returns 1; a negative errno. */
-static int64_t parse_boundary_line(domus_http_multipart *form, char byte,
-                                   domus_http_multipart_event *event)
+/* Handle a byte of the line behind a boundary. Returns 1; a negative errno. */
+static int64_t parse_byte_of_boundary_line(domus_http_multipart *form, char byte,
+                                           domus_http_multipart_event *event)
 {
     switch (form->line) {
     case DOMI_MULTIPART_LINE_NEW:
@@ -148,21 +150,23 @@ static int64_t parse_boundary_line(domus_http_multipart *form, char byte,
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-static int begin_part(domus_http_multipart *form, domus_http_multipart_event *event)
+static int begin_part_with_its_head(domus_http_multipart *form, domus_http_multipart_event *event)
 {
     int error = domi_multipart_read_head(form, event);
 
     form->parts++;
     form->part = 0;
     form->phase = DOMI_MULTIPART_IN_BODY;
-    /* CR LF count as matched, because a part without bytes may end here */
+    /* CR LF count as matched, because the delimiter may follow at once: the part may have no
+     * bytes */
     form->matched = form->assumed = 2;
     return error;
 }
 
-/* Handle bytes of a part's head, up to the end of a line. */
-static int64_t parse_head_line(domus_http_multipart *form, const char *bytes, size_t size,
-                               domus_http_multipart_event *event)
+/* Handle bytes of the head of a part, up to the end of a line. Returns how many were used, or a
+ * negative errno. */
+static int64_t parse_line_of_part_head(domus_http_multipart *form, const char *bytes, size_t size,
+                                       domus_http_multipart_event *event)
 {
     size_t room = form->limits.head_max - form->head_size;
     size_t most = size < room ? size : room;
@@ -179,7 +183,7 @@ static int64_t parse_head_line(domus_http_multipart *form, const char *bytes, si
     if (line < 2 || form->head[form->head_size - 2] != '\r')
         return domi_multipart_fail(form, -EPROTO, "a line of a head ends without CR");
     form->line_at = form->head_size;
-    int error = line == 2 ? begin_part(form, event) : 0;
+    int error = line == 2 ? begin_part_with_its_head(form, event) : 0;
     return error != 0 ? error : (int64_t)used;
 }
 
@@ -193,18 +197,18 @@ static int64_t skip_bytes_after_form(domus_http_multipart *form, size_t size)
     return (int64_t)size;
 }
 
-static int64_t step_by_phase(domus_http_multipart *form, const char *bytes, size_t size,
-                             domus_http_multipart_event *event)
+static int64_t parse_bytes_by_phase(domus_http_multipart *form, const char *bytes, size_t size,
+                                    domus_http_multipart_event *event)
 {
     switch (form->phase) {
     case DOMI_MULTIPART_BEHIND:
-        return parse_boundary_line(form, *bytes, event);
+        return parse_byte_of_boundary_line(form, *bytes, event);
     case DOMI_MULTIPART_IN_HEAD:
-        return parse_head_line(form, bytes, size, event);
+        return parse_line_of_part_head(form, bytes, size, event);
     case DOMI_MULTIPART_AFTER:
         return skip_bytes_after_form(form, size);
     default:
-        return parse_body(form, bytes, size, event);
+        return parse_bytes_of_part_body(form, bytes, size, event);
     }
 }
 
@@ -221,10 +225,10 @@ int64_t domus_http_multipart_next(domus_http_multipart *form, const char *bytes,
     if (left == 0)
         return domi_multipart_fail(form, -EMSGSIZE, "the body is too large");
     int64_t used;
-    /* bytes that were held back before the first boundary produce no event and use no byte of
-     * the piece, so the step is repeated */
+    /* A step that only gives up bytes which were held back before the first boundary produces no
+     * event and uses no byte of the piece, so it is repeated. */
     do
-        used = step_by_phase(form, bytes, size < left ? size : (size_t)left, ret_event);
+        used = parse_bytes_by_phase(form, bytes, size < left ? size : (size_t)left, ret_event);
     while (used == 0 && ret_event->kind == DOMUS_HTTP_NOTHING);
     if (used > 0)
         form->whole += (uint64_t)used;

@@ -1,16 +1,16 @@
-/* Stores the parts of an upload, within its limits and budgets. Owner thread: that of the
- * upload. */
+/* Stores the parts of an upload, within its limits and its budgets. Owner thread: that of the
+ * upload's actor. */
 #include "protocols/http/multipart/uploaded.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM 8u /* parts for which memory is allocated at first */
+#define ROOM 8u /* parts of an upload for which memory is allocated at first */
 
-/* Count bytes of fields, which a stranger holds in memory. Returns 0, or the error of the
- * upload. */
-static int count_fields(domus_http_upload *upload, uint64_t size)
+/* Count bytes of form fields, which a stranger makes this side hold in memory. Returns 0, or the
+ * error of the upload. */
+static int count_bytes_of_form_fields(domus_http_upload *upload, uint64_t size)
 {
     if (size > upload->options.fields_max - upload->fields)
         return domi_upload_fail(upload, -EMSGSIZE, "the fields are too large");
@@ -22,8 +22,8 @@ static int count_fields(domus_http_upload *upload, uint64_t size)
     return 0;
 }
 
-/* Allocate memory for one more part. Returns false without memory. */
-static bool make_room(domus_http_upload *upload)
+/* Allocate memory for one more part of the upload. Returns false without memory. */
+static bool make_room_for_part_of_upload(domus_http_upload *upload)
 {
     uint32_t room = upload->room != 0 ? upload->room * 2 : ROOM;
 
@@ -37,8 +37,8 @@ static bool make_room(domus_http_upload *upload)
     return true;
 }
 
-/* Copy a text with a zero at its end. Returns where the copy ends. */
-static char *copy_text(char *to, const char *text, uint32_t size, const char **ret_copy)
+/* Copy a text, and append a zero. Returns where the copy ends. */
+static char *copy_text_and_zero(char *to, const char *text, uint32_t size, const char **ret_copy)
 {
     memcpy(to, text, size);
     to[size] = '\0';
@@ -49,21 +49,22 @@ static char *copy_text(char *to, const char *text, uint32_t size, const char **r
 int domi_upload_add_part(domus_http_upload *upload, const domus_http_multipart_event *event)
 {
     size_t texts = (size_t)event->name_size + event->filename_size + event->type_size + 3;
-    int error = count_fields(upload, sizeof(domi_upload_part) + texts);
+    int error = count_bytes_of_form_fields(upload, sizeof(domi_upload_part) + texts);
 
     if (error != 0)
         return error;
     if (event->filename != NULL && upload->options.take == NULL &&
         upload->options.directory == NULL)
         return domi_upload_fail(upload, -EPROTO, "a file is not taken here");
-    domi_upload_part *part = make_room(upload) ? malloc(sizeof(domi_upload_part) + texts) : NULL;
+    domi_upload_part *part =
+        make_room_for_part_of_upload(upload) ? malloc(sizeof(domi_upload_part) + texts) : NULL;
     if (part == NULL)
         return domi_upload_fail(upload, -ENOMEM, "");
     *part = (domi_upload_part){.value.size_max = upload->options.field_max};
-    char *at = copy_text(part->texts, event->name, event->name_size, &part->seen.name);
-    at = copy_text(at, event->type, event->type_size, &part->seen.type);
+    char *at = copy_text_and_zero(part->texts, event->name, event->name_size, &part->seen.name);
+    at = copy_text_and_zero(at, event->type, event->type_size, &part->seen.type);
     if (event->filename != NULL)
-        (void)copy_text(at, event->filename, event->filename_size, &part->seen.filename);
+        (void)copy_text_and_zero(at, event->filename, event->filename_size, &part->seen.filename);
     part->seen.name_size = event->name_size;
     part->seen.filename_size = event->filename_size;
     upload->parts[upload->count++] = part;
@@ -76,7 +77,7 @@ int domi_upload_add_to_field(domus_http_upload *upload, const char *bytes, size_
 
     if (size > upload->options.field_max - part->seen.size)
         return domi_upload_fail(upload, -EMSGSIZE, "a field is too large");
-    int error = count_fields(upload, size);
+    int error = count_bytes_of_form_fields(upload, size);
     if (error != 0)
         return error;
     error = domus_append(&part->value, bytes, size);

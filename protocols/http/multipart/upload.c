@@ -1,8 +1,8 @@
 /* Reads the body of an upload (domus/http_upload.h).
  *
- * A call handles what a wait has brought, and then parses the current piece until an event needs
- * another wait, or the piece has ended and the next one is asked for. There is one wait at a time,
- * and at most one piece. Owner thread: that of the actor. */
+ * A call handles the answer for which the upload has waited, and then parses the current piece of
+ * the body until an event needs another wait, or the piece has ended and the next one is asked for.
+ * There is one wait at a time, and at most one piece. Owner thread: that of the actor. */
 #include "protocols/http/multipart/uploaded.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Replace zeros by defaults. Returns 0; -EINVAL. */
-static int fill_in_defaults(domus_http_upload_options *options)
+/* Replace zeros in an upload's options by defaults. Returns 0; -EINVAL. */
+static int fill_in_defaults_of_upload(domus_http_upload_options *options)
 {
     if (options->files_max == 0)
         options->files_max = FILES;
@@ -42,7 +42,7 @@ int domus_http_upload_open(const domus_http_request *request,
     domus_http_upload_options made = *options;
     uint64_t whole_max = made.limits.whole_max;
     domus_slice type = {NULL, 0, 0};
-    int error = fill_in_defaults(&made);
+    int error = fill_in_defaults_of_upload(&made);
 
     if (error != 0)
         return error;
@@ -90,8 +90,9 @@ const char *domus_http_upload_wrong(const domus_http_upload *upload)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-/* Record that a wait has begun, or its error. Returns whether it has begun. */
-static bool record_wait(domus_http_upload *upload, domi_upload_wait wait, int result)
+/* Record that the upload has begun to wait for an answer, or the error because of which it could
+ * not. Returns whether it waits. */
+static bool record_wait_of_upload(domus_http_upload *upload, domi_upload_wait wait, int result)
 {
     if (result < 0)
         (void)domi_upload_fail(upload, result, "");
@@ -100,41 +101,45 @@ static bool record_wait(domus_http_upload *upload, domi_upload_wait wait, int re
     return result >= 0;
 }
 
-static bool read_piece(domus_stack *stack, domus_http_upload *upload, domus_resumed *then)
+static bool ask_for_piece_of_body(domus_stack *stack, domus_http_upload *upload,
+                                  domus_resumed *then)
 {
     domus_slice_free(upload->piece);
     upload->piece = (domus_slice){NULL, 0, 0};
     upload->at = 0;
-    return record_wait(upload, DOMI_UPLOAD_FOR_PIECE, domus_body_read(stack, upload->body, then));
+    return record_wait_of_upload(upload, DOMI_UPLOAD_FOR_PIECE,
+                                 domus_body_read(stack, upload->body, then));
 }
 
-static bool write_pending(domus_stack *stack, domus_http_upload *upload, domus_resumed *then)
+static bool write_pending_bytes_to_file(domus_stack *stack, domus_http_upload *upload,
+                                        domus_resumed *then)
 {
     const domus_http_upload_part *part = &domi_upload_last(upload)->seen;
     domus_slice bytes = upload->pending;
     int result = domus_file_write(stack, part->file, part->size - bytes.size, bytes, then);
 
     upload->writing = bytes.size;
-    if (result >= 0) /* the write owns the bytes */
+    if (result >= 0) /* the write has begun, so it owns the bytes */
         upload->pending = (domus_slice){NULL, 0, 0};
-    return record_wait(upload, DOMI_UPLOAD_FOR_WRITE, result);
+    return record_wait_of_upload(upload, DOMI_UPLOAD_FOR_WRITE, result);
 }
 
-static bool open_file(domus_stack *stack, domus_http_upload *upload, domus_resumed *then)
+static bool open_file_for_upload(domus_stack *stack, domus_http_upload *upload, domus_resumed *then)
 {
     const uint32_t flags = DOMUS_FILE_READ | DOMUS_FILE_WRITE | DOMUS_FILE_UNNAMED;
 
-    return record_wait(
+    return record_wait_of_upload(
         upload, DOMI_UPLOAD_FOR_FILE,
         domus_file_open(stack, upload->options.directory, ".", flags, upload->options.mode, then));
 }
 
-/* Handle the answer of a read of the body. */
-static int handle_piece(domus_stack *stack, domus_http_upload *upload, const domus_answer *answer)
+/* Handle the answer of a read of the body: its next piece, or its end. */
+static int handle_piece_of_body(domus_stack *stack, domus_http_upload *upload,
+                                const domus_answer *answer)
 {
     upload->is_last = true;
     if (answer->type != &domus_piece_type)
-        return 0; /* the answer is the trailers, which mean nothing here */
+        return 0; /* the answer is the trailers of the body, which mean nothing for an upload */
     const domus_piece *piece = answer->payload;
     int error = domus_take_answer(stack, answer);
     if (error != 0)
@@ -144,8 +149,8 @@ static int handle_piece(domus_stack *stack, domus_http_upload *upload, const dom
     return 0;
 }
 
-static int handle_opened_file(domus_stack *stack, domus_http_upload *upload,
-                              const domus_answer *answer)
+static int handle_opened_file_of_upload(domus_stack *stack, domus_http_upload *upload,
+                                        const domus_answer *answer)
 {
     domus_file *file = *(domus_file *const *)answer->payload;
     int error = domus_take_answer(stack, answer);
@@ -155,7 +160,7 @@ static int handle_opened_file(domus_stack *stack, domus_http_upload *upload,
     return error;
 }
 
-static int handle_written(const domus_http_upload *upload, const domus_answer *answer)
+static int handle_written_bytes_of_file(const domus_http_upload *upload, const domus_answer *answer)
 {
     const domus_file_written *written = answer->payload;
 
@@ -164,19 +169,20 @@ static int handle_written(const domus_http_upload *upload, const domus_answer *a
     return written->bytes == upload->writing ? 0 : -EIO;
 }
 
-/* Handle the answer of the last wait. */
-static void handle_answer(domus_stack *stack, domus_http_upload *upload, const domus_answer *answer)
+/* Handle the answer for which the upload has waited. */
+static void handle_answer_to_wait(domus_stack *stack, domus_http_upload *upload,
+                                  const domus_answer *answer)
 {
     domi_upload_wait wait = upload->wait;
     int error = answer->error;
 
     upload->wait = DOMI_UPLOAD_FOR_NOTHING;
     if (error == 0 && wait == DOMI_UPLOAD_FOR_PIECE)
-        error = handle_piece(stack, upload, answer);
+        error = handle_piece_of_body(stack, upload, answer);
     else if (error == 0 && wait == DOMI_UPLOAD_FOR_FILE)
-        error = handle_opened_file(stack, upload, answer);
+        error = handle_opened_file_of_upload(stack, upload, answer);
     else if (error == 0 && wait == DOMI_UPLOAD_FOR_WRITE)
-        error = handle_written(upload, answer);
+        error = handle_written_bytes_of_file(upload, answer);
     if (error == -EMFILE || error == -ENFILE)
         error = -EBUSY;
     if (error != 0)
@@ -185,8 +191,8 @@ static void handle_answer(domus_stack *stack, domus_http_upload *upload, const d
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Make a slice of the bytes of an event: a part of the piece, or a copy of bytes that the parser
- * has held back. Returns 0; -ENOMEM. */
+/* Make a slice of the bytes of a parser's event: a part of the current piece, or a copy of bytes
+ * that the parser has held back. Returns 0; -ENOMEM. */
 static int slice_bytes_of_event(const domus_http_upload *upload,
                                 const domus_http_multipart_event *event, domus_slice *ret_slice)
 {
@@ -200,7 +206,8 @@ static int slice_bytes_of_event(const domus_http_upload *upload,
     return domus_slice_keep(part, ret_slice);
 }
 
-/* Pass bytes of a file, or its end, to the user's function. Returns whether a wait has begun. */
+/* Pass bytes of an uploaded file, or its end, to the user's function. Returns whether the upload
+ * waits now. */
 static bool hand_bytes_to_user(domus_stack *stack, domus_http_upload *upload, domus_slice bytes,
                                bool is_last, domus_resumed *then)
 {
@@ -210,11 +217,11 @@ static bool hand_bytes_to_user(domus_stack *stack, domus_http_upload *upload, do
 
     if (result == 0)
         return false;
-    return record_wait(upload, DOMI_UPLOAD_FOR_TAKER, result);
+    return record_wait_of_upload(upload, DOMI_UPLOAD_FOR_TAKER, result);
 }
 
-/* Pass bytes of a file to the user's function, or write them to the file. Returns whether a wait
- * has begun. */
+/* Pass bytes of an uploaded file to the user's function, or write them to a file on disk. Returns
+ * whether the upload waits now. */
 static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
                                  const domus_http_multipart_event *event, domus_resumed *then)
 {
@@ -231,13 +238,14 @@ static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
     if (upload->options.take != NULL)
         return hand_bytes_to_user(stack, upload, bytes, false, then);
     upload->pending = bytes;
-    return domi_upload_last(upload)->seen.file == NULL ? open_file(stack, upload, then)
-                                                       : write_pending(stack, upload, then);
+    return domi_upload_last(upload)->seen.file == NULL
+               ? open_file_for_upload(stack, upload, then)
+               : write_pending_bytes_to_file(stack, upload, then);
 }
 
-/* Handle an event of the parser. Returns whether a wait has begun. */
-static bool handle_event(domus_stack *stack, domus_http_upload *upload,
-                         const domus_http_multipart_event *event, domus_resumed *then)
+/* Handle an event of the parser. Returns whether the upload waits now. */
+static bool handle_event_of_parser(domus_stack *stack, domus_http_upload *upload,
+                                   const domus_http_multipart_event *event, domus_resumed *then)
 {
     bool is_file = upload->count != 0 && domi_upload_last(upload)->seen.filename != NULL;
 
@@ -261,8 +269,8 @@ static bool handle_event(domus_stack *stack, domus_http_upload *upload,
     }
 }
 
-/* Finish the upload at the end of the body. */
-static void end_body(domus_http_upload *upload)
+/* Finish the upload when the end of the body has come. */
+static void finish_upload_at_end_of_body(domus_http_upload *upload)
 {
     int error = domus_http_multipart_end(upload->form);
 
@@ -277,14 +285,14 @@ bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *upload,
     bool waits = false;
 
     if (upload->wait != DOMI_UPLOAD_FOR_NOTHING)
-        handle_answer(stack, upload, answer);
+        handle_answer_to_wait(stack, upload, answer);
     if (upload->error == 0 && upload->pending.size != 0)
-        waits = write_pending(stack, upload, then);
+        waits = write_pending_bytes_to_file(stack, upload, then);
     while (!waits && upload->error == 0) {
         if (upload->at == upload->piece.size) {
             if (!upload->is_last)
-                return read_piece(stack, upload, then);
-            end_body(upload);
+                return ask_for_piece_of_body(stack, upload, then);
+            finish_upload_at_end_of_body(upload);
             return false;
         }
         int64_t used =
@@ -295,7 +303,7 @@ bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *upload,
             break;
         }
         upload->at += (uint32_t)used;
-        waits = handle_event(stack, upload, &event, then);
+        waits = handle_event_of_parser(stack, upload, &event, then);
     }
     return waits;
 }

@@ -1,4 +1,4 @@
-/* The cookies of sessions: with a signed value, or with an id (domus/http_session.h). */
+/* The cookies of browsers' sessions: with a signed value, or with an id (domus/http_session.h). */
 #include "protocols/http/session/signing.h"
 
 #include <domus/http_session.h>
@@ -8,12 +8,14 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIFETIME      (INT64_C(12) * 3600)
-#define LIFETIME_MOST (INT64_C(400) * 86400) /* s; browsers shorten any longer lifetime to this */
+#define LIFETIME (INT64_C(12) * 3600)
+/* seconds that a cookie may live, at most; browsers shorten a longer lifetime to this */
+#define LIFETIME_MOST (INT64_C(400) * 86400)
 #define ID_64         DOMI_HTTP_64_SIZE(DOMUS_HTTP_SESSION_ID_BYTES)
 #define PURPOSE       "cookie:"
 #define PURPOSE_ROOM  (sizeof PURPOSE + DOMUS_HTTP_COOKIE_NAME_MAX)
-#define BROWSERS_MAX  4096u /* bytes of a cookie's name and value that browsers keep, at most */
+/* bytes of a cookie's name and value together that browsers keep, at most */
+#define BROWSERS_MAX 4096u
 
 static_assert(PURPOSE_ROOM - 1 <= DOMUS_HTTP_PURPOSE_MAX, "it is a purpose");
 static_assert(DOMUS_HTTP_COOKIE_NAME_MAX + 1 +
@@ -21,14 +23,14 @@ static_assert(DOMUS_HTTP_COOKIE_NAME_MAX + 1 +
                   BROWSERS_MAX,
               "browsers keep it");
 
-static bool begins_with(const char *text, const char *begin)
+static bool does_text_begin_with(const char *text, const char *begin)
 {
     return strncasecmp(text, begin, strlen(begin)) == 0;
 }
 
-/* Replace zeros by defaults. Returns 0; -EINVAL. */
-static int fill_in_defaults(const domus_http_session_cookie *cookie,
-                            domus_http_session_cookie *ret_made)
+/* Replace zeros in the options of a session's cookie by defaults. Returns 0; -EINVAL. */
+static int fill_in_defaults_of_cookie(const domus_http_session_cookie *cookie,
+                                      domus_http_session_cookie *ret_made)
 {
     domus_http_session_cookie made = {.name = NULL};
 
@@ -40,7 +42,8 @@ static int fill_in_defaults(const domus_http_session_cookie *cookie,
         made.lifetime_s = LIFETIME;
     if (made.site == DOMUS_HTTP_SITE_DEFAULT)
         made.site = DOMUS_HTTP_SITE_LAX;
-    bool wants_secure = begins_with(made.name, "__Host-") || begins_with(made.name, "__Secure-");
+    bool wants_secure =
+        does_text_begin_with(made.name, "__Host-") || does_text_begin_with(made.name, "__Secure-");
     if (strnlen(made.name, DOMUS_HTTP_COOKIE_NAME_MAX + 1) > DOMUS_HTTP_COOKIE_NAME_MAX ||
         made.lifetime_s < 1 || made.lifetime_s > LIFETIME_MOST || (made.insecure && wants_secure))
         return -EINVAL;
@@ -48,7 +51,7 @@ static int fill_in_defaults(const domus_http_session_cookie *cookie,
     return 0;
 }
 
-/* Add the field Set-Cookie for a value, which ends with a zero. */
+/* Add the field Set-Cookie for the value of a session's cookie, which ends with a zero. */
 static int add_set_cookie_field(domus_appender *fields, const domus_http_session_cookie *cookie,
                                 const char *value, int64_t max_age)
 {
@@ -65,7 +68,7 @@ static int add_set_cookie_field(domus_appender *fields, const domus_http_session
     return domus_http_add_cookie(fields, &made);
 }
 
-static int64_t choose_max_age(const domus_http_session_cookie *cookie)
+static int64_t choose_max_age_of_cookie(const domus_http_session_cookie *cookie)
 {
     return cookie->with_browser ? 0 : cookie->lifetime_s;
 }
@@ -73,16 +76,17 @@ static int64_t choose_max_age(const domus_http_session_cookie *cookie)
 int domus_http_session_clear(domus_appender *fields, const domus_http_session_cookie *cookie)
 {
     domus_http_session_cookie made;
-    int error = fill_in_defaults(cookie, &made);
+    int error = fill_in_defaults_of_cookie(cookie, &made);
 
     return error != 0 ? error : add_set_cookie_field(fields, &made, "", -1);
 }
 
 /* --- the session in a signed cookie ----------------------------------------------------------- */
 
-/* Write the purpose for which a value is signed, so that the value of one cookie is not valid for
- * another cookie. */
-static void write_purpose(const domus_http_session_cookie *cookie, char purpose[PURPOSE_ROOM])
+/* Write the purpose for which a cookie's value is signed, so that the value of one cookie is not
+ * valid for another cookie. */
+static void write_purpose_of_cookie(const domus_http_session_cookie *cookie,
+                                    char purpose[PURPOSE_ROOM])
 {
     (void)snprintf(purpose, PURPOSE_ROOM, PURPOSE "%s", cookie->name);
 }
@@ -95,7 +99,7 @@ int domus_http_session_seal(domus_appender *fields, const domus_http_session_coo
     domus_appender text = {0};
     char purpose[PURPOSE_ROOM];
     domus_slice sealed;
-    int error = fill_in_defaults(cookie, &made);
+    int error = fill_in_defaults_of_cookie(cookie, &made);
 
     if (error != 0)
         return error;
@@ -103,7 +107,7 @@ int domus_http_session_seal(domus_appender *fields, const domus_http_session_coo
         return -EMSGSIZE;
     if (now < 0 || now > INT64_MAX - made.lifetime_s)
         return -EINVAL;
-    write_purpose(&made, purpose);
+    write_purpose_of_cookie(&made, purpose);
     error = domus_http_sign(keys, purpose, now + made.lifetime_s, value, size, &text);
     if (error != 0)
         return error;
@@ -111,7 +115,8 @@ int domus_http_session_seal(domus_appender *fields, const domus_http_session_coo
     error = domus_append_end(&text, &sealed);
     if (error != 0)
         return error;
-    error = add_set_cookie_field(fields, &made, domus_slice_data(sealed), choose_max_age(&made));
+    error = add_set_cookie_field(fields, &made, domus_slice_data(sealed),
+                                 choose_max_age_of_cookie(&made));
     domus_slice_free(sealed);
     return error;
 }
@@ -122,13 +127,13 @@ int64_t domus_http_session_unseal(domus_slice fields, const domus_http_session_c
     domus_http_session_cookie made;
     char purpose[PURPOSE_ROOM];
     domus_slice sealed;
-    int error = fill_in_defaults(cookie, &made);
+    int error = fill_in_defaults_of_cookie(cookie, &made);
 
     if (error != 0)
         return error;
     if (!domus_http_cookie(fields, made.name, &sealed))
         return -ENOENT;
-    write_purpose(&made, purpose);
+    write_purpose_of_cookie(&made, purpose);
     return domus_http_unsign(keys, purpose, now, domus_slice_data(sealed), sealed.size, to, room);
 }
 
@@ -149,12 +154,12 @@ int domus_http_session_set_id(domus_appender *fields, const domus_http_session_c
 {
     domus_http_session_cookie made;
     char text[ID_64 + 1];
-    int error = fill_in_defaults(cookie, &made);
+    int error = fill_in_defaults_of_cookie(cookie, &made);
 
     if (error != 0)
         return error;
     text[domi_http_64_encode(text, id->bytes, sizeof id->bytes)] = '\0';
-    return add_set_cookie_field(fields, &made, text, choose_max_age(&made));
+    return add_set_cookie_field(fields, &made, text, choose_max_age_of_cookie(&made));
 }
 
 int domus_http_session_get_id(domus_slice fields, const domus_http_session_cookie *cookie,
@@ -163,7 +168,7 @@ int domus_http_session_get_id(domus_slice fields, const domus_http_session_cooki
     domus_http_session_cookie made;
     domus_http_session_id read;
     domus_slice text;
-    int error = fill_in_defaults(cookie, &made);
+    int error = fill_in_defaults_of_cookie(cookie, &made);
 
     if (error != 0)
         return error;

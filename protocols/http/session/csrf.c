@@ -1,5 +1,5 @@
-/* Tokens against forged forms (domus/http_session.h): a random part, and a MAC over it and the
- * session. */
+/* Tokens against forged forms (domus/http_session.h). A token is a random part, and a MAC over that
+ * part and the session. */
 #include "protocols/http/session/signing.h"
 
 #include <domus/http_session.h>
@@ -12,14 +12,14 @@
 
 static_assert(DOMI_HTTP_64_SIZE(BYTES) == DOMUS_HTTP_CSRF_SIZE, "its size");
 
-static bool is_session(size_t size)
+static bool is_valid_size_of_session(size_t size)
 {
     return size != 0 && size <= DOMUS_HTTP_CSRF_SESSION_MAX;
 }
 
-/* Make the MAC of a token, whose random part is written already. */
-static void make_mac(const domus_http_key *key, const void *session, size_t size,
-                     const unsigned char *token, unsigned char *mac)
+/* Make the MAC of a token, whose random part is there already. */
+static void make_mac_of_csrf_token(const domus_http_key *key, const void *session, size_t size,
+                                   const unsigned char *token, unsigned char *mac)
 {
     unsigned char bytes[CHANCE + DOMUS_HTTP_CSRF_SESSION_MAX];
     const domi_http_mac_text text = {"domus-http-csrf", "", bytes, CHANCE + size};
@@ -35,12 +35,12 @@ int domus_http_csrf_make(const domus_http_keys *keys, const void *session, size_
 
     if (keys->count == 0)
         return -ENOKEY;
-    if (!is_session(size))
+    if (!is_valid_size_of_session(size))
         return -EINVAL;
     int error = domi_http_draw(token, CHANCE);
     if (error != 0)
         return error;
-    make_mac(&keys->keys[0], session, size, token, token + CHANCE);
+    make_mac_of_csrf_token(&keys->keys[0], session, size, token, token + CHANCE);
     to[domi_http_64_encode(to, token, sizeof token)] = '\0';
     return 0;
 }
@@ -51,11 +51,11 @@ bool domus_http_csrf_is_right(const domus_http_keys *keys, const void *session, 
     unsigned char token[BYTES];
     unsigned char mac[DOMI_HTTP_MAC_BYTES];
 
-    if (!is_session(size) || text_size != DOMUS_HTTP_CSRF_SIZE ||
+    if (!is_valid_size_of_session(size) || text_size != DOMUS_HTTP_CSRF_SIZE ||
         domi_http_64_decode(token, text, text_size) < 0)
         return false;
     for (uint32_t i = 0; i < keys->count; i++) {
-        make_mac(&keys->keys[i], session, size, token, mac);
+        make_mac_of_csrf_token(&keys->keys[i], session, size, token, mac);
         if (domi_http_mac_equals(mac, token + CHANCE, sizeof mac))
             return true;
     }

@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_MAC_BYTES 3u /* bytes of a MAC from which the name of a key is made */
+#define NAME_MAC_BYTES 3u /* bytes of a MAC of a key from which the key's name is made */
 
 static_assert(DOMI_HTTP_64_SIZE(NAME_MAC_BYTES) == DOMUS_HTTP_KEY_NAME_BYTES, "its size");
 
-__attribute__((format(printf, 3, 4))) static void say(char *words, size_t size, const char *format,
-                                                      ...)
+__attribute__((format(printf, 3, 4))) static void write_words_of_error(char *words, size_t size,
+                                                                       const char *format, ...)
 {
     va_list arguments;
 
@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 4))) static void say(char *words, size_t size, 
 
 /* --- rings ------------------------------------------------------------------------------------ */
 
-static void name_key(domus_http_key *key)
+static void make_name_of_key(domus_http_key *key)
 {
     const domi_http_mac_text text = {.kind = "domus-http-key", .purpose = "", .bytes = ""};
     unsigned char mac[DOMI_HTTP_MAC_BYTES];
@@ -55,7 +55,7 @@ int domus_http_keys_add(domus_http_keys *ring, const void *bytes, size_t size)
     memset(key, 0, sizeof *key);
     key->size = (uint32_t)size;
     memcpy(key->bytes, bytes, size);
-    name_key(key);
+    make_name_of_key(key);
     return 0;
 }
 
@@ -66,8 +66,8 @@ void domus_http_keys_wipe(domus_http_keys *ring)
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* Decode hexadecimal digits. Returns the number of bytes; -EINVAL. */
-static int64_t decode_hex(unsigned char *to, const char *text, size_t size)
+/* Decode a key in hexadecimal digits. Returns the number of bytes; -EINVAL. */
+static int64_t decode_hexadecimal_key(unsigned char *to, const char *text, size_t size)
 {
     if (size % 2 != 0 || size / 2 > DOMUS_HTTP_KEY_MOST)
         return -EINVAL;
@@ -81,8 +81,8 @@ static int64_t decode_hex(unsigned char *to, const char *text, size_t size)
     return (int64_t)(size / 2);
 }
 
-/* Decode base64 without white space. Returns the number of bytes; -EINVAL. */
-static int64_t decode_64(unsigned char *to, const char *text, size_t size)
+/* Decode a key in base64, without white space. Returns the number of bytes; -EINVAL. */
+static int64_t decode_base64_key(unsigned char *to, const char *text, size_t size)
 {
     uint8_t decoded[BASE64_DECODE_LENGTH(BASE64_ENCODE_RAW_LENGTH(DOMUS_HTTP_KEY_MOST))];
     struct base64_decode_ctx context;
@@ -90,7 +90,7 @@ static int64_t decode_64(unsigned char *to, const char *text, size_t size)
     int64_t result = -EINVAL;
 
     if (size > BASE64_ENCODE_RAW_LENGTH(DOMUS_HTTP_KEY_MOST) ||
-        /* refused here, because nettle ignores some control characters */
+        /* refused, because nettle would ignore some control characters */
         domi_http_run_text(text, size) != size)
         return -EINVAL;
     base64_decode_init(&context);
@@ -104,21 +104,21 @@ static int64_t decode_64(unsigned char *to, const char *text, size_t size)
     return result;
 }
 
-static bool begins_with(const char *text, size_t size, const char *begin)
+static bool does_word_begin_with(const char *text, size_t size, const char *begin)
 {
     return size >= strlen(begin) && memcmp(text, begin, strlen(begin)) == 0;
 }
 
-/* Add the key that a word describes. Returns as domus_http_keys_add(). */
-static int add_word(domus_http_keys *ring, const char *word, size_t size)
+/* Add the key that a word of the text describes to the ring. Returns as domus_http_keys_add(). */
+static int add_key_in_word(domus_http_keys *ring, const char *word, size_t size)
 {
     unsigned char bytes[DOMUS_HTTP_KEY_MOST];
     int64_t decoded = -EINVAL;
 
-    if (begins_with(word, size, "hex:"))
-        decoded = decode_hex(bytes, word + 4, size - 4);
-    else if (begins_with(word, size, "base64:"))
-        decoded = decode_64(bytes, word + 7, size - 7);
+    if (does_word_begin_with(word, size, "hex:"))
+        decoded = decode_hexadecimal_key(bytes, word + 4, size - 4);
+    else if (does_word_begin_with(word, size, "base64:"))
+        decoded = decode_base64_key(bytes, word + 7, size - 7);
     int error = decoded < 0 ? (int)decoded : domus_http_keys_add(ring, bytes, (size_t)decoded);
     explicit_bzero(bytes, sizeof bytes);
     return error;
@@ -129,9 +129,9 @@ static bool is_word_divider(char byte)
     return byte == '\n' || byte == '\r' || byte == ',' || domi_http_is_space(byte);
 }
 
-/* Returns where the word at the start of a text ends; in a comment line it is the end of the
- * line. */
-static size_t find_word_end(const char *text, size_t size, bool is_comment)
+/* Returns where the word at the start of a text with keys ends; in a comment line it is the end of
+ * the line. */
+static size_t find_end_of_word(const char *text, size_t size, bool is_comment)
 {
     size_t end = 0;
 
@@ -140,33 +140,34 @@ static size_t find_word_end(const char *text, size_t size, bool is_comment)
     return end;
 }
 
-static void write_error_text(char *words, size_t words_size, uint32_t number, int error)
+static void write_error_about_key(char *words, size_t words_size, uint32_t number, int error)
 {
     if (error == -ENOBUFS)
-        say(words, words_size, "more than %u keys", DOMUS_HTTP_KEYS_MAX);
+        write_words_of_error(words, words_size, "more than %u keys", DOMUS_HTTP_KEYS_MAX);
     else if (error == -EEXIST)
-        say(words, words_size, "key %u is there already", number);
+        write_words_of_error(words, words_size, "key %u is there already", number);
     else
-        say(words, words_size, "key %u is not \"hex:\" or \"base64:\" and %u to %u bytes", number,
-            DOMUS_HTTP_KEY_LEAST, DOMUS_HTTP_KEY_MOST);
+        write_words_of_error(words, words_size,
+                             "key %u is not \"hex:\" or \"base64:\" and %u to %u bytes", number,
+                             DOMUS_HTTP_KEY_LEAST, DOMUS_HTTP_KEY_MOST);
 }
 
-static int parse_keys(const char *text, size_t size, domus_http_keys *ring, char *words,
-                      size_t words_size)
+static int parse_keys_of_text(const char *text, size_t size, domus_http_keys *ring, char *words,
+                              size_t words_size)
 {
     for (size_t at = 0; at < size;) {
         bool begins_line = at == 0 || text[at - 1] == '\n';
         bool is_comment = begins_line && text[at] == '#';
-        size_t end = find_word_end(text + at, size - at, is_comment);
-        int error = is_comment || end == 0 ? 0 : add_word(ring, text + at, end);
+        size_t end = find_end_of_word(text + at, size - at, is_comment);
+        int error = is_comment || end == 0 ? 0 : add_key_in_word(ring, text + at, end);
         if (error != 0) {
-            write_error_text(words, words_size, ring->count + 1, error);
+            write_error_about_key(words, words_size, ring->count + 1, error);
             return error;
         }
         at += end + 1;
     }
     if (ring->count == 0)
-        say(words, words_size, "no key");
+        write_words_of_error(words, words_size, "no key");
     return ring->count == 0 ? -EINVAL : 0;
 }
 
@@ -187,10 +188,10 @@ int domus_http_keys_parse(const char *text, size_t size, domus_http_keys *ring, 
     domus_http_keys made = {.count = 0};
 
     if (size > DOMUS_HTTP_KEYS_TEXT_MAX) {
-        say(words, words_size, "more than %u bytes", DOMUS_HTTP_KEYS_TEXT_MAX);
+        write_words_of_error(words, words_size, "more than %u bytes", DOMUS_HTTP_KEYS_TEXT_MAX);
         return -EMSGSIZE;
     }
-    int error = parse_keys(text, size, &made, words, words_size);
+    int error = parse_keys_of_text(text, size, &made, words, words_size);
     if (error == 0)
         *ring = made;
     domus_http_keys_wipe(&made);
@@ -199,14 +200,14 @@ int domus_http_keys_parse(const char *text, size_t size, domus_http_keys *ring, 
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Check the permissions of a file. Returns 0, or a negative errno. */
-static int check_file(int fd, char *words, size_t words_size)
+/* Check the owner and the permissions of a file with keys. Returns 0, or a negative errno. */
+static int check_permissions_of_key_file(int fd, char *words, size_t words_size)
 {
     struct stat status;
 
     if (fstat(fd, &status) != 0) {
         int error = -errno;
-        say(words, words_size, "%s", strerror(-error));
+        write_words_of_error(words, words_size, "%s", strerror(-error));
         return error;
     }
     const char *wrong = !S_ISREG(status.st_mode)      ? "it is no regular file"
@@ -215,12 +216,12 @@ static int check_file(int fd, char *words, size_t words_size)
                             ? "it belongs to somebody else"
                             : NULL;
     if (wrong != NULL)
-        say(words, words_size, "%s", wrong);
+        write_words_of_error(words, words_size, "%s", wrong);
     return wrong != NULL ? -EPERM : 0;
 }
 
-/* Read up to `room` bytes. Returns how many; a negative errno. */
-static ssize_t read_bytes(int fd, char *to, size_t room)
+/* Read up to `room` bytes of a file with keys. Returns how many; a negative errno. */
+static ssize_t read_bytes_of_key_file(int fd, char *to, size_t room)
 {
     size_t size = 0;
     ssize_t got;
@@ -240,14 +241,14 @@ int domus_http_keys_read(const char *path, domus_http_keys *ring, char *words, s
 
     if (fd < 0) {
         int error = -errno;
-        say(words, words_size, "%s", strerror(-error));
+        write_words_of_error(words, words_size, "%s", strerror(-error));
         return error;
     }
-    int error = check_file(fd, words, words_size);
+    int error = check_permissions_of_key_file(fd, words, words_size);
     if (error == 0) {
-        ssize_t size = read_bytes(fd, text, sizeof text);
+        ssize_t size = read_bytes_of_key_file(fd, text, sizeof text);
         if (size < 0)
-            say(words, words_size, "%s", strerror((int)-size));
+            write_words_of_error(words, words_size, "%s", strerror((int)-size));
         error = size < 0 ? (int)size
                          : domus_http_keys_parse(text, (size_t)size, ring, words, words_size);
         explicit_bzero(text, sizeof text);

@@ -10,22 +10,22 @@
 #include <string.h>
 
 #define MAC_64     DOMI_HTTP_64_SIZE(DOMI_HTTP_MAC_BYTES)
-#define DIGITS_MAX 19u /* digits of an expiry, at most */
+#define DIGITS_MAX 19u /* digits of the expiry in a signed value, at most */
 
 static_assert(DOMUS_HTTP_SIGNED_SIZE(0) ==
                   DOMUS_HTTP_KEY_NAME_BYTES + 1 + DIGITS_MAX + 1 + 1 + MAC_64,
               "its size");
 
-static bool is_purpose(const char *purpose)
+static bool is_valid_purpose(const char *purpose)
 {
     size_t size = strnlen(purpose, DOMUS_HTTP_PURPOSE_MAX + 1);
 
     return size != 0 && size <= DOMUS_HTTP_PURPOSE_MAX;
 }
 
-/* Write the MAC of a text as characters. */
-static void make_mac(const domus_http_key *key, const char *purpose, const char *text, size_t size,
-                     char *to)
+/* Write the MAC of a text as characters of base64url. */
+static void make_mac_as_text(const domus_http_key *key, const char *purpose, const char *text,
+                             size_t size, char *to)
 {
     const domi_http_mac_text covered = {"domus-http-sign", purpose, text, size};
     unsigned char mac[DOMI_HTTP_MAC_BYTES];
@@ -34,8 +34,8 @@ static void make_mac(const domus_http_key *key, const char *purpose, const char 
     (void)domi_http_64_encode(to, mac, sizeof mac);
 }
 
-/* Write "KEY.EXPIRY.". Returns where it ends. */
-static char *put_head(char *to, const domus_http_key *key, int64_t expires)
+/* Write the begin "KEY.EXPIRY." of a signed value. Returns where it ends. */
+static char *put_key_and_expiry(char *to, const domus_http_key *key, int64_t expires)
 {
     char digits[DIGITS_MAX + 1];
     int size = snprintf(digits, sizeof digits, "%" PRId64, expires);
@@ -56,25 +56,25 @@ int domus_http_sign(const domus_http_keys *ring, const char *purpose, int64_t ex
 
     if (ring->count == 0)
         return -ENOKEY;
-    if (!is_purpose(purpose) || expires < 1)
+    if (!is_valid_purpose(purpose) || expires < 1)
         return -EINVAL;
     if (size > DOMUS_HTTP_SIGNED_MAX)
         return -EMSGSIZE;
     char *begin = domus_append_room(to, DOMUS_HTTP_SIGNED_SIZE(size));
     if (begin == NULL)
         return to->error;
-    char *at = put_head(begin, key, expires);
+    char *at = put_key_and_expiry(begin, key, expires);
     at += domi_http_64_encode(at, value, size);
-    make_mac(key, purpose, begin, (size_t)(at - begin), at + 1);
+    make_mac_as_text(key, purpose, begin, (size_t)(at - begin), at + 1);
     *at = '.';
     domus_append_written(to, (size_t)(at - begin) + 1 + MAC_64);
     return to->error;
 }
 
-/* The parts of a signed value. */
+/* The parts of a signed value, as they stand in its text. */
 typedef struct parts {
-    const char *name;  /* name of the key */
-    const char *value; /* the value as it stands in the text */
+    const char *name;  /* name of the key that has signed the value */
+    const char *value; /* the value itself, as it stands in the text */
     size_t value_size;
     size_t covered; /* bytes that the MAC covers, from `name` on */
     const char *mac;
@@ -82,7 +82,7 @@ typedef struct parts {
 } parts;
 
 /* Read the digits of an expiry, up to a dot. Returns how many there are; 0 if they are invalid. */
-static size_t read_expiry(const char *text, size_t size, int64_t *ret_expires)
+static size_t read_digits_of_expiry(const char *text, size_t size, int64_t *ret_expires)
 {
     int64_t number = 0;
     size_t i = 0;
@@ -110,7 +110,7 @@ static bool split_signed_value(const char *text, size_t size, parts *ret_parts)
     ret_parts->name = text;
     ret_parts->covered = size - tail;
     ret_parts->mac = text + size - MAC_64;
-    size_t digits = read_expiry(text + head, size - tail - head, &ret_parts->expires);
+    size_t digits = read_digits_of_expiry(text + head, size - tail - head, &ret_parts->expires);
     if (digits == 0 || head + digits == size - tail)
         return false;
     ret_parts->value = text + head + digits + 1;
@@ -118,8 +118,9 @@ static bool split_signed_value(const char *text, size_t size, parts *ret_parts)
     return true;
 }
 
-/* Returns whether a key of the ring has signed the value. */
-static bool is_signed(const domus_http_keys *ring, const char *purpose, const parts *is)
+/* Returns whether a key of the ring, the one that the value names, has signed the value. */
+static bool is_value_signed_by_ring(const domus_http_keys *ring, const char *purpose,
+                                    const parts *is)
 {
     char mac[MAC_64];
 
@@ -127,7 +128,7 @@ static bool is_signed(const domus_http_keys *ring, const char *purpose, const pa
         const domus_http_key *key = &ring->keys[i];
         if (memcmp(key->name, is->name, sizeof key->name) != 0)
             continue;
-        make_mac(key, purpose, is->name, is->covered, mac);
+        make_mac_as_text(key, purpose, is->name, is->covered, mac);
         if (domi_http_mac_equals((const unsigned char *)mac, (const unsigned char *)is->mac,
                                  MAC_64))
             return true;
@@ -140,8 +141,8 @@ int64_t domus_http_unsign(const domus_http_keys *ring, const char *purpose, int6
 {
     parts is;
 
-    if (!is_purpose(purpose) || !split_signed_value(text, text_size, &is) ||
-        !is_signed(ring, purpose, &is))
+    if (!is_valid_purpose(purpose) || !split_signed_value(text, text_size, &is) ||
+        !is_value_signed_by_ring(ring, purpose, &is))
         return -EBADMSG;
     if (is.expires != DOMUS_HTTP_NEVER && now >= is.expires)
         return -EKEYEXPIRED;

@@ -1,4 +1,4 @@
-/* Signed values: their bytes as text, and their MACs. */
+/* The parts of signed values: how their bytes become text, and how their MACs are made. */
 #include "protocols/http/session/signing.h"
 
 #include <assert.h>
@@ -18,7 +18,8 @@ size_t domi_http_64_encode(char *to, const void *bytes_, size_t size)
 {
     const unsigned char *bytes = bytes_;
     char *begin = to;
-    uint32_t held = 0; /* the lowest bits of this word that are not written yet */
+    /* the bytes' bits so far; the lowest `bits` of them are not written as characters yet */
+    uint32_t held = 0;
     unsigned bits = 0;
 
     for (size_t i = 0; i < size; i++) {
@@ -31,8 +32,8 @@ size_t domi_http_64_encode(char *to, const void *bytes_, size_t size)
     return (size_t)(to - begin);
 }
 
-/* Returns the value of a character; -1 for any other byte. */
-static int value_of_character(char byte)
+/* Returns the value of a character of base64url; -1 for any other byte. */
+static int value_of_base64url_character(char byte)
 {
     if (byte >= 'A' && byte <= 'Z')
         return byte - 'A';
@@ -53,7 +54,7 @@ int64_t domi_http_64_decode(void *to_, const char *text, size_t size)
     if (size % 4 == 1)
         return -EINVAL;
     for (size_t i = 0; i < size; i++) {
-        int value = value_of_character(text[i]);
+        int value = value_of_base64url_character(text[i]);
         if (value < 0)
             return -EINVAL;
         held = held << 6 | (uint32_t)value;
@@ -74,7 +75,7 @@ int64_t domi_http_64_decode(void *to_, const char *text, size_t size)
 
 static_assert(DOMI_HTTP_MAC_BYTES == SHA256_DIGEST_SIZE, "its size");
 
-static void add_word(struct hmac_sha256_ctx *context, const char *word)
+static void add_word_to_mac(struct hmac_sha256_ctx *context, const char *word)
 {
     hmac_sha256_update(context, strlen(word) + 1, (const uint8_t *)word);
 }
@@ -85,8 +86,8 @@ void domi_http_mac(const domus_http_key *key, const domi_http_mac_text *text,
     struct hmac_sha256_ctx context;
 
     hmac_sha256_set_key(&context, key->size, key->bytes);
-    add_word(&context, text->kind);
-    add_word(&context, text->purpose);
+    add_word_to_mac(&context, text->kind);
+    add_word_to_mac(&context, text->purpose);
     hmac_sha256_update(&context, text->size, text->bytes);
     hmac_sha256_digest(&context, DOMI_HTTP_MAC_BYTES, mac);
     explicit_bzero(&context, sizeof context);

@@ -1,4 +1,5 @@
-/* Signed values and secrets: their bytes as text, their random bits, and their MACs. Any thread. */
+/* Signed values and secrets: how their bytes become text, how random ones are drawn, and how MACs
+ * are made. Any thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_SESSION_SIGNING_H
 #define DOMI_PROTOCOLS_HTTP_SESSION_SIGNING_H
 
@@ -15,21 +16,21 @@
  * exactly one encoding: unused bits must be zero, and no other characters are allowed. (The decoder
  * of nettle ignores white space and requires padding.) Any thread. */
 
-/* The number of characters for `size` bytes. */
+/* Number of characters of base64url that `size` bytes become. */
 #define DOMI_HTTP_64_SIZE(size) (((size)*4u + 2u) / 3u)
 
-/* Write the characters for `size` bytes, without a zero at their end. Returns how many there
- * are. */
+/* Write `size` bytes as characters of base64url, without a zero at their end. Returns how many
+ * characters there are. */
 size_t domi_http_64_encode(char *to, const void *bytes, size_t size);
 
-/* Returns how many bytes `size` valid characters decode to. */
+/* Returns how many bytes `size` valid characters of base64url decode to. */
 static inline size_t domi_http_64_bytes(size_t size)
 {
     return size / 4 * 3 + (size % 4 * 3) / 4;
 }
 
-/* Decode `size` characters to `to`, which has room for domi_http_64_bytes(). Returns how many bytes
- * there are; -EINVAL, and some bytes may have been written. */
+/* Decode `size` characters of base64url to `to`, which has room for domi_http_64_bytes() of them.
+ * Returns how many bytes there are; -EINVAL, and some bytes may have been written. */
 int64_t domi_http_64_decode(void *to, const char *text, size_t size);
 
 /* ---- draw -------------------------------------------------------------------------------------*/
@@ -37,8 +38,8 @@ int64_t domi_http_64_decode(void *to, const char *text, size_t size);
 /* Draws random secrets. They come from the kernel and not from the seeded source of base/random.h,
  * which could be predicted, so a run that is replayed by its seed has other ids. Any thread. */
 
-/* Fill up to 256 bytes with random ones, which the kernel gives at once. Returns 0; the error of
- * getrandom(2). */
+/* Fill up to 256 bytes with random bytes of the kernel, which gives so few at once. Returns 0; the
+ * error of getrandom(2). */
 static inline int domi_http_draw(void *to, size_t size)
 {
     ssize_t drawn = getrandom(to, size, 0);
@@ -58,8 +59,8 @@ static inline int domi_http_draw(void *to, size_t size)
 #define DOMI_HTTP_MAC_BYTES 32u
 
 typedef struct domi_http_mac_text {
-    const char *kind;    /* the library's part of the purpose, such as "domus-http-sign" */
-    const char *purpose; /* the user's part of the purpose */
+    const char *kind;    /* the library's part of a MAC's purpose, such as "domus-http-sign" */
+    const char *purpose; /* the user's part of a MAC's purpose */
     const void *bytes;
     size_t size;
 } domi_http_mac_text;

@@ -8,21 +8,21 @@
 
 #include <errno.h>
 
-#define SWEPT 256u /* expired sessions that one timer removes, at most */
+#define SWEPT 256u /* expired sessions that one timer event removes, at most */
 
 typedef struct store {
     domus_http_sessions *sessions;
     bool has_timer;
 } store;
 
-static void release_session(void *payload)
+static void release_value_of_session(void *payload)
 {
     domus_slice_free(((domus_http_session *)payload)->value);
 }
 
 #define TYPE(text)                                                                                 \
     {                                                                                              \
-        .name = (text), .size = sizeof(domus_http_session), .release = release_session             \
+        .name = (text), .size = sizeof(domus_http_session), .release = release_value_of_session    \
     }
 
 const domus_type domus_http_session_begin_type = TYPE("http session begin");
@@ -34,9 +34,9 @@ const domus_type domus_http_session_type = TYPE("http session");
 
 static const domus_type sweep_type = {.name = "http sessions sweep"};
 
-/* Set a timer for the session that expires next. Without a timer its memory is freed by the next
- * ask. */
-static void set_timer(domus_stack *stack, store *own, uint64_t due_ns)
+/* Set a timer for the time at which the next session expires. If no timer can be set, the next ask
+ * frees the session's memory. */
+static void set_timer_for_next_expiry(domus_stack *stack, store *own, uint64_t due_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
     uint64_t delay_ns = due_ns > now_ns ? due_ns - now_ns : 0;
@@ -45,17 +45,18 @@ static void set_timer(domus_stack *stack, store *own, uint64_t due_ns)
         own->has_timer = domus_after(stack, delay_ns, &sweep_type, NULL, NULL) == 0;
 }
 
-static int sweep_sessions(domus_stack *stack, void *self, const void *payload)
+static int remove_expired_sessions(domus_stack *stack, void *self, const void *payload)
 {
     store *own = self;
 
     (void)payload;
     own->has_timer = false;
-    set_timer(stack, own, domus_http_sessions_sweep(own->sessions, domus_now_ns(stack), SWEPT));
+    set_timer_for_next_expiry(stack, own,
+                              domus_http_sessions_sweep(own->sessions, domus_now_ns(stack), SWEPT));
     return 0;
 }
 
-/* Answer with a session, whose value this function consumes. */
+/* Answer an ask with a session. The session's value is consumed. */
 static int answer_with_session(domus_stack *stack, const domus_http_session *made)
 {
     int error = domus_reply(stack, &domus_http_session_type, made);
@@ -65,15 +66,15 @@ static int answer_with_session(domus_stack *stack, const domus_http_session *mad
     return error;
 }
 
-static int begin_session(domus_stack *stack, void *self, const void *payload)
+static int begin_session_of_browser(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
     uint64_t now_ns = domus_now_ns(stack);
     domus_http_session made = {.value = {NULL, 0, 0}};
     domus_slice value;
-    /* The value is copied, because it may be a part of a request, all of whose bytes would be
-     * kept. */
+    /* The value is copied, because it may be a slice of a request, all of whose bytes would be kept
+     * in memory. */
     int error = domus_slice_copy(domus_slice_data(asked->value), asked->value.size, &value);
 
     if (error != 0)
@@ -83,12 +84,12 @@ static int begin_session(domus_stack *stack, void *self, const void *payload)
         domus_slice_free(value);
         return error;
     }
-    set_timer(stack, own, domus_http_sessions_sweep(own->sessions, now_ns, 0));
+    set_timer_for_next_expiry(stack, own, domus_http_sessions_sweep(own->sessions, now_ns, 0));
     return answer_with_session(stack, &made);
 }
 
-/* Answer with a copy of the value that the table has for the id. */
-static int answer_with_value(domus_stack *stack, store *own, domus_http_session made)
+/* Answer an ask with a copy of the value that the table has for the session's id. */
+static int answer_with_value_of_session(domus_stack *stack, store *own, domus_http_session made)
 {
     domus_slice value;
     int error = domus_http_sessions_find(own->sessions, domus_now_ns(stack), &made.id, &value);
@@ -98,14 +99,14 @@ static int answer_with_value(domus_stack *stack, store *own, domus_http_session 
     return error != 0 ? error : answer_with_session(stack, &made);
 }
 
-static int find_session(domus_stack *stack, void *self, const void *payload)
+static int find_session_by_id(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
 
-    return answer_with_value(stack, self, (domus_http_session){.id = asked->id});
+    return answer_with_value_of_session(stack, self, (domus_http_session){.id = asked->id});
 }
 
-static int put_session_value(domus_stack *stack, void *self, const void *payload)
+static int put_value_of_session(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -129,10 +130,10 @@ static int renew_session_id(domus_stack *stack, void *self, const void *payload)
     domus_http_session made = {.value = {NULL, 0, 0}};
     int error = domus_http_sessions_renew(own->sessions, domus_now_ns(stack), &asked->id, &made.id);
 
-    return error != 0 ? error : answer_with_value(stack, own, made);
+    return error != 0 ? error : answer_with_value_of_session(stack, own, made);
 }
 
-static int end_session(domus_stack *stack, void *self, const void *payload)
+static int end_session_of_browser(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -142,7 +143,7 @@ static int end_session(domus_stack *stack, void *self, const void *payload)
                       : answer_with_session(stack, &(const domus_http_session){.id = asked->id});
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_session_store(domus_stack *stack, void *self)
 {
     store *own = self;
 
@@ -156,15 +157,15 @@ static const domus_behaviour behaviour = {
     .state_size = sizeof(store),
     .on =
         (const domus_on[]){
-            {.type = &domus_http_session_find_type, .handle = find_session},
-            {.type = &domus_http_session_put_type, .handle = put_session_value},
-            {.type = &domus_http_session_begin_type, .handle = begin_session},
+            {.type = &domus_http_session_find_type, .handle = find_session_by_id},
+            {.type = &domus_http_session_put_type, .handle = put_value_of_session},
+            {.type = &domus_http_session_begin_type, .handle = begin_session_of_browser},
             {.type = &domus_http_session_renew_type, .handle = renew_session_id},
-            {.type = &domus_http_session_end_type, .handle = end_session},
-            {.type = &sweep_type, .handle = sweep_sessions},
+            {.type = &domus_http_session_end_type, .handle = end_session_of_browser},
+            {.type = &sweep_type, .handle = remove_expired_sessions},
             {.type = NULL},
         },
-    .on_stop = on_stop,
+    .on_stop = on_stop_session_store,
 };
 
 int domus_http_sessions_spawn(domus_stack *stack, const domus_http_sessions_options *options,

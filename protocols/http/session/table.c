@@ -20,36 +20,38 @@
 #define BYTES      (UINT64_C(16) << 20)
 #define IDLE       (UINT64_C(1800) * 1000000000)
 #define LIFETIME   (UINT64_C(12) * 3600 * 1000000000)
-#define SWEPT      4u /* idle sessions that are removed when a new one is added, at most */
+#define SWEPT      4u /* idle sessions that are removed when a new session is added, at most */
 
 typedef struct session session;
 
 struct session {
-    session *next;  /* the next session in its bucket */
-    session *newer; /* the session that was used next after this one; NULL: none */
+    session *next;  /* the next session in its bucket of the hash table */
+    session *newer; /* the session that was used next after this one; NULL: this is the newest */
     session *older;
-    uint8_t hash[SHA256_DIGEST_SIZE]; /* SHA-256 of the session's id */
+    /* SHA-256 of the session's id, by which the session is found */
+    uint8_t hash[SHA256_DIGEST_SIZE];
     domus_slice value;
     uint64_t born_ns;
     uint64_t used_ns;
 };
 
-/* The cost of a session also covers the overhead of its allocation and of the page of its value. */
+/* The cost that is counted for a session also covers the overhead of its allocation, and of the
+ * page of its value. */
 static_assert(sizeof(session) + 64 <= DOMUS_HTTP_SESSION_COST, "what a session costs");
 
 struct domus_http_sessions {
-    domus_http_sessions_options options; /* the options, with no limit of 0 */
+    domus_http_sessions_options options; /* options of the table, in which no limit is 0 */
     session *newest;
     session *oldest;
     uint64_t bytes;
     uint32_t count;
-    uint32_t mask; /* number of buckets, a power of two, minus 1 */
+    uint32_t mask; /* number of the hash table's buckets, a power of two, minus 1 */
     session *buckets[];
 };
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-static void hash_id(const domus_http_session_id *id, uint8_t hash[SHA256_DIGEST_SIZE])
+static void hash_id_of_session(const domus_http_session_id *id, uint8_t hash[SHA256_DIGEST_SIZE])
 {
     struct sha256_ctx context;
 
@@ -58,7 +60,8 @@ static void hash_id(const domus_http_session_id *id, uint8_t hash[SHA256_DIGEST_
     sha256_digest(&context, SHA256_DIGEST_SIZE, hash);
 }
 
-/* Find the pointer that leads to the session with this hash, or at which it would be linked. */
+/* Find the pointer in a bucket that leads to the session with this hash, or at which such a session
+ * would be linked. */
 static session **find_link_to_session(domus_http_sessions *sessions, const uint8_t *hash)
 {
     uint32_t number;
@@ -70,13 +73,13 @@ static session **find_link_to_session(domus_http_sessions *sessions, const uint8
     return place;
 }
 
-static void remove_from_order(domus_http_sessions *sessions, session *one)
+static void remove_from_order_of_use(domus_http_sessions *sessions, session *one)
 {
     *(one->newer != NULL ? &one->newer->older : &sessions->newest) = one->older;
     *(one->older != NULL ? &one->older->newer : &sessions->oldest) = one->newer;
 }
 
-static void add_as_newest(domus_http_sessions *sessions, session *one, uint64_t now_ns)
+static void add_session_as_newest(domus_http_sessions *sessions, session *one, uint64_t now_ns)
 {
     one->used_ns = now_ns;
     one->newer = NULL;
@@ -85,26 +88,26 @@ static void add_as_newest(domus_http_sessions *sessions, session *one, uint64_t 
     sessions->newest = one;
 }
 
-static uint64_t cost_of(domus_slice value)
+static uint64_t cost_of_session(domus_slice value)
 {
     return value.size + (uint64_t)DOMUS_HTTP_SESSION_COST;
 }
 
-/* Remove and free the session at a place. */
-static void remove_session(domus_http_sessions *sessions, session **place)
+/* Remove the session to which the pointer `place` leads, and free it. */
+static void remove_and_free_session(domus_http_sessions *sessions, session **place)
 {
     session *one = *place;
 
     *place = one->next;
-    remove_from_order(sessions, one);
+    remove_from_order_of_use(sessions, one);
     sessions->count--;
-    sessions->bytes -= cost_of(one->value);
+    sessions->bytes -= cost_of_session(one->value);
     domus_slice_free(one->value);
     explicit_bzero(one, sizeof *one);
     free(one);
 }
 
-static bool has_passed(uint64_t since_ns, uint64_t time_ns, uint64_t now_ns)
+static bool has_time_passed_since(uint64_t since_ns, uint64_t time_ns, uint64_t now_ns)
 {
     return now_ns >= since_ns && now_ns - since_ns >= time_ns;
 }
@@ -112,36 +115,36 @@ static bool has_passed(uint64_t since_ns, uint64_t time_ns, uint64_t now_ns)
 static bool is_session_expired(const domus_http_sessions *sessions, const session *one,
                                uint64_t now_ns)
 {
-    return has_passed(one->used_ns, sessions->options.idle_ns, now_ns) ||
-           has_passed(one->born_ns, sessions->options.lifetime_ns, now_ns);
+    return has_time_passed_since(one->used_ns, sessions->options.idle_ns, now_ns) ||
+           has_time_passed_since(one->born_ns, sessions->options.lifetime_ns, now_ns);
 }
 
-/* Find a session that has not expired, and mark it as used now. Returns its place; NULL if there is
- * none. */
-static session **use_session(domus_http_sessions *sessions, uint64_t now_ns,
-                             const domus_http_session_id *id)
+/* Find a session that has not expired, and mark it as used now. Returns the pointer that leads to
+ * it; NULL if there is none. */
+static session **find_and_use_session(domus_http_sessions *sessions, uint64_t now_ns,
+                                      const domus_http_session_id *id)
 {
     uint8_t hash[SHA256_DIGEST_SIZE];
 
-    hash_id(id, hash);
+    hash_id_of_session(id, hash);
     session **place = find_link_to_session(sessions, hash);
     if (*place == NULL)
         return NULL;
     if (is_session_expired(sessions, *place, now_ns)) {
-        remove_session(sessions, place);
+        remove_and_free_session(sessions, place);
         return NULL;
     }
-    remove_from_order(sessions, *place);
-    add_as_newest(sessions, *place, now_ns);
+    remove_from_order_of_use(sessions, *place);
+    add_session_as_newest(sessions, *place, now_ns);
     return place;
 }
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-/* Make room for `count` more sessions and for `bytes`, by removing others than `kept`, which is the
- * newest. Returns 0; -ENOBUFS. */
-static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t bytes,
-                     const session *kept)
+/* Make room for `count` more sessions and for `bytes`, by removing those that were idle longest,
+ * but not `kept`, which is the newest. Returns 0; -ENOBUFS. */
+static int make_room_for_sessions(domus_http_sessions *sessions, uint32_t count, uint64_t bytes,
+                                  const session *kept)
 {
     const domus_http_sessions_options *options = &sessions->options;
 
@@ -149,7 +152,7 @@ static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t byt
            sessions->bytes + bytes > options->bytes_max) {
         if (options->refuses || sessions->oldest == NULL || sessions->oldest == kept)
             return -ENOBUFS;
-        remove_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
+        remove_and_free_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
     }
     return 0;
 }
@@ -159,7 +162,7 @@ uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_n
     for (; most != 0 && sessions->oldest != NULL; most--) {
         if (!is_session_expired(sessions, sessions->oldest, now_ns))
             break;
-        remove_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
+        remove_and_free_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
     }
     if (sessions->oldest == NULL)
         return UINT64_MAX;
@@ -170,8 +173,8 @@ uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_n
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* Replace zeros by defaults. Returns 0; -EINVAL. */
-static int fill_in_defaults(domus_http_sessions_options *options)
+/* Replace zeros in the options of the table by defaults. Returns 0; -EINVAL. */
+static int fill_in_defaults_of_table(domus_http_sessions_options *options)
 {
     if (options->count_max == 0)
         options->count_max = COUNT;
@@ -199,7 +202,7 @@ int domus_http_sessions_open(const domus_http_sessions_options *options,
 
     if (options != NULL)
         made = *options;
-    int error = fill_in_defaults(&made);
+    int error = fill_in_defaults_of_table(&made);
     if (error != 0)
         return error;
     while (buckets < made.count_max)
@@ -216,7 +219,7 @@ int domus_http_sessions_open(const domus_http_sessions_options *options,
 domus_http_sessions *domus_http_sessions_close(domus_http_sessions *sessions)
 {
     while (sessions != NULL && sessions->oldest != NULL)
-        remove_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
+        remove_and_free_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
     free(sessions);
     return NULL;
 }
@@ -229,7 +232,7 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
     if (value.size > sessions->options.value_max)
         return -EMSGSIZE;
     (void)domus_http_sessions_sweep(sessions, now_ns, SWEPT);
-    int error = make_room(sessions, 1, cost_of(value), NULL);
+    int error = make_room_for_sessions(sessions, 1, cost_of_session(value), NULL);
     if (error == 0)
         error = sessions->options.draw(id.bytes, sizeof id.bytes);
     if (error != 0)
@@ -237,18 +240,18 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
     session *one = calloc(1, sizeof *one);
     if (one == NULL)
         return -ENOMEM;
-    hash_id(&id, one->hash);
+    hash_id_of_session(&id, one->hash);
     session **place = find_link_to_session(sessions, one->hash);
-    if (*place != NULL) { /* an id can occur twice only if a test has replaced `draw` */
+    if (*place != NULL) { /* an id can be drawn twice only if a test has replaced `draw` */
         free(one);
         return -EEXIST;
     }
     *place = one;
     one->value = value;
     one->born_ns = now_ns;
-    add_as_newest(sessions, one, now_ns);
+    add_session_as_newest(sessions, one, now_ns);
     sessions->count++;
-    sessions->bytes += cost_of(value);
+    sessions->bytes += cost_of_session(value);
     *ret_id = id;
     return 0;
 }
@@ -256,7 +259,7 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
 int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
                              const domus_http_session_id *id, domus_slice *ret_value)
 {
-    session **place = use_session(sessions, now_ns, id);
+    session **place = find_and_use_session(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
@@ -267,7 +270,7 @@ int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
                             const domus_http_session_id *id, domus_slice value)
 {
-    session **place = use_session(sessions, now_ns, id);
+    session **place = find_and_use_session(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
@@ -275,7 +278,7 @@ int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
         return -EMSGSIZE;
     session *one = *place;
     uint64_t more = value.size > one->value.size ? value.size - one->value.size : 0;
-    int error = make_room(sessions, 0, more, one);
+    int error = make_room_for_sessions(sessions, 0, more, one);
     if (error != 0)
         return error;
     sessions->bytes += value.size;
@@ -288,7 +291,7 @@ int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
                               const domus_http_session_id *id, domus_http_session_id *ret_id)
 {
-    session **place = use_session(sessions, now_ns, id);
+    session **place = find_and_use_session(sessions, now_ns, id);
     uint8_t hash[SHA256_DIGEST_SIZE];
     domus_http_session_id made;
 
@@ -297,7 +300,7 @@ int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
     int error = sessions->options.draw(made.bytes, sizeof made.bytes);
     if (error != 0)
         return error;
-    hash_id(&made, hash);
+    hash_id_of_session(&made, hash);
     if (*find_link_to_session(sessions, hash) != NULL)
         return -EEXIST;
     session *one = *place;
@@ -312,11 +315,11 @@ int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_end(domus_http_sessions *sessions, uint64_t now_ns,
                             const domus_http_session_id *id)
 {
-    session **place = use_session(sessions, now_ns, id);
+    session **place = find_and_use_session(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
-    remove_session(sessions, place);
+    remove_and_free_session(sessions, place);
     return 0;
 }
 

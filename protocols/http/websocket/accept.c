@@ -1,4 +1,5 @@
-/* The handshake of a server: checks a request, and answers it by 101 or by an error. */
+/* The server's side of the WebSocket handshake: checks a request, and answers it by 101 or by an
+ * error. */
 #include "protocols/http/fields.h"
 #include "protocols/http/websocket/handshake.h"
 
@@ -30,9 +31,10 @@ bool domi_websocket_is_text(const char *bytes, size_t size, const char *text)
 
 #define VERSION "13"
 
-/* Returns whether pages of the request's origin may open a WebSocket, or no page has sent the
- * request. */
-static bool is_allowed(const domus_http_request *request, const domus_websocket_service *service)
+/* Returns whether pages of the request's origin may open a WebSocket; a request without an origin
+ * comes from no page, and may. */
+static bool may_origin_open_websocket(const domus_http_request *request,
+                                      const domus_websocket_service *service)
 {
     domus_slice origin;
     unsigned count = domi_websocket_fields(request->fields, "origin", &origin);
@@ -46,7 +48,7 @@ static bool is_allowed(const domus_http_request *request, const domus_websocket_
     return false;
 }
 
-/* Returns the status for a handshake: 101 if it is valid. */
+/* Returns the status for the answer to a handshake: 101 if the request is valid. */
 static uint16_t status_of_handshake(const domus_http_request *request,
                                     const domus_websocket_service *service, domus_slice *ret_key)
 {
@@ -63,11 +65,11 @@ static uint16_t status_of_handshake(const domus_http_request *request,
     if (domi_websocket_fields(request->fields, "sec-websocket-key", ret_key) != 1 ||
         !domi_websocket_is_key(*ret_key))
         return 400;
-    return is_allowed(request, service) ? 101 : 403;
+    return may_origin_open_websocket(request, service) ? 101 : 403;
 }
 
-/* Returns whether the client offers a protocol; case matters. */
-static bool is_offered(domus_slice fields, const char *protocol)
+/* Returns whether the client offers this subprotocol; case matters. */
+static bool is_subprotocol_offered(domus_slice fields, const char *protocol)
 {
     domi_http_elements walk = {.fields = fields, .name = "sec-websocket-protocol"};
     const char *element;
@@ -80,15 +82,15 @@ static bool is_offered(domus_slice fields, const char *protocol)
     return false;
 }
 
-/* Choose the first of the service's protocols that the client offers. Returns NULL if there is
- * none. */
-static const char *choose_protocol(const domus_http_request *request,
-                                   const domus_websocket_service *service)
+/* Choose the first of the service's subprotocols that the client offers. Returns NULL if it offers
+ * none of them. */
+static const char *choose_offered_subprotocol(const domus_http_request *request,
+                                              const domus_websocket_service *service)
 {
     const char *const *protocol = service->protocols;
 
     for (; protocol != NULL && *protocol != NULL; protocol++) {
-        if (is_offered(request->fields, *protocol))
+        if (is_subprotocol_offered(request->fields, *protocol))
             return *protocol;
     }
     return NULL;
@@ -112,7 +114,7 @@ int domus_websocket_answer(const domus_http_request *request,
     if (outcome.status == 101) {
         domi_websocket_accept_of(domus_slice_data(sent), &key);
         (void)domus_http_add(&fields, "Sec-WebSocket-Accept", key.accept);
-        outcome.protocol = choose_protocol(request, service);
+        outcome.protocol = choose_offered_subprotocol(request, service);
         if (outcome.protocol != NULL)
             (void)domus_http_add(&fields, "Sec-WebSocket-Protocol", outcome.protocol);
     }
@@ -146,10 +148,10 @@ int domus_websocket_accept(domus_stack *stack, const domus_http_request *request
         return error;
     }
     error = domus_reply(stack, &domus_http_response_type, &response);
-    if (error != 0) { /* the library owns the fields only if the answer was accepted */
+    if (error != 0) { /* the library owns the answer's fields only if it has accepted the answer */
         domus_slice_free(response.fields);
-        /* reset the connection, whose protocol was changed already, so that the peer gets no
-         * HTTP error */
+        /* The connection's protocol was changed already, so it is reset, and the peer gets no HTTP
+         * error. */
         if (changes)
             (void)domus_channel_reset(stack, channel, error);
         return error;

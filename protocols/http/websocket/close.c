@@ -1,4 +1,4 @@
-/* Closes a channel with a code and a reason for its peer. */
+/* Closes a WebSocket channel with a code and a reason for its peer. */
 #include <domus/websocket.h>
 
 #include <errno.h>

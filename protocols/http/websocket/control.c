@@ -1,4 +1,4 @@
-/* Control frames: pings, pongs and closes. */
+/* Control frames of WebSocket: pings, pongs and closes. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
@@ -43,10 +43,10 @@ int domi_websocket_send_close(domus_wire *wire, domi_websocket_state *state, uin
     return error;
 }
 
-/* Handle a close of the peer. If this side has sent none, the peer gets the same code back. Bytes
- * of the peer behind its close are ignored. */
-static int handle_close(domus_wire *wire, domi_websocket_state *state, const char *bytes,
-                        size_t size)
+/* Handle a close frame of the peer. If this side has sent no close, the peer gets the same code
+ * back. Bytes of the peer behind its close are ignored. */
+static int handle_close_of_peer(domus_wire *wire, domi_websocket_state *state, const char *bytes,
+                                size_t size)
 {
     const unsigned char *byte = (const unsigned char *)bytes;
     uint16_t code = (uint16_t)(size >= 2 ? byte[0] << 8 | byte[1] : 0);
@@ -71,8 +71,8 @@ static int handle_close(domus_wire *wire, domi_websocket_state *state, const cha
     return 0;
 }
 
-static int handle_pong(domus_wire *wire, const domi_websocket_state *state, const char *bytes,
-                       size_t size)
+static int handle_pong_of_peer(domus_wire *wire, const domi_websocket_state *state,
+                               const char *bytes, size_t size)
 {
     if (!state->options->pongs || state->has_closed)
         return 0;
@@ -91,9 +91,9 @@ int domi_websocket_control(domus_wire *wire, domi_websocket_state *state,
     if (domi_websocket_is_server(state) && size != 0)
         domi_websocket_mask(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
     if (head->opcode == DOMI_WEBSOCKET_CLOSE)
-        return handle_close(wire, state, bytes, size);
+        return handle_close_of_peer(wire, state, bytes, size);
     if (head->opcode == DOMI_WEBSOCKET_PONG)
-        return handle_pong(wire, state, bytes, size);
+        return handle_pong_of_peer(wire, state, bytes, size);
     return state->has_closed
                ? 0
                : domi_websocket_send_control(wire, state, DOMI_WEBSOCKET_PONG, bytes, size);

@@ -1,17 +1,17 @@
-/* Encodes messages of this side, and makes frames that many channels can send. */
+/* Encodes WebSocket messages of this side, and makes frames that many channels can send. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
 
-#define PIECE_MAX 32768u /* bytes that are masked at once, at most */
+#define PIECE_MAX 32768u /* bytes of a payload that are masked at once, at most */
 
-static bool is_valid_message(const domus_websocket_message *message)
+static bool is_message_binary_or_utf8(const domus_websocket_message *message)
 {
     return message->binary ||
            domi_utf8_is_text(domus_slice_data(message->bytes), message->bytes.size);
 }
 
-static unsigned opcode_of(const domus_websocket_message *message)
+static unsigned opcode_of_message(const domus_websocket_message *message)
 {
     return message->binary ? DOMI_WEBSOCKET_BINARY : DOMI_WEBSOCKET_TEXT;
 }
@@ -21,14 +21,15 @@ int domus_websocket_frame(const domus_websocket_message *message, domus_slice *r
     domus_appender frame = {0};
     char head[DOMI_WEBSOCKET_HEAD_MAX];
 
-    if (!is_valid_message(message))
+    if (!is_message_binary_or_utf8(message))
         return -EILSEQ;
-    size_t size =
-        (size_t)(domi_websocket_write_head(head, opcode_of(message), false, message->bytes.size) -
-                 head);
+    size_t size = (size_t)(domi_websocket_write_head(head, opcode_of_message(message), false,
+                                                     message->bytes.size) -
+                           head);
     if (message->bytes.size > DOMUS_SLICE_MAX - size)
         return -EMSGSIZE;
-    /* room for head and payload at once, so that the frame takes no more memory than it needs */
+    /* room for the head and the payload is made at once, so that the frame takes no more memory
+     * than it needs */
     char *room = domus_append_room(&frame, size + message->bytes.size);
     if (room != NULL) {
         memcpy(room, head, size);
@@ -38,8 +39,8 @@ int domus_websocket_frame(const domus_websocket_message *message, domus_slice *r
     return domus_append_end(&frame, ret_frame);
 }
 
-/* Append bytes that are masked with `key`, piece by piece. */
-static int append_masked(domus_wire *wire, domus_slice slice, const unsigned char *key)
+/* Append a payload that is masked with `key`, piece by piece. */
+static int append_masked_payload(domus_wire *wire, domus_slice slice, const unsigned char *key)
 {
     const char *bytes = domus_slice_data(slice);
 
@@ -55,16 +56,17 @@ static int append_masked(domus_wire *wire, domus_slice slice, const unsigned cha
     return 0;
 }
 
-static int encode_message(domus_wire *wire, const domi_websocket_state *state,
-                          const domus_websocket_message *message)
+static int encode_message_as_frame(domus_wire *wire, const domi_websocket_state *state,
+                                   const domus_websocket_message *message)
 {
     char head[DOMI_WEBSOCKET_HEAD_MAX];
     unsigned char key[DOMI_WEBSOCKET_KEY];
     bool is_masked = !domi_websocket_is_server(state);
 
-    if (!is_valid_message(message))
+    if (!is_message_binary_or_utf8(message))
         return -EILSEQ;
-    char *end = domi_websocket_write_head(head, opcode_of(message), is_masked, message->bytes.size);
+    char *end =
+        domi_websocket_write_head(head, opcode_of_message(message), is_masked, message->bytes.size);
     if (!is_masked) {
         int error = domus_wire_append(wire, head, (size_t)(end - head));
         return error != 0 ? error : domus_wire_append_slice(wire, message->bytes);
@@ -74,12 +76,13 @@ static int encode_message(domus_wire *wire, const domi_websocket_state *state,
         return error;
     memcpy(end, key, sizeof key);
     error = domus_wire_append(wire, head, (size_t)(end - head) + sizeof key);
-    return error != 0 ? error : append_masked(wire, message->bytes, key);
+    return error != 0 ? error : append_masked_payload(wire, message->bytes, key);
 }
 
 /* Append a prepared frame without changes, after a check that it is complete, unmasked, and of a
  * message. */
-static int encode_frame(domus_wire *wire, const domi_websocket_state *state, domus_slice frame)
+static int encode_prepared_frame(domus_wire *wire, const domi_websocket_state *state,
+                                 domus_slice frame)
 {
     const char *bytes = domus_slice_data(frame);
     char head[DOMI_WEBSOCKET_HEAD_MAX];
@@ -97,8 +100,8 @@ static int encode_frame(domus_wire *wire, const domi_websocket_state *state, dom
     return memcmp(head, bytes, size) == 0 ? domus_wire_append_slice(wire, frame) : -EINVAL;
 }
 
-static int encode_control(domus_wire *wire, const domi_websocket_state *state, unsigned opcode,
-                          domus_slice bytes)
+static int encode_control_frame(domus_wire *wire, const domi_websocket_state *state,
+                                unsigned opcode, domus_slice bytes)
 {
     return bytes.size <= DOMI_WEBSOCKET_CONTROL_MAX
                ? domi_websocket_send_control(wire, state, opcode, domus_slice_data(bytes),
@@ -108,8 +111,8 @@ static int encode_control(domus_wire *wire, const domi_websocket_state *state, u
 
 #define CLOSE_DEFAULT_NS UINT64_C(5000000000)
 
-static int encode_close(domus_wire *wire, domi_websocket_state *state,
-                        const domus_websocket_close *close)
+static int encode_close_frame(domus_wire *wire, domi_websocket_state *state,
+                              const domus_websocket_close *close)
 {
     const domus_websocket_options *options = state->options;
     domus_slice reason = close->reason;
@@ -130,19 +133,22 @@ int domi_websocket_encode(domus_wire *wire, domi_websocket_state *state, uint64_
                           const domus_type *type, const void *payload)
 {
     if (id != DOMUS_NO_ID)
-        /* an ask is refused, because no message of the peer is an answer to it */
+        /* an ask to a WebSocket channel is refused, because no message of the peer is an answer to
+         * it */
         return -EOPNOTSUPP;
     if (state->has_closed)
         return -EPIPE;
     if (type == &domus_websocket_message_type)
-        return encode_message(wire, state, payload);
+        return encode_message_as_frame(wire, state, payload);
     if (type == &domus_websocket_frame_type)
-        return encode_frame(wire, state, *(const domus_slice *)payload);
+        return encode_prepared_frame(wire, state, *(const domus_slice *)payload);
     if (type == &domus_websocket_close_type)
-        return encode_close(wire, state, payload);
+        return encode_close_frame(wire, state, payload);
     if (type == &domus_websocket_ping_type)
-        return encode_control(wire, state, DOMI_WEBSOCKET_PING, *(const domus_slice *)payload);
+        return encode_control_frame(wire, state, DOMI_WEBSOCKET_PING,
+                                    *(const domus_slice *)payload);
     if (type == &domus_websocket_pong_type)
-        return encode_control(wire, state, DOMI_WEBSOCKET_PONG, *(const domus_slice *)payload);
+        return encode_control_frame(wire, state, DOMI_WEBSOCKET_PONG,
+                                    *(const domus_slice *)payload);
     return -EOPNOTSUPP;
 }

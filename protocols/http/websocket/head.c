@@ -1,4 +1,4 @@
-/* Reads and writes the heads of frames. */
+/* Reads and writes the heads of WebSocket frames. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define IN_2_BYTES    126
 #define IN_8_BYTES    127
 
-static uint64_t read_number(const unsigned char *bytes, size_t size)
+static uint64_t read_number_of_payload_bytes(const unsigned char *bytes, size_t size)
 {
     uint64_t number = 0;
 
@@ -18,20 +18,20 @@ static uint64_t read_number(const unsigned char *bytes, size_t size)
     return number;
 }
 
-static bool is_control(unsigned opcode)
+static bool is_control_frame(unsigned opcode)
 {
     return opcode >= DOMI_WEBSOCKET_CLOSE;
 }
 
-/* Returns whether a frame with these first two bytes may come now. */
-static bool is_allowed(const domi_websocket_state *state, const unsigned char *bytes)
+/* Returns whether a frame whose head has these first two bytes may come now. */
+static bool may_frame_come_now(const domi_websocket_state *state, const unsigned char *bytes)
 {
     unsigned opcode = bytes[0] & OPCODE_BITS;
     bool is_masked = (bytes[1] & DOMI_WEBSOCKET_MASKED) != 0;
 
     if ((bytes[0] & RESERVED_BITS) != 0 || is_masked != domi_websocket_is_server(state))
         return false;
-    if (is_control(opcode))
+    if (is_control_frame(opcode))
         return opcode <= DOMI_WEBSOCKET_PONG && (bytes[0] & DOMI_WEBSOCKET_FIN) != 0 &&
                (bytes[1] & LENGTH_BITS) <= DOMI_WEBSOCKET_CONTROL_MAX;
     if (opcode == DOMI_WEBSOCKET_CONTINUATION)
@@ -48,14 +48,14 @@ int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, cons
         domus_wire_need(wire, 2);
         return 0;
     }
-    if (!is_allowed(state, bytes))
+    if (!may_frame_come_now(state, bytes))
         return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     uint64_t length = bytes[1] & LENGTH_BITS;
     size_t width = length == IN_2_BYTES ? 2 : length == IN_8_BYTES ? 8 : 0;
     size_t key = domi_websocket_is_server(state) ? DOMI_WEBSOCKET_KEY : 0;
     if (size >= 2 + width && width != 0) {
-        length = read_number(bytes + 2, width);
-        /* refused unless the length is in its shortest form, with its highest bit 0 */
+        length = read_number_of_payload_bytes(bytes + 2, width);
+        /* refused, unless the payload's length is in its shortest form, with its highest bit 0 */
         if (length < (width == 2 ? IN_2_BYTES : UINT64_C(65536)) || length >> 63 != 0)
             return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     }

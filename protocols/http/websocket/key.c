@@ -1,5 +1,6 @@
-/* The key of a handshake, by whose answer a server proves that it knows WebSocket, and that no
- * cache has answered. It protects nothing else, so it does not matter that SHA-1 is broken. */
+/* The key of a WebSocket handshake, by whose answer a server proves that it knows WebSocket, and
+ * that no cache has answered. It protects nothing else, so it does not matter that SHA-1 is
+ * broken. */
 #include "protocols/http/websocket/handshake.h"
 
 #include "protocols/http/websocket/websocket.h"
@@ -8,7 +9,8 @@
 #include <nettle/sha1.h>
 #include <string.h>
 
-static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* the constant of RFC 6455 */
+/* constant of RFC 6455 that is appended to a key before it is hashed */
+static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 static_assert(BASE64_ENCODE_RAW_LENGTH(DOMI_WEBSOCKET_NONCE) == DOMI_WEBSOCKET_KEY64, "its size");
 static_assert(BASE64_ENCODE_RAW_LENGTH(SHA1_DIGEST_SIZE) + 1 ==
@@ -24,7 +26,8 @@ bool domi_websocket_is_key(domus_slice key)
 
     if (key.size != DOMI_WEBSOCKET_KEY64)
         return false;
-    for (size_t i = 0; i < key.size; i++) { /* checked here, because nettle ignores white space */
+    /* each character is checked here, because nettle ignores white space */
+    for (size_t i = 0; i < key.size; i++) {
         if (bytes[i] == ' ' || bytes[i] == '\t')
             return false;
     }

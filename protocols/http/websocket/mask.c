@@ -1,4 +1,4 @@
-/* Masks: draws their keys, and applies them by XOR.
+/* Masks of the payloads of WebSocket frames: draws their keys, and applies them by XOR.
  *
  * A key must not be predictable for those who choose the bytes of a message, or they could make a
  * client send bytes of their choice through proxies that do not know WebSocket (RFC 6455, 10.3). So
@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define POOL 256u /* bytes that a thread draws at once; getrandom() never gives fewer of so few */
+/* bytes of keys that a thread draws at once; getrandom() never gives fewer of so few */
+#define POOL 256u
 
 int domi_websocket_draw(void *to, size_t size)
 {

@@ -1,4 +1,5 @@
-/* Makes messages: from one frame where it was received, or gathered from several. */
+/* Makes WebSocket messages: from one frame where it was received, or gathered from several
+ * frames. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
@@ -12,8 +13,9 @@ void domi_websocket_reset(domi_websocket_state *state)
     domus_append_drop(&state->bytes);
 }
 
-/* Returns 0 if a frame of this length is within the limits; otherwise a negative errno. */
-static int check_limits(domi_websocket_state *state, uint64_t length)
+/* Returns 0 if a frame of this length keeps the message within its limits; otherwise a negative
+ * errno. */
+static int check_limits_of_message(domi_websocket_state *state, uint64_t length)
 {
     const domus_websocket_options *options = state->options;
     uint32_t message_max = options->message_max != 0 ? options->message_max : MESSAGE_DEFAULT;
@@ -28,9 +30,10 @@ static int check_limits(domi_websocket_state *state, uint64_t length)
     return 0;
 }
 
-/* Make a message of a frame that lies whole at `bytes`. Returns 0; a negative errno. */
-static int make_in_place(domus_wire *wire, domi_websocket_state *state,
-                         const domi_websocket_head *head, const char *bytes)
+/* Make a message of a single frame whose payload lies whole at `bytes`. Returns 0; a negative
+ * errno. */
+static int make_message_of_single_frame(domus_wire *wire, domi_websocket_state *state,
+                                        const domi_websocket_head *head, const char *bytes)
 {
     size_t size = (size_t)head->length;
     domus_websocket_message *message;
@@ -39,7 +42,8 @@ static int make_in_place(domus_wire *wire, domi_websocket_state *state,
         domi_websocket_mask(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
     if (!state->is_binary && !domi_utf8_is_text(bytes, size))
         return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
-    if (state->has_closed) /* dropped, because this side has closed and could not answer */
+    /* the message is dropped, because this side has closed and could not answer it */
+    if (state->has_closed)
         return 0;
     message = domus_wire_notice(wire, &domus_websocket_message_type);
     if (message == NULL)
@@ -49,8 +53,8 @@ static int make_in_place(domus_wire *wire, domi_websocket_state *state,
     return 0;
 }
 
-/* Make a message of the bytes that were gathered. */
-static int make_gathered(domus_wire *wire, domi_websocket_state *state)
+/* Make a message of the bytes that were gathered from its frames. */
+static int make_message_of_gathered_bytes(domus_wire *wire, domi_websocket_state *state)
 {
     domus_websocket_message *message;
 
@@ -69,8 +73,8 @@ static int make_gathered(domus_wire *wire, domi_websocket_state *state)
     return error;
 }
 
-/* Append unmasked bytes of the current frame to those that were gathered. */
-static int gather_frame_bytes(domi_websocket_state *state, const char *bytes, size_t size)
+/* Unmask bytes of the current frame, and append them to the bytes that were gathered. */
+static int gather_unmasked_frame_bytes(domi_websocket_state *state, const char *bytes, size_t size)
 {
     char *room = domus_append_room(&state->bytes, size);
 
@@ -93,7 +97,7 @@ int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const ch
                          size_t size)
 {
     size_t part = size < state->left ? size : (size_t)state->left;
-    int error = part != 0 ? gather_frame_bytes(state, bytes, part) : 0;
+    int error = part != 0 ? gather_unmasked_frame_bytes(state, bytes, part) : 0;
 
     if (error != 0)
         return error;
@@ -103,7 +107,7 @@ int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const ch
     state->in_frame = false;
     state->in_message = !state->is_last;
     if (state->is_last)
-        error = make_gathered(wire, state);
+        error = make_message_of_gathered_bytes(wire, state);
     return error != 0 ? error : (int)part;
 }
 
@@ -115,13 +119,13 @@ int domi_websocket_begin_frame(domus_wire *wire, domi_websocket_state *state,
         state->text = (domi_utf8){0};
         state->fragments = 0;
     }
-    int error = check_limits(state, head->length);
+    int error = check_limits_of_message(state, head->length);
     if (error != 0)
         return error;
     bytes += head->size;
     size -= head->size;
     if (!state->in_message && head->is_last && size >= head->length) {
-        error = make_in_place(wire, state, head, bytes);
+        error = make_message_of_single_frame(wire, state, head, bytes);
         return error != 0 ? error : (int)(head->size + head->length);
     }
     state->in_frame = true;

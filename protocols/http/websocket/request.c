@@ -1,12 +1,12 @@
-/* The handshake of a client: makes its request, and checks the answer. */
+/* The client's side of the WebSocket handshake: makes the request, and checks the answer. */
 #include "protocols/http/fields.h"
 #include "protocols/http/websocket/handshake.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Add the protocols that the client offers, as one list. */
-static void add_protocols(domus_appender *fields, const char *const *protocol)
+/* Add the subprotocols that the client offers, as one list. */
+static void add_offered_subprotocols(domus_appender *fields, const char *const *protocol)
 {
     domus_appender list = {0};
     domus_slice made;
@@ -16,8 +16,8 @@ static void add_protocols(domus_appender *fields, const char *const *protocol)
     for (const char *divider = ""; *protocol != NULL; protocol++, divider = ", ") {
         size_t size = strlen(*protocol);
         bool is_token = size != 0 && domi_http_run_token(*protocol, size) == size;
-        /* an element that is no token makes the field invalid, because it would be read as several
-         * or as none */
+        /* a name that is no token makes the field invalid, because it would be read as several
+         * names or as none */
         (void)domus_append_text(&list, "%s%s", divider, is_token ? *protocol : "\n");
     }
     int error = domus_append_end(&list, &made);
@@ -47,7 +47,7 @@ int domus_websocket_request(const domus_websocket_wish *wish, domus_http_request
     (void)domus_http_add(&fields, "Sec-WebSocket-Version", "13");
     if (wish->origin != NULL)
         (void)domus_http_add(&fields, "Origin", wish->origin);
-    add_protocols(&fields, wish->protocols);
+    add_offered_subprotocols(&fields, wish->protocols);
     (void)domus_append(&fields, domus_slice_data(wish->fields), wish->fields.size);
     error = domus_append_end(&fields, &request.fields);
     if (error == 0)
@@ -61,10 +61,10 @@ int domus_websocket_request(const domus_websocket_wish *wish, domus_http_request
     return 0;
 }
 
-/* Set `ret_protocol` to the one that the server has chosen. Returns 0; -EPROTO if the client did
- * not offer it. */
-static int find_protocol(const domus_websocket_wish *wish, domus_slice fields,
-                         const char **ret_protocol)
+/* Set `ret_protocol` to the subprotocol that the server has chosen. Returns 0; -EPROTO if the
+ * client did not offer it. */
+static int find_chosen_subprotocol(const domus_websocket_wish *wish, domus_slice fields,
+                                   const char **ret_protocol)
 {
     domus_slice chosen;
     unsigned count = domi_websocket_fields(fields, "sec-websocket-protocol", &chosen);
@@ -100,7 +100,7 @@ int domus_websocket_check(const domus_websocket_wish *wish, const domus_websocke
         return -EPROTO;
     if (domi_websocket_fields(fields, "sec-websocket-extensions", &value) != 0)
         return -EPROTO;
-    int error = find_protocol(wish, fields, &protocol);
+    int error = find_chosen_subprotocol(wish, fields, &protocol);
     if (error == 0 && ret_protocol != NULL)
         *ret_protocol = protocol;
     return error;

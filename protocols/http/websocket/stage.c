@@ -1,4 +1,4 @@
-/* The WebSocket stage: its table of functions, and its options. */
+/* The WebSocket stage of a channel: its table of functions, and its options. */
 #include "protocols/http/websocket/websocket.h"
 
 #define MS              UINT64_C(1000000)
@@ -7,13 +7,13 @@
 
 static const domus_websocket_options defaults = {.role = DOMUS_ROLE_SERVER};
 
-/* Returns whether a time is within the range of the options. */
-static bool is_valid_time(uint64_t ns)
+/* Returns whether a time of the options is within its range. */
+static bool is_valid_time_in_options(uint64_t ns)
 {
     return ns == 0 || (ns >= MS && ns <= TIME_MOST_NS);
 }
 
-static int check_options(const void *options_)
+static int check_options_of_websocket(const void *options_)
 {
     const domus_websocket_options *options = options_;
 
@@ -23,13 +23,14 @@ static int check_options(const void *options_)
         options->frame_max > DOMUS_SLICE_MAX)
         return -EINVAL;
     bool pings = options->ping_ns != DOMUS_WEBSOCKET_NEVER;
-    return (pings && !is_valid_time(options->ping_ns)) || !is_valid_time(options->close_ns)
+    return (pings && !is_valid_time_in_options(options->ping_ns)) ||
+                   !is_valid_time_in_options(options->close_ns)
                ? -EINVAL
                : 0;
 }
 
-/* Set the timer that checks whether the peer has been silent for too long. */
-static void arm_ping(domus_wire *wire, const domi_websocket_state *state)
+/* Set the timer by which the stage checks whether the peer has been silent for too long. */
+static void set_timer_for_silence_of_peer(domus_wire *wire, const domi_websocket_state *state)
 {
     uint64_t ping_ns = state->options->ping_ns;
 
@@ -37,16 +38,16 @@ static void arm_ping(domus_wire *wire, const domi_websocket_state *state)
         domus_wire_wake(wire, ping_ns != 0 ? ping_ns : PING_DEFAULT_NS);
 }
 
-static int open_websocket(domus_wire *wire, void *state_, const void *options)
+static int open_websocket_stage(domus_wire *wire, void *state_, const void *options)
 {
     domi_websocket_state *state = state_;
 
     state->options = options != NULL ? options : &defaults;
-    arm_ping(wire, state);
+    set_timer_for_silence_of_peer(wire, state);
     return 0;
 }
 
-static int decode_websocket(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_websocket_frames(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     domi_websocket_state *state = state_;
     domi_websocket_head head;
@@ -68,9 +69,9 @@ static int decode_websocket(domus_wire *wire, void *state_, const char *bytes, s
     return result != 0 ? result : (int)whole;
 }
 
-/* Handle the end of the peer's bytes. A peer that ends without a close has gone away, which is no
- * error if this side has sent a close. */
-static int end_websocket(domus_wire *wire, void *state_, size_t left)
+/* Handle that the peer's bytes have ended. A peer that ends without a close frame has gone away,
+ * which is no error if this side has sent a close. */
+static int handle_end_of_peer_bytes(domus_wire *wire, void *state_, size_t left)
 {
     const domi_websocket_state *state = state_;
 
@@ -78,16 +79,16 @@ static int end_websocket(domus_wire *wire, void *state_, size_t left)
     return state->has_closed ? 0 : -EPIPE;
 }
 
-static int encode_websocket(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                            const void *payload)
+static int encode_websocket_message(domus_wire *wire, void *state, uint64_t id,
+                                    const domus_type *type, const void *payload)
 {
     return domi_websocket_encode(wire, state, id, type, payload);
 }
 
-/* Tell the peer by a close why its bytes were wrong, unless this side has closed already. A peer
- * that is gone, or whose byte stage has failed, gets a reset. */
-static int fail_websocket(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
-                          int error)
+/* Tell the peer by a close frame why its bytes were wrong, unless this side has closed already. A
+ * peer that is gone, or whose byte stage has failed, gets a reset. */
+static int close_websocket_after_error(domus_wire *wire, void *state_, uint64_t id,
+                                       const domus_type *request, int error)
 {
     domi_websocket_state *state = state_;
     uint16_t code = state->wrong;
@@ -103,7 +104,7 @@ static int fail_websocket(domus_wire *wire, void *state_, uint64_t id, const dom
                      : error;
 }
 
-static int finish_websocket(domus_wire *wire, void *state_)
+static int send_close_before_channel_ends(domus_wire *wire, void *state_)
 {
     domi_websocket_state *state = state_;
 
@@ -112,14 +113,15 @@ static int finish_websocket(domus_wire *wire, void *state_)
                                                          (domus_slice){NULL, 0, 0});
 }
 
-static void close_websocket(domus_wire *wire, void *state)
+static void close_websocket_stage(domus_wire *wire, void *state)
 {
     (void)wire;
     domi_websocket_reset(state);
 }
 
-/* Handle the timer: the peer has not answered a close in time, or was silent for some time. */
-static int wake_websocket(domus_wire *wire, void *state_, bool owed)
+/* Handle the stage's timer: the peer has not answered a close in time, or was silent for some
+ * time. */
+static int handle_timer_of_websocket(domus_wire *wire, void *state_, bool owed)
 {
     domi_websocket_state *state = state_;
     bool is_silent = !state->was_heard && !owed;
@@ -128,20 +130,20 @@ static int wake_websocket(domus_wire *wire, void *state_, bool owed)
         return -ETIMEDOUT;
     state->was_heard = false;
     state->was_pinged = is_silent;
-    arm_ping(wire, state);
+    set_timer_for_silence_of_peer(wire, state);
     return is_silent ? domi_websocket_send_control(wire, state, DOMI_WEBSOCKET_PING, "", 0) : 0;
 }
 
 const domus_stage domus_websocket_stage = {
     .name = "websocket",
     .state_size = sizeof(domi_websocket_state),
-    .check = check_options,
-    .open = open_websocket,
-    .decode = decode_websocket,
-    .end = end_websocket,
-    .encode = encode_websocket,
-    .fail = fail_websocket,
-    .finish = finish_websocket,
-    .close = close_websocket,
-    .wake = wake_websocket,
+    .check = check_options_of_websocket,
+    .open = open_websocket_stage,
+    .decode = decode_websocket_frames,
+    .end = handle_end_of_peer_bytes,
+    .encode = encode_websocket_message,
+    .fail = close_websocket_after_error,
+    .finish = send_close_before_channel_ends,
+    .close = close_websocket_stage,
+    .wake = handle_timer_of_websocket,
 };

@@ -1,13 +1,13 @@
-/* The table of RFC 3629, section 4: a first byte tells how many bytes follow, and for four first
- * bytes the range of the second byte is restricted. So overlong forms, surrogates and numbers
- * beyond U+10FFFF are refused at the first wrong byte. */
+/* Checks UTF-8 by the table of RFC 3629, section 4: a first byte tells how many bytes follow, and
+ * for four first bytes the range of the second byte is restricted. So overlong forms, surrogates
+ * and numbers beyond U+10FFFF are refused at the first wrong byte. */
 #include "protocols/http/websocket/utf8.h"
 
 #include <string.h>
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-/* Returns how many of the first bytes are ASCII, counted in steps of 8. */
+/* Returns how many bytes at the start of a text are ASCII, counted in steps of 8. */
 static size_t count_ascii_bytes(const unsigned char *bytes, size_t size)
 {
     size_t i = 0;
@@ -21,8 +21,8 @@ static size_t count_ascii_bytes(const unsigned char *bytes, size_t size)
     return i;
 }
 
-/* Begin a character of several bytes. Returns false if no character begins with this byte. */
-static bool begin_character(domi_utf8 *at, unsigned char byte)
+/* Begin a UTF-8 character of several bytes. Returns false if no character begins with this byte. */
+static bool begin_utf8_character(domi_utf8 *at, unsigned char byte)
 {
     at->low = 0x80;
     at->high = 0xbf;
@@ -30,13 +30,15 @@ static bool begin_character(domi_utf8 *at, unsigned char byte)
         return false;
     at->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
     if (byte == 0xe0)
-        at->low = 0xa0; /* below this range, two bytes would be enough */
+        /* a second byte below this range would make a character for which two bytes are enough */
+        at->low = 0xa0;
     else if (byte == 0xed)
-        at->high = 0x9f; /* above this range are surrogates */
+        at->high = 0x9f; /* a second byte above this range would make a surrogate */
     else if (byte == 0xf0)
-        at->low = 0x90; /* below this range, three bytes would be enough */
+        /* a second byte below this range would make a character for which three bytes are enough */
+        at->low = 0x90;
     else if (byte == 0xf4)
-        at->high = 0x8f; /* above this range are numbers beyond U+10FFFF */
+        at->high = 0x8f; /* a second byte above this range would make a number beyond U+10FFFF */
     return true;
 }
 
@@ -50,7 +52,7 @@ bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size)
             i += count_ascii_bytes(byte + i, size - i);
             if (i == size)
                 break;
-            if (byte[i] >= 0x80 && !begin_character(at, byte[i]))
+            if (byte[i] >= 0x80 && !begin_utf8_character(at, byte[i]))
                 return false;
         } else {
             if (byte[i] < at->low || byte[i] > at->high)

@@ -6,17 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The state of the check; `{0}` begins a text. */
+/* The state of a check for UTF-8; `{0}` begins a text. */
 typedef struct domi_utf8 {
-    uint8_t left; /* bytes of the current character that have not come; 0: between two characters */
-    uint8_t low;  /* lowest value of the next byte; `high` is its highest */
+    /* bytes of the current UTF-8 character that have not come; 0: between two characters */
+    uint8_t left;
+    /* lowest value that the next byte of the character may have; `high` is the highest */
+    uint8_t low;
     uint8_t high;
 } domi_utf8;
 
-/* Check `size` further bytes. Returns false at the first byte that cannot be UTF-8. */
+/* Check `size` further bytes of a text. Returns false at the first byte that cannot be UTF-8. */
 bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size);
 
-/* Returns whether the bytes are a complete text in UTF-8. */
+/* Returns whether the bytes are a text in UTF-8 whose last character is complete. */
 static inline bool domi_utf8_is_text(const char *bytes, size_t size)
 {
     domi_utf8 at = {0};
